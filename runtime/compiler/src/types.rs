@@ -1,0 +1,151 @@
+//! The small vocabulary that every stage shares: logical types, granularities, bound values.
+//!
+//! In: nothing. Out: plain data. Not here: anything that knows a dialect, a file or a wire format.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A warehouse-independent column type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum LogicalType {
+    Text,
+    Integer,
+    Decimal,
+    Float,
+    Boolean,
+    Date,
+    /// Wall clock without a zone.
+    Timestamp,
+    /// An instant.
+    TimestampTz,
+    Geo,
+    Binary,
+    Unknown,
+}
+
+impl LogicalType {
+    pub const ALL: [LogicalType; 11] = [
+        LogicalType::Text,
+        LogicalType::Integer,
+        LogicalType::Decimal,
+        LogicalType::Float,
+        LogicalType::Boolean,
+        LogicalType::Date,
+        LogicalType::Timestamp,
+        LogicalType::TimestampTz,
+        LogicalType::Geo,
+        LogicalType::Binary,
+        LogicalType::Unknown,
+    ];
+
+    pub fn is_numeric(self) -> bool {
+        matches!(self, LogicalType::Integer | LogicalType::Decimal | LogicalType::Float)
+    }
+
+    pub fn is_temporal(self) -> bool {
+        matches!(self, LogicalType::Date | LogicalType::Timestamp | LogicalType::TimestampTz)
+    }
+}
+
+/// The time granularities of the interface, finest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Granularity {
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+}
+
+impl Granularity {
+    pub const ALL: [Granularity; 8] = [
+        Granularity::Second,
+        Granularity::Minute,
+        Granularity::Hour,
+        Granularity::Day,
+        Granularity::Week,
+        Granularity::Month,
+        Granularity::Quarter,
+        Granularity::Year,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Granularity::Second => "second",
+            Granularity::Minute => "minute",
+            Granularity::Hour => "hour",
+            Granularity::Day => "day",
+            Granularity::Week => "week",
+            Granularity::Month => "month",
+            Granularity::Quarter => "quarter",
+            Granularity::Year => "year",
+        }
+    }
+
+    /// Hour and finer: a bucket is a stretch of instants, so that the repeated hour in autumn stays two.
+    pub fn is_sub_day(self) -> bool {
+        self < Granularity::Day
+    }
+}
+
+impl fmt::Display for Granularity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The word is none of the eight granularities.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a granularity")]
+pub struct UnknownGranularity(pub String);
+
+impl FromStr for Granularity {
+    type Err = UnknownGranularity;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Granularity::ALL
+            .into_iter()
+            .find(|g| g.as_str() == word)
+            .ok_or_else(|| UnknownGranularity(word.to_owned()))
+    }
+}
+
+/// A value that travels as a bound parameter; it never becomes SQL text on its way to the warehouse.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Boolean(bool),
+    Integer(i64),
+    Float(f64),
+    /// Decimal digits as written: sign, digits, at most one point.
+    Decimal(Arc<str>),
+    Text(Arc<str>),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01T00:00:00, without a zone.
+    Timestamp(i64),
+    /// Microseconds since the Unix epoch, an instant.
+    TimestampTz(i64),
+}
+
+impl Value {
+    pub fn logical_type(&self) -> LogicalType {
+        match self {
+            Value::Null => LogicalType::Unknown,
+            Value::Boolean(_) => LogicalType::Boolean,
+            Value::Integer(_) => LogicalType::Integer,
+            Value::Float(_) => LogicalType::Float,
+            Value::Decimal(_) => LogicalType::Decimal,
+            Value::Text(_) => LogicalType::Text,
+            Value::Date(_) => LogicalType::Date,
+            Value::Timestamp(_) => LogicalType::Timestamp,
+            Value::TimestampTz(_) => LogicalType::TimestampTz,
+        }
+    }
+}

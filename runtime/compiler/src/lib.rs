@@ -1,1 +1,12 @@
-//! 
+//! The query compiler: project text and a query in, warehouse SQL out. Pure: no files, no clock, no
+//! environment, no async. Column types, the current time and the zone tables are inputs.
+//!
+//! `SemanticQuery → resolve → ResolvedQuery → plan → LogicalPlan → secure → SecuredPlan → lower →
+//! print → CompiledSql`; each noun is one type, each arrow one public function.
+
+pub mod diagnostic;
+pub mod model;
+pub mod project;
+pub mod query;
+pub mod sql;
+pub mod types;

@@ -134,6 +134,7 @@ pub struct RawOp {
 pub struct RawTime {
     pub granularity: Granularity,
     pub trunc: String,
+    pub trunc_instant: Option<String>,
     pub add: String,
     pub diff: String,
     pub part: String,
@@ -167,6 +168,9 @@ pub struct RawProfile {
 #[derive(Debug, Clone)]
 pub struct TimeTemplates {
     pub trunc: Template,
+    /// Hour and finer, outside UTC: {0} is the instant, {1} the same in local time; the start of the
+    /// local bucket as an instant. `None`: truncating the instant is the same.
+    pub trunc_instant: Option<Template>,
     pub add: Template,
     pub diff: Template,
     pub part: Template,

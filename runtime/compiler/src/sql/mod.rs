@@ -1,0 +1,4 @@
+//! From a secured plan to SQL text: the tree, the lowering, the printer, the dialect profile.
+
+pub mod profile;
+pub mod template;

@@ -1,1 +1,3 @@
-//! 
+//! The use cases: async, no wire format, no vendor. They speak to the outside through `ports`.
+
+pub mod ports;

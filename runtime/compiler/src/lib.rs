@@ -4,9 +4,14 @@
 //! `SemanticQuery → resolve → ResolvedQuery → plan → LogicalPlan → secure → SecuredPlan → lower →
 //! print → CompiledSql`; each noun is one type, each arrow one public function.
 
+mod compile;
 pub mod diagnostic;
 pub mod model;
 pub mod project;
 pub mod query;
+mod security;
 pub mod sql;
 pub mod types;
+
+pub use compile::{Environment, compile};
+pub use security::{Attribute, SecurityContext};

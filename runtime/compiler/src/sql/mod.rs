@@ -1,4 +1,7 @@
 //! From a secured plan to SQL text: the tree, the lowering, the printer, the dialect profile.
 
+mod compiled;
 pub mod profile;
 pub mod template;
+
+pub use compiled::{ColumnFormat, CompiledSql, ResultColumn};

@@ -1,0 +1,63 @@
+//! The port to a warehouse: run a compiled statement, get Arrow batches.
+
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use terrane_compiler::sql::CompiledSql;
+use terrane_compiler::types::Value;
+
+/// A text and its bound values, as the printer made them.
+#[derive(Debug, Clone, Copy)]
+pub struct Statement<'a> {
+    pub text: &'a str,
+    pub params: &'a [Value],
+}
+
+impl<'a> From<&'a CompiledSql> for Statement<'a> {
+    fn from(sql: &'a CompiledSql) -> Self {
+        Statement { text: &sql.text, params: &sql.params }
+    }
+}
+
+/// All rows of a statement, in columns.
+#[derive(Debug, Clone)]
+pub struct ResultSet {
+    pub schema: SchemaRef,
+    pub batches: Vec<RecordBatch>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarehouseErrorKind {
+    /// The statement was refused: syntax, a missing table, a failed cast.
+    Refused,
+    /// It ran longer than it was given.
+    Timeout,
+    /// The warehouse can't be reached or is shutting down.
+    Unavailable,
+}
+
+/// The warehouse's own message is for callers with `admin` and for the log.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("warehouse `{warehouse}`: {message}")]
+pub struct WarehouseError {
+    pub warehouse: String,
+    pub kind: WarehouseErrorKind,
+    pub message: String,
+}
+
+/// A warehouse. Statements run concurrently up to the adapter's own pool; a timeout is answered at
+/// its time, whether or not the engine has stopped.
+#[async_trait]
+pub trait Warehouse: Send + Sync {
+    /// The type that the project file names: `duckdb`, `postgres` …; also the dialect's name.
+    fn name(&self) -> &str;
+
+    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError>;
+
+    /// The columns a statement would give, without running it.
+    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;
+
+    async fn ping(&self) -> Result<(), WarehouseError>;
+}

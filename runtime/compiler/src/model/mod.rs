@@ -1,0 +1,281 @@
+//! The model: validated cubes, members, joins and metrics, as one immutable snapshot.
+//!
+//! In: definitions from `project`. Out: a [`Model`] whose references are all resolved to ids, made by
+//! [`build`] only, together with every [`crate::diagnostic::Diagnostic`] found. A query never copies
+//! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
+
+mod build;
+mod reach;
+mod snippet;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+pub use build::build;
+pub use reach::{Hop, Reach};
+pub use snippet::{ColumnName, Snippet, SqlPart};
+
+use crate::diagnostic::Span;
+use crate::types::{Granularity, LogicalType, Value};
+
+/// Index of a cube (or a role-playing alias of one) in its [`Model`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CubeId(pub u32);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MeasureId {
+    pub cube: CubeId,
+    pub index: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DimensionId {
+    pub cube: CubeId,
+    pub index: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SegmentId {
+    pub cube: CubeId,
+    pub index: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MetricId(pub u32);
+
+/// What a name in a cube stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Member {
+    Measure(MeasureId),
+    Dimension(DimensionId),
+    Segment(SegmentId),
+}
+
+/// One immutable snapshot of a project.
+#[derive(Debug)]
+pub struct Model {
+    pub project: Arc<str>,
+    pub cubes: Vec<Cube>,
+    pub metrics: Vec<Metric>,
+    pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
+    pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
+    pub(crate) reach: Vec<OnceLock<Reach>>,
+}
+
+/// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
+#[derive(Debug)]
+pub struct Cube {
+    pub id: CubeId,
+    pub name: Arc<str>,
+    pub title: Arc<str>,
+    pub description: Option<Arc<str>>,
+    /// False: reachable by joins, not listed and not named in queries.
+    pub public: bool,
+    pub alias_of: Option<CubeId>,
+    pub relation: Relation,
+    pub measures: Vec<Measure>,
+    pub dimensions: Vec<Dimension>,
+    pub segments: Vec<Segment>,
+    /// In the order of `joins:`; the position decides ties between paths.
+    pub joins: Vec<Join>,
+    /// Indexes into `dimensions`; several form one key.
+    pub primary_key: Vec<u32>,
+    /// The dimension that `time_range` without a dimension means.
+    pub primary_time: Option<u32>,
+    pub span: Option<Span>,
+    pub(crate) members: HashMap<Arc<str>, Member>,
+}
+
+/// Where a cube's rows come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Relation {
+    /// Name parts as the author wrote them, outermost first: `raw.orders`.
+    Table(Vec<ColumnName>),
+    /// A query, with the models it refers to in dependency order, each once.
+    Query { models: Vec<(Arc<str>, Arc<str>)>, sql: Arc<str> },
+}
+
+/// Text about a member that no computation depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Presentation {
+    pub title: Arc<str>,
+    pub description: Option<Arc<str>>,
+    pub format: Option<Arc<str>>,
+    pub hidden: bool,
+    pub drill_members: Vec<Arc<str>>,
+}
+
+#[derive(Debug)]
+pub struct Measure {
+    pub name: Arc<str>,
+    pub kind: MeasureKind,
+    pub presentation: Presentation,
+    pub span: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum MeasureKind {
+    Aggregate(Aggregate),
+    /// Computed from finished aggregates; its parts are measures and hidden aggregates.
+    Number(Snippet),
+    RunningTotal { aggregate: Aggregate, from_all: bool },
+}
+
+/// An aggregation over the rows of the measure's own cube.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aggregate {
+    pub function: AggregateFunction,
+    /// `None` only for `count`: rows are counted.
+    pub argument: Option<Snippet>,
+    /// Only rows that pass all of these are measured.
+    pub filters: Vec<Snippet>,
+    /// Type of `argument`, as the warehouse told; `Unknown` until types are read.
+    pub argument_type: LogicalType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    Count,
+    CountDistinct,
+    CountDistinctApprox,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DimensionType {
+    String,
+    Number,
+    Time,
+    Boolean,
+    Geo,
+}
+
+/// How a time dimension's values are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeKind {
+    /// An instant; shown in the query's timezone.
+    Utc,
+    /// A wall clock, never shifted.
+    WallClock,
+}
+
+#[derive(Debug)]
+pub struct Dimension {
+    pub name: Arc<str>,
+    pub ty: DimensionType,
+    pub sql: Snippet,
+    pub primary_key: bool,
+    /// Only for [`DimensionType::Time`].
+    pub time: TimeKind,
+    /// Allowed granularities, finest first; all eight when the author named none. Empty unless time.
+    pub granularities: Vec<Granularity>,
+    /// As the warehouse told; `Unknown` until types are read.
+    pub column_type: LogicalType,
+    pub presentation: Presentation,
+    pub span: Option<Span>,
+}
+
+#[derive(Debug)]
+pub struct Segment {
+    pub name: Arc<str>,
+    pub sql: Snippet,
+    pub presentation: Presentation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Relationship {
+    ManyToOne,
+    OneToMany,
+    OneToOne,
+}
+
+impl Relationship {
+    /// A hop that neither loses nor repeats rows.
+    pub fn is_to_one(self) -> bool {
+        !matches!(self, Relationship::OneToMany)
+    }
+}
+
+#[derive(Debug)]
+pub struct Join {
+    /// The target under the name the author gave it: a cube or an alias.
+    pub target: CubeId,
+    pub relationship: Relationship,
+    pub on: Snippet,
+    /// Every row finds one, so an inner join is the same.
+    pub always: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetricKind {
+    Simple,
+    Ratio,
+    Derived,
+}
+
+/// A metric: an expression over measures and other metrics, whatever its kind.
+#[derive(Debug)]
+pub struct Metric {
+    pub name: Arc<str>,
+    pub kind: MetricKind,
+    /// Its parts are measures and metrics; a ratio is one [`SqlPart::Divide`].
+    pub body: Snippet,
+    /// ANDed into each aggregate.
+    pub filters: Vec<MetricFilter>,
+    /// The finest grain at which the metric makes sense.
+    pub time_grain: Option<Granularity>,
+    pub presentation: Presentation,
+    pub span: Option<Span>,
+}
+
+/// One `{member, operator, value}` of a metric, as written; `query` resolves it like a query's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricFilter {
+    pub member: Arc<str>,
+    pub operator: Arc<str>,
+    pub values: Vec<Value>,
+}
+
+impl Model {
+    pub fn cube(&self, id: CubeId) -> &Cube {
+        &self.cubes[id.0 as usize]
+    }
+
+    pub fn cube_named(&self, name: &str) -> Option<&Cube> {
+        self.cube_names.get(name).map(|id| self.cube(*id))
+    }
+
+    pub fn measure(&self, id: MeasureId) -> &Measure {
+        &self.cube(id.cube).measures[id.index as usize]
+    }
+
+    pub fn dimension(&self, id: DimensionId) -> &Dimension {
+        &self.cube(id.cube).dimensions[id.index as usize]
+    }
+
+    pub fn segment(&self, id: SegmentId) -> &Segment {
+        &self.cube(id.cube).segments[id.index as usize]
+    }
+
+    pub fn metric(&self, id: MetricId) -> &Metric {
+        &self.metrics[id.0 as usize]
+    }
+
+    pub fn metric_named(&self, name: &str) -> Option<MetricId> {
+        self.metric_names.get(name).copied()
+    }
+
+    /// The cubes that `from` reaches and the best path to each; computed at first use, then kept.
+    pub fn reach(&self, from: CubeId) -> &Reach {
+        self.reach[from.0 as usize].get_or_init(|| Reach::from(self, from))
+    }
+}
+
+impl Cube {
+    pub fn member(&self, name: &str) -> Option<Member> {
+        self.members.get(name).copied()
+    }
+}

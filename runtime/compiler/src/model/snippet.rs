@@ -1,0 +1,55 @@
+//! A project author's own SQL as a typed node.
+//!
+//! In: `sql:` text whose Jinja is rendered. Out: a [`Snippet`]: pieces of syntax between resolved
+//! references, so that no later stage reads names in text. Bare columns are qualified with their
+//! cube, divisions are nodes of their own (they are real and null on zero), comments are gone.
+
+use std::sync::Arc;
+
+use super::{Aggregate, CubeId, DimensionId, MeasureId, MetricId};
+
+/// A name of the warehouse as the author wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ColumnName {
+    pub text: Arc<str>,
+    /// The author quoted it, so its case matters.
+    pub quoted: bool,
+}
+
+/// An expression of the author's, ready to be printed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Snippet {
+    pub parts: Vec<SqlPart>,
+    /// A column, a literal, a call: needs no parentheses as an operand.
+    pub is_atomic: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SqlPart {
+    Text(Box<str>),
+    /// `amount` or `{orders}.amount`.
+    Column { cube: CubeId, name: ColumnName },
+    /// `{status}` or `{customers.region}`: that dimension's own expression.
+    Dimension(DimensionId),
+    /// `{revenue}`: only in `number` measures and metrics.
+    Measure(MeasureId),
+    /// `cost`: only in metrics.
+    Metric(MetricId),
+    /// `SUM(a)` inside a `number`: a hidden aggregate over the own cube.
+    Aggregate(Box<Aggregate>),
+    /// `a / b`: real division, null where `b` is zero.
+    Divide(Box<Snippet>, Box<Snippet>),
+}
+
+impl Snippet {
+    /// Visits every part, also inside divisions, in reading order.
+    pub fn for_each<'a>(&'a self, visit: &mut impl FnMut(&'a SqlPart)) {
+        for part in &self.parts {
+            visit(part);
+            if let SqlPart::Divide(left, right) = part {
+                left.for_each(visit);
+                right.for_each(visit);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a query is refused: facts, from which the edge makes words, a status and a body.
+
+use std::sync::Arc;
+
+use crate::types::{Granularity, LogicalType};
+
+/// The interface's codes that a compile can end with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    InvalidQuery,
+    InvalidMeasure,
+    InvalidDimension,
+    InvalidFilter,
+    NoJoinPath,
+    Forbidden,
+}
+
+/// Every way in which a query can be refused before SQL exists. Lists of names hold the nearest
+/// first, at most 20, only what the caller may see.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum QueryError {
+    #[error("`{text}` is not a member: write `cube.member` or `cube.time_dimension.granularity`")]
+    MalformedMember { text: Arc<str> },
+    #[error("`{operator}` is not a filter operator")]
+    UnknownOperator { operator: Arc<str> },
+    #[error("`{granularity}` in `{member}` is not a granularity")]
+    UnknownGranularity { member: Arc<str>, granularity: Arc<str> },
+    #[error("the query names no measure, metric or dimension")]
+    Empty,
+    #[error("there is no cube `{name}`")]
+    UnknownCube { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("there is no metric `{name}`")]
+    UnknownMetric { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("there is no measure `{name}`")]
+    UnknownMeasure { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("there is no dimension `{name}`")]
+    UnknownDimension { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("there is no segment `{name}`")]
+    UnknownSegment { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("`{name}` is a {found}, not a {expected}")]
+    WrongKind { name: Arc<str>, expected: &'static str, found: &'static str },
+    #[error("`{member}` has no granularity `{granularity}`")]
+    GranularityNotAllowed { member: Arc<str>, granularity: Granularity, allowed: Vec<Granularity> },
+    #[error("metric `{metric}` makes sense from `{finest}` on, not by `{asked}`")]
+    FinerThanTimeGrain { metric: Arc<str>, finest: Granularity, asked: Granularity },
+    #[error("operator `{operator}` does not fit `{member}`, a {ty}")]
+    OperatorNotAllowed {
+        member: Arc<str>,
+        operator: &'static str,
+        ty: &'static str,
+        valid_operators: Vec<&'static str>,
+    },
+    #[error("`{value}` does not fit `{member}`: {expected}")]
+    ValueDoesNotFit { member: Arc<str>, value: String, expected: &'static str },
+    #[error("operator `{operator}` on `{member}` takes {expected}, {found} given")]
+    ValueCount { member: Arc<str>, operator: &'static str, expected: &'static str, found: usize },
+    #[error("the range of `{member}` ends before it starts: {start} to {end}")]
+    ReversedRange { member: Arc<str>, start: String, end: String },
+    #[error("filters are nested deeper than {limit} levels")]
+    TooDeep { limit: usize },
+    #[error("the query holds more than {limit} {what}")]
+    TooMany { what: &'static str, limit: usize },
+    #[error("`{dimension}` in a filter on a measure must be selected too")]
+    GroupFilterNotSelected { dimension: Arc<str> },
+    #[error("`{timezone}` is not a timezone of the IANA database")]
+    UnknownTimezone { timezone: Arc<str> },
+    #[error("limit {limit} is over the maximum of {max}; larger results: POST /api/v1/query/async")]
+    LimitTooLarge { limit: u64, max: u64 },
+    #[error("`{field}` can be ordered by only when it is selected")]
+    OrderNotSelected { field: Arc<str> },
+    #[error("cube `{cube}` has no primary time dimension, which `time_range` without `dimension` means")]
+    NoPrimaryTime { cube: Arc<str> },
+    #[error("{what} cannot reach `{target}`")]
+    NoJoinPath { what: String, target: Arc<str>, reachable: Vec<Arc<str>> },
+    #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]
+    NeedsPrimaryKey { cube: Arc<str>, member: Arc<str> },
+    #[error("`{member}` is behind a to-many join of `{cube}`")]
+    ToManyHop { cube: Arc<str>, member: Arc<str> },
+    #[error("`{member}` is a running total, which needs one time dimension with a granularity")]
+    RunningTotalAxis { member: Arc<str> },
+    #[error("the dialect `{dialect}` has no template for `{op}` on {ty:?}")]
+    DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
+    #[error("this caller may not see `{member}`")]
+    Denied { member: Arc<str> },
+}
+
+impl QueryError {
+    /// The interface's code of this error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            QueryError::UnknownMeasure { .. } => ErrorCode::InvalidMeasure,
+            QueryError::UnknownDimension { .. } | QueryError::UnknownSegment { .. } => ErrorCode::InvalidDimension,
+            QueryError::UnknownOperator { .. }
+            | QueryError::OperatorNotAllowed { .. }
+            | QueryError::ValueDoesNotFit { .. }
+            | QueryError::ValueCount { .. }
+            | QueryError::ReversedRange { .. } => ErrorCode::InvalidFilter,
+            QueryError::NoJoinPath { .. } => ErrorCode::NoJoinPath,
+            QueryError::Denied { .. } => ErrorCode::Forbidden,
+            _ => ErrorCode::InvalidQuery,
+        }
+    }
+}

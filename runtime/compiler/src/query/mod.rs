@@ -1,0 +1,222 @@
+//! What a client asks for, independent of the surface it came through, and its resolution.
+//!
+//! In: a [`SemanticQuery`], made from wire types at the edge. Out: a `ResolvedQuery` of ids and typed
+//! values. Not here: JSON, GraphQL or DAX; join paths and SQL (`plan`, `sql`).
+
+mod error;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub use error::{ErrorCode, QueryError};
+
+use crate::types::{Granularity, Value};
+
+/// A query as every surface says it. Names are unresolved; `values` holds measures and metrics.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SemanticQuery {
+    /// Member names without a dot belong to this cube.
+    pub cube: Option<Arc<str>>,
+    /// `metrics` first, then `measures`, in the order sent.
+    pub values: Vec<MemberRef>,
+    pub dimensions: Vec<MemberRef>,
+    pub time_dimensions: Vec<TimeDimension>,
+    pub time_range: Option<TimeRange>,
+    /// ANDed.
+    pub filters: Vec<Filter>,
+    pub segments: Vec<MemberRef>,
+    pub order: Vec<OrderBy>,
+    /// `None`: the caller's default.
+    pub limit: Option<u64>,
+    pub offset: u64,
+    /// IANA name; `None` is the project's (UTC unless set).
+    pub timezone: Option<Arc<str>>,
+    /// False: `total_rows` is left unknown.
+    pub skip_total: bool,
+}
+
+/// `orders.created_at.month`, `orders.revenue` or `revenue`, and the text as sent: it is the row's key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MemberRef {
+    pub text: Arc<str>,
+    /// Byte range ends inside `text`: the cube ends here; `None` without a dot.
+    cube_end: Option<u32>,
+    member_end: u32,
+    pub granularity: Option<Granularity>,
+}
+
+/// One axis of time: a granularity to group by, a range to filter by, or both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeDimension {
+    pub member: MemberRef,
+    pub granularity: Option<Granularity>,
+    pub range: Option<DateRange>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeRange {
+    /// `None`: each measure's own cube's primary time dimension.
+    pub member: Option<MemberRef>,
+    pub granularity: Option<Granularity>,
+    pub range: DateRange,
+}
+
+/// Dates or timestamps as sent; read in the query's timezone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DateRange {
+    /// Both ends inclusive as the user would say it. An end that is missing is open.
+    Between(Option<Arc<str>>, Option<Arc<str>>),
+    /// `last 7 days`, `2024-Q3`, `from 2024-01-01 to 2024-03-31`.
+    Words(Arc<str>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Filter {
+    Condition { member: MemberRef, operator: Operator, values: Vec<Value> },
+    And(Vec<Filter>),
+    Or(Vec<Filter>),
+    Not(Box<Filter>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrderBy {
+    pub member: MemberRef,
+    pub descending: bool,
+}
+
+/// The filter operators of REST, with those of the GraphQL enum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    Equals,
+    NotEquals,
+    Contains,
+    NotContains,
+    StartsWith,
+    EndsWith,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    Between,
+    InList,
+    NotInList,
+    InDateRange,
+    NotInDateRange,
+    BeforeDate,
+    AfterDate,
+    Set,
+    NotSet,
+}
+
+impl Operator {
+    pub const ALL: [Operator; 19] = [
+        Operator::Equals,
+        Operator::NotEquals,
+        Operator::Contains,
+        Operator::NotContains,
+        Operator::StartsWith,
+        Operator::EndsWith,
+        Operator::Gt,
+        Operator::Gte,
+        Operator::Lt,
+        Operator::Lte,
+        Operator::Between,
+        Operator::InList,
+        Operator::NotInList,
+        Operator::InDateRange,
+        Operator::NotInDateRange,
+        Operator::BeforeDate,
+        Operator::AfterDate,
+        Operator::Set,
+        Operator::NotSet,
+    ];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operator::Equals => "equals",
+            Operator::NotEquals => "notEquals",
+            Operator::Contains => "contains",
+            Operator::NotContains => "notContains",
+            Operator::StartsWith => "startsWith",
+            Operator::EndsWith => "endsWith",
+            Operator::Gt => "gt",
+            Operator::Gte => "gte",
+            Operator::Lt => "lt",
+            Operator::Lte => "lte",
+            Operator::Between => "between",
+            Operator::InList => "inList",
+            Operator::NotInList => "notInList",
+            Operator::InDateRange => "inDateRange",
+            Operator::NotInDateRange => "notInDateRange",
+            Operator::BeforeDate => "beforeDate",
+            Operator::AfterDate => "afterDate",
+            Operator::Set => "set",
+            Operator::NotSet => "notSet",
+        }
+    }
+}
+
+impl FromStr for Operator {
+    type Err = QueryError;
+
+    fn from_str(word: &str) -> Result<Self, QueryError> {
+        Operator::ALL
+            .into_iter()
+            .find(|o| o.as_str() == word)
+            .ok_or_else(|| QueryError::UnknownOperator { operator: word.into() })
+    }
+}
+
+impl MemberRef {
+    /// The part before the first dot.
+    pub fn cube(&self) -> Option<&str> {
+        self.cube_end.map(|end| &self.text[..end as usize])
+    }
+
+    /// The member's own name.
+    pub fn member(&self) -> &str {
+        let start = self.cube_end.map_or(0, |end| end as usize + 1);
+        &self.text[start..self.member_end as usize]
+    }
+}
+
+impl FromStr for MemberRef {
+    type Err = QueryError;
+
+    /// At most three parts; the third is a granularity.
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        let malformed = || QueryError::MalformedMember { text: text.into() };
+        let mut parts = text.split('.');
+        let first = parts.next().unwrap_or_default();
+        let (second, third) = (parts.next(), parts.next());
+        let is_empty = [Some(first), second, third].into_iter().flatten().any(str::is_empty);
+        if is_empty || parts.next().is_some() || text.len() > 1024 {
+            return Err(malformed());
+        }
+        let granularity = match third {
+            Some(word) => Some(word.parse().map_err(|_| QueryError::UnknownGranularity {
+                member: text.into(),
+                granularity: word.into(),
+            })?),
+            None => None,
+        };
+        let member_end = match second {
+            Some(second) => first.len() + 1 + second.len(),
+            None => first.len(),
+        };
+        Ok(MemberRef {
+            text: text.into(),
+            cube_end: second.map(|_| first.len() as u32),
+            member_end: member_end as u32,
+            granularity,
+        })
+    }
+}
+
+impl fmt::Display for MemberRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,23 @@
+//! Who asks: the identity that policies are evaluated against.
+//!
+//! In: claims, read at the edge. Out: an argument of `plan::secure`. Not here: tokens and keys.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The caller of one query.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SecurityContext {
+    pub user_id: Arc<str>,
+    pub email: Option<Arc<str>>,
+    pub roles: Vec<Arc<str>>,
+    pub groups: Vec<Arc<str>>,
+    pub attributes: BTreeMap<Arc<str>, Attribute>,
+}
+
+/// A custom attribute: one value or several.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attribute {
+    One(crate::types::Value),
+    Many(Vec<crate::types::Value>),
+}

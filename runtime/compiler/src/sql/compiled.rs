@@ -1,0 +1,48 @@
+//! What leaves the compiler: one statement, its bound values, and what its columns mean.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::types::{Granularity, Value};
+
+/// A statement ready to run. Only the printer makes one, from a secured plan.
+#[derive(Debug, Clone)]
+pub struct CompiledSql {
+    pub text: String,
+    /// In the order of their placeholders.
+    pub params: Vec<Value>,
+    /// The columns a client sees: the first `columns.len()` of the result set, in this order.
+    pub columns: Vec<ResultColumn>,
+    /// Index of a further column that holds the number of groups before paging, the same in each row.
+    pub total_column: Option<usize>,
+    /// The page as asked for, so that `total_rows` can be told when it isn't full.
+    pub limit: Option<u64>,
+    pub offset: u64,
+}
+
+/// One column of the answer.
+#[derive(Debug, Clone)]
+pub struct ResultColumn {
+    /// The row's key: the member as the client wrote it.
+    pub key: Arc<str>,
+    pub is_measure: bool,
+    pub format: ColumnFormat,
+}
+
+/// How a column's values are rendered (semantics, rules 16 and 18).
+#[derive(Debug, Clone)]
+pub enum ColumnFormat {
+    /// As its Arrow type says.
+    Plain,
+    /// A time bucket of a day or more, as a local date or timestamp at its start.
+    Date(Granularity),
+    /// A bucket finer than a day of a wall clock, or of an instant in UTC: no offset is written.
+    Clock(Granularity),
+    /// A bucket finer than a day as an instant, written in this zone with its offset.
+    InstantBucket(Granularity, TimeZone),
+    /// A time without granularity that is an instant: ISO 8601, `Z` in UTC, else the zone's offset.
+    Instant(TimeZone),
+    /// A time without granularity that is a wall clock: ISO 8601 without offset; a DATE as a date.
+    WallClock,
+}

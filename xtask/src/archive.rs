@@ -1,0 +1,59 @@
+//! Taking one file, or one folder, out of an archive, with the programs a machine has.
+//!
+//! In: a verified archive. Out: the member under a given folder. Absent on purpose: archive
+//! crates; `tar`, `unzip` and `dpkg-deb` are where the archives they belong to come from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::command::{is_installed, run_quiet};
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Unpacks `member` of a `.tgz` or `.zip` into `folder` and returns its path there.
+pub(crate) fn extract_member(archive: &Path, member: &str, folder: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    if archive.extension().is_some_and(|extension| extension == "zip") {
+        unzip(archive, member, folder)?;
+    } else {
+        run_quiet(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(folder).arg(member), LIMIT)?;
+    }
+    let extracted = folder.join(member);
+    if !extracted.is_file() {
+        bail!("{} holds no {member}", archive.display());
+    }
+    Ok(extracted)
+}
+
+/// Unpacks the given folders of a Debian package, without installing it.
+pub(crate) fn extract_debian_package(package: &Path, members: &[String], folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut reader = Command::new("dpkg-deb")
+        .arg("--fsys-tarfile")
+        .arg(package)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting `dpkg-deb`, which unpacks Debian packages")?;
+    let tar = reader.stdout.take().context("dpkg-deb has no output")?;
+    let unpacked = Command::new("tar").arg("-x").arg("-C").arg(folder).args(members).stdin(tar).status().context("starting `tar`")?;
+    let read = reader.wait()?;
+    if !unpacked.success() || !read.success() {
+        bail!("unpacking {} failed (dpkg-deb: {read}, tar: {unpacked})", package.display());
+    }
+    Ok(())
+}
+
+fn unzip(archive: &Path, member: &str, folder: &Path) -> Result<()> {
+    if is_installed("unzip") {
+        run_quiet(Command::new("unzip").arg("-oq").arg(archive).arg(member).arg("-d").arg(folder), LIMIT)?;
+    } else if is_installed("python3") {
+        run_quiet(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(archive).arg(folder), LIMIT)?;
+    } else {
+        bail!("{} can be unpacked with `unzip` or `python3`; install one of them", archive.display());
+    }
+    Ok(())
+}

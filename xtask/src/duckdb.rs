@@ -1,0 +1,241 @@
+//! The prebuilt libduckdb in `.prepared/lib/`, where `.cargo/config.toml` lets builds find it.
+//!
+//! In: the table of platforms and pinned checksums. Out: one shared library and a stamp that
+//! says which archive it came from. Absent on purpose: a checksum nobody saw. The npm package was
+//! fetched and hashed by the maintainers; the checksums of the release archives are those that
+//! several independent projects pin. Where a platform has no entry, the `bundled` feature builds
+//! DuckDB from its sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::archive::extract_member;
+use crate::checksum;
+use crate::command::{is_installed, run_quiet};
+use crate::context::{Context, shown};
+
+/// The engine's version; the `duckdb` crate in the root manifest is pinned to the same one.
+pub(crate) const VERSION: &str = "1.5.6";
+
+const DOWNLOAD_LIMIT: Duration = Duration::from_secs(600);
+
+struct Platform {
+    os: &'static str,
+    arch: &'static str,
+    library: &'static str,
+    archives: &'static [Archive],
+}
+
+struct Archive {
+    origin: Origin,
+    /// The name it has in the download cache; a copy put there by hand is used as well.
+    file_name: &'static str,
+    sha256: &'static str,
+    /// The library inside it.
+    member: &'static str,
+}
+
+enum Origin {
+    /// `npm pack` gets it from whatever registry npm is set up for.
+    Npm(&'static str),
+    /// The release page of DuckDB.
+    Release,
+}
+
+/// Each platform's archives, in the order in which they are tried.
+///
+/// npm shows `@duckdb/node-bindings-*` 1.5.6-r.1 for Linux x64 alone, so only that package has a
+/// checksum to pin; the others start with the release archive.
+const PLATFORMS: &[Platform] = &[
+    Platform {
+        os: "linux",
+        arch: "x86_64",
+        library: "libduckdb.so",
+        archives: &[
+            Archive {
+                // npm's own integrity value for it: sha512-IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==
+                origin: Origin::Npm("@duckdb/node-bindings-linux-x64@1.5.6-r.1"),
+                file_name: "duckdb-node-bindings-linux-x64-1.5.6-r.1.tgz",
+                sha256: "1b9f82478539bb9a1d1df44bd103121a12ae52142c07158dc52b97d2ec1d69ff",
+                member: "package/libduckdb.so",
+            },
+            Archive {
+                origin: Origin::Release,
+                file_name: "libduckdb-linux-amd64.zip",
+                sha256: "b845005f5132a7d8180057c35e14a7626632258782f871a90861b19c1c03841b",
+                member: "libduckdb.so",
+            },
+        ],
+    },
+    Platform {
+        os: "linux",
+        arch: "aarch64",
+        library: "libduckdb.so",
+        archives: &[Archive {
+            origin: Origin::Release,
+            file_name: "libduckdb-linux-arm64.zip",
+            sha256: "b72ed9f05003f5e9d2015f7ceada6416b377d9dd33169cdde3c9e33897856eee",
+            member: "libduckdb.so",
+        }],
+    },
+    Platform { os: "macos", arch: "x86_64", library: "libduckdb.dylib", archives: MACOS_ARCHIVES },
+    Platform { os: "macos", arch: "aarch64", library: "libduckdb.dylib", archives: MACOS_ARCHIVES },
+];
+
+/// One archive holds both architectures.
+const MACOS_ARCHIVES: &[Archive] = &[Archive {
+    origin: Origin::Release,
+    file_name: "libduckdb-osx-universal.zip",
+    sha256: "e0bc007d9b0094c0970ac1847a8601d10aad07cbd2910ce586ec810f77b638d6",
+    member: "libduckdb.dylib",
+}];
+
+/// Makes sure that the library is there and is the one that was verified.
+pub(crate) fn prepare(context: &Context) -> Result<()> {
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let Some(platform) = PLATFORMS.iter().find(|platform| platform.os == os && platform.arch == arch) else {
+        bail!(
+            "there is no prebuilt libduckdb {VERSION} for {os} {arch} in the table of xtask/src/duckdb.rs\n\
+             by hand: build with `--features bundled` (compiles DuckDB's C++; half an hour on two cores)"
+        );
+    };
+    let library = context.prepared.join("lib").join(platform.library);
+    if is_verified(platform, &library) {
+        println!("ok    libduckdb {VERSION} in {}", shown(context, &library));
+        return Ok(());
+    }
+    let downloads = context.downloads();
+    fs::create_dir_all(&downloads)?;
+    let mut failures = String::new();
+    for archive in platform.archives {
+        match obtain(archive, &downloads).and_then(|path| install(archive, &path, &library)) {
+            Ok(()) => {
+                println!("ok    libduckdb {VERSION} from {} in {}", archive.file_name, shown(context, &library));
+                return Ok(());
+            }
+            Err(error) => {
+                println!("      not from {}: {error:#}", archive.file_name);
+                failures += &format!("\n  {}: {error:#}", archive.file_name);
+            }
+        }
+    }
+    bail!("libduckdb {VERSION} could not be prepared:{failures}\n{}", by_hand(platform, &downloads));
+}
+
+/// The file name of the library on this platform, if it is in the table.
+pub(crate) fn library_name() -> Option<&'static str> {
+    PLATFORMS.iter().find(|platform| platform.os == std::env::consts::OS).map(|platform| platform.library)
+}
+
+fn by_hand(platform: &Platform, downloads: &Path) -> String {
+    let mut text = String::from("by hand, one of:");
+    for archive in platform.archives {
+        text += &match archive.origin {
+            Origin::Npm(package) => format!("\n  npm pack {package} --pack-destination {}", downloads.display()),
+            Origin::Release => format!("\n  put {} in {}", release_url(archive), downloads.display()),
+        };
+    }
+    text + "\n  build with `--features bundled` (compiles DuckDB's C++; half an hour on two cores)\nthen run `cargo xtask setup` again"
+}
+
+/// The verified archive in the download cache.
+fn obtain(archive: &Archive, downloads: &Path) -> Result<PathBuf> {
+    let cached = downloads.join(archive.file_name);
+    if cached.is_file() {
+        if checksum::is(&cached, archive.sha256) {
+            return Ok(cached);
+        }
+        println!("      {} has another checksum than pinned and is fetched again", cached.display());
+    }
+    let partial = downloads.join(format!(".partial-{}", std::process::id()));
+    fs::create_dir_all(&partial)?;
+    println!("      fetching {} …", archive.file_name);
+    let fetched = fetch(archive, &partial).and_then(|()| checksum::admit(&partial.join(archive.file_name), archive.sha256, &cached));
+    fs::remove_dir_all(&partial)?;
+    fetched.map(|()| cached)
+}
+
+fn fetch(archive: &Archive, folder: &Path) -> Result<()> {
+    match archive.origin {
+        Origin::Npm(package) => {
+            if !is_installed("npm") {
+                bail!("npm is not installed (it comes with Node.js)");
+            }
+            run_quiet(Command::new("npm").args(["pack", "--silent", package]).current_dir(folder), DOWNLOAD_LIMIT)?;
+        }
+        Origin::Release => {
+            let (url, file) = (release_url(archive), folder.join(archive.file_name));
+            if is_installed("curl") {
+                run_quiet(Command::new("curl").args(["-fsSL", "--connect-timeout", "15", "-o"]).arg(file).arg(url), DOWNLOAD_LIMIT)?;
+            } else if is_installed("wget") {
+                run_quiet(Command::new("wget").args(["-q", "--tries=2", "--connect-timeout=15", "-O"]).arg(file).arg(url), DOWNLOAD_LIMIT)?;
+            } else {
+                bail!("neither curl nor wget is installed");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn release_url(archive: &Archive) -> String {
+    format!("https://github.com/duckdb/duckdb/releases/download/v{VERSION}/{}", archive.file_name)
+}
+
+/// Unpacks the library beside its final place and moves it there whole, then writes the stamp.
+fn install(archive: &Archive, path: &Path, library: &Path) -> Result<()> {
+    let folder = library.parent().context("the library has no folder")?;
+    let unpacked = folder.join(format!(".unpacked-{}", std::process::id()));
+    let extracted = extract_member(path, archive.member, &unpacked)?;
+    let stamp = format!("{}\n{}\n", archive.sha256, checksum::sha256(&extracted)?);
+    fs::rename(&extracted, library)?;
+    fs::write(stamp_of(library), stamp)?;
+    fs::remove_dir_all(&unpacked)?;
+    Ok(())
+}
+
+/// Whether the library is the one its stamp describes, and the stamp names a pinned archive.
+fn is_verified(platform: &Platform, library: &Path) -> bool {
+    let Ok(stamp) = fs::read_to_string(stamp_of(library)) else { return false };
+    let mut lines = stamp.lines();
+    let (Some(archive), Some(expected)) = (lines.next(), lines.next()) else { return false };
+    platform.archives.iter().any(|candidate| candidate.sha256 == archive) && checksum::is(library, expected)
+}
+
+fn stamp_of(library: &Path) -> PathBuf {
+    library.with_extension("stamp")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pin_is_a_sha256_and_every_platform_has_an_archive() {
+        assert_eq!(PLATFORMS.len(), 4, "Linux and macOS, x64 and arm64");
+        for platform in PLATFORMS {
+            assert!(!platform.archives.is_empty(), "{} {}", platform.os, platform.arch);
+            for archive in platform.archives {
+                assert_eq!(archive.sha256.len(), 64, "{}", archive.file_name);
+                assert!(archive.sha256.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)));
+                assert!(archive.member.ends_with(platform.library));
+            }
+        }
+    }
+
+    #[test]
+    fn a_library_without_a_matching_stamp_is_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let platform = &PLATFORMS[0];
+        let library = folder.path().join(platform.library);
+        fs::write(&library, "not duckdb").unwrap();
+        assert!(!is_verified(platform, &library));
+        fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].sha256, "0".repeat(64))).unwrap();
+        assert!(!is_verified(platform, &library));
+        fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].sha256, checksum::sha256_of(b"not duckdb"))).unwrap();
+        assert!(is_verified(platform, &library));
+    }
+}

@@ -1,0 +1,109 @@
+//! Every plugin of the workspace, as a WebAssembly component in `.prepared/components/`.
+//!
+//! In: the cdylib packages under `plugins/`. Out: `<package>.wasm`, validated. Absent on purpose:
+//! a list of plugins (a new folder under `plugins/` is enough) and own change tracking: cargo
+//! knows whether a guest changed, and a stamp knows which core module a component came from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use wit_component::ComponentEncoder;
+
+use crate::checksum;
+use crate::command::run_shown;
+use crate::context::{Context, Member, shown};
+use crate::wasm_std::{GuestToolchain, TARGET};
+
+const PROFILE: &str = "guest";
+
+pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()> {
+    let guests = guests(context)?;
+    if guests.is_empty() {
+        println!("ok    no plugins to build");
+        return Ok(());
+    }
+    let target = context.target()?.join(toolchain.target_folder());
+    let mut command = context.cargo();
+    command.args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET, "--target-dir"]).arg(&target);
+    for guest in &guests {
+        command.args(["--package", &guest.name]);
+    }
+    toolchain.configure(&mut command, &[]);
+    run_shown(&mut command).context("building the plugins")?;
+
+    let folder = context.prepared.join("components");
+    fs::create_dir_all(&folder)?;
+    for guest in &guests {
+        let module = target.join(TARGET).join(PROFILE).join(format!("{}.wasm", guest.name.replace('-', "_")));
+        let component = folder.join(format!("{}.wasm", guest.name));
+        componentize(&module, &component).with_context(|| format!("making a component of {}", guest.name))?;
+        let size = fs::metadata(&component)?.len();
+        println!("ok    {} ({} KiB)", shown(context, &component), size.div_ceil(1024));
+    }
+    Ok(())
+}
+
+fn guests(context: &Context) -> Result<Vec<Member>> {
+    let plugins = context.root.join("plugins");
+    let members = context.members()?;
+    Ok(members.into_iter().filter(|member| member.is_cdylib && member.folder.starts_with(&plugins)).collect())
+}
+
+/// Writes the component, unless the one there was made of this very module.
+fn componentize(module: &Path, component: &Path) -> Result<()> {
+    let bytes = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
+    let stamp = stamp_of(component);
+    let made_of = checksum::sha256_of(&bytes);
+    if let Ok(found) = fs::read_to_string(&stamp)
+        && let Ok(present) = checksum::sha256(component)
+        && found == format!("{made_of}\n{present}\n")
+    {
+        return Ok(());
+    }
+    let encoded = encode(&bytes)?;
+    let partial = component.with_extension(format!("partial-{}", std::process::id()));
+    fs::write(&partial, &encoded)?;
+    fs::rename(&partial, component)?;
+    fs::write(stamp, format!("{made_of}\n{}\n", checksum::sha256_of(&encoded)))?;
+    Ok(())
+}
+
+fn encode(module: &[u8]) -> Result<Vec<u8>> {
+    let encoded = ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode());
+    match encoded {
+        Ok(component) => Ok(component),
+        // wit-component has its own error type, which keeps the chain only in this form.
+        Err(error) => bail!("{error:#}"),
+    }
+}
+
+fn stamp_of(component: &Path) -> PathBuf {
+    component.with_extension("stamp")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_module_is_refused() {
+        assert!(encode(b"not wasm").is_err());
+    }
+
+    #[test]
+    fn a_module_without_imports_becomes_a_component_once() {
+        // The preamble of an empty core module: magic and version 1.
+        const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
+        let folder = tempfile::tempdir().unwrap();
+        let (module, component) = (folder.path().join("empty.wasm"), folder.path().join("component.wasm"));
+        fs::write(&module, EMPTY_MODULE).unwrap();
+        componentize(&module, &component).unwrap();
+        let written = fs::metadata(&component).unwrap().modified().unwrap();
+        componentize(&module, &component).unwrap();
+        assert_eq!(fs::metadata(&component).unwrap().modified().unwrap(), written, "an unchanged component is left alone");
+        fs::write(&component, "damaged").unwrap();
+        componentize(&module, &component).unwrap();
+        assert!(fs::read(&component).unwrap().starts_with(b"\0asm"), "a damaged component is made again");
+    }
+}

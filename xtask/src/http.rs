@@ -1,0 +1,46 @@
+//! Three words of HTTP: enough to ask a server on this machine whether it is there.
+//!
+//! In: a port, a method, a path, a body. Out: the status and the body. HTTP/1.0, so that the
+//! answer is neither kept alive nor chunked. Absent on purpose: TLS, redirects, other machines.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+pub(crate) fn request(port: u16, method: &str, path: &str, body: Option<&str>) -> Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), LIMIT)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    let content = body.map_or_else(String::new, |body| format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+    write!(stream, "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{content}\r\n{}", body.unwrap_or_default())?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    parse(&text)
+}
+
+fn parse(text: &str) -> Result<Answer> {
+    let (head, body) = text.split_once("\r\n\r\n").context("an answer without an end of its headers")?;
+    let status = head.split_whitespace().nth(1).context("an answer without a status")?.parse()?;
+    Ok(Answer { status, body: body.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn the_status_and_the_body_are_read() {
+        let answer = parse("HTTP/1.0 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n{}").unwrap();
+        assert_eq!((answer.status, answer.body.as_str()), (503, "{}"));
+        assert!(parse("no HTTP at all").is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! A second compiler, for guests only: Debian 12's rustc-web with its own sources.
+//!
+//! In: the machine's package sources. Out: a compiler unpacked in the cache, with the guests'
+//! standard library built into it. The two packages are always of one version, so this works when
+//! no sources of the workspace's own compiler are to be had. Absent on purpose: installing
+//! anything, and using this compiler for the host. Checksums: apt checks every package against
+//! its signed lists, which is why no version is pinned here.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::apt::PrivateApt;
+use super::{GuestToolchain, SecondCompiler, build, has_standard_library, libraries};
+use crate::archive::extract_debian_package;
+use crate::context::{Compiler, Context};
+
+const COMPILER: &str = "rustc-web";
+const SOURCES: &str = "rust-web-src";
+
+/// The toolchain, if an earlier run unpacked it.
+pub(super) fn present(context: &Context, compiler: &Compiler) -> Option<GuestToolchain> {
+    let root = root(context);
+    let linker = linker(compiler);
+    (has_standard_library(&root.join("usr")) && linker.is_file()).then(|| toolchain(&root, linker))
+}
+
+pub(super) fn prepare(context: &Context, compiler: &Compiler) -> Result<GuestToolchain> {
+    let linker = linker(compiler);
+    if !linker.is_file() {
+        bail!("the toolchain has no linker for WebAssembly ({})", linker.display());
+    }
+    let root = root(context);
+    let partial = root.with_extension(format!("unpacking-{}", std::process::id()));
+    let prepared = unpack(&partial).and_then(|library| {
+        write_wrapper(&partial)?;
+        build::compile(context, &library, Some(&wrapper(&partial)), &libraries(&partial.join("usr")))
+    });
+    if let Err(error) = prepared {
+        let _ = fs::remove_dir_all(&partial);
+        return Err(error);
+    }
+    if root.exists() {
+        fs::remove_dir_all(&root)?;
+    }
+    fs::rename(&partial, &root)?;
+    Ok(toolchain(&root, linker))
+}
+
+fn root(context: &Context) -> PathBuf {
+    context.cache.join(COMPILER)
+}
+
+fn toolchain(root: &Path, linker: PathBuf) -> GuestToolchain {
+    GuestToolchain { sysroot: None, second_compiler: Some(SecondCompiler { rustc: wrapper(root), linker }) }
+}
+
+/// Debian's compiler comes without one; the workspace's toolchain has it.
+fn linker(compiler: &Compiler) -> PathBuf {
+    compiler.sysroot.join("lib/rustlib").join(&compiler.host).join("bin/rust-lld")
+}
+
+/// Unpacks the compiler and the sources; returns the standard library's folder.
+fn unpack(root: &Path) -> Result<PathBuf> {
+    println!("      fetching {COMPILER} and {SOURCES} (140 MB) …");
+    let apt = PrivateApt::updated(root.join("apt"))?;
+    let version = apt.candidate(COMPILER)?;
+    if apt.candidate(SOURCES)? != version {
+        bail!("{COMPILER} and {SOURCES} are not of one version in the package sources of this machine");
+    }
+    for package in apt.download(&[COMPILER, SOURCES])? {
+        let is_sources = package.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOURCES));
+        // Of the sources, the compiler's own are a quarter of a gigabyte that nobody needs.
+        let members = if is_sources { vec![format!("./{}", library_folder(&version))] } else { vec![] };
+        extract_debian_package(&package, &members, root)?;
+    }
+    fs::remove_dir_all(root.join("apt"))?;
+    Ok(root.join(library_folder(&version)))
+}
+
+/// `1.96.0+dfsg1-1~deb12u2` has its sources in `rustc-1.96.0`.
+fn library_folder(version: &str) -> String {
+    let rust = version.split(['+', '-', '~']).next().unwrap_or(version);
+    format!("usr/src/rustc-{rust}/library")
+}
+
+fn wrapper(root: &Path) -> PathBuf {
+    root.join("rustc")
+}
+
+/// The unpacked compiler finds its libraries by this script, wherever the cache lies.
+fn write_wrapper(root: &Path) -> Result<()> {
+    let folders = fs::read_dir(root.join("usr/lib"))?.flatten().map(|folder| folder.path());
+    let driver = folders
+        .filter(|folder| folder.is_dir())
+        .find(|folder| has_driver(folder))
+        .and_then(|folder| Some(folder.file_name()?.to_string_lossy().into_owned()))
+        .context("the unpacked compiler has no librustc_driver")?;
+    let script = format!(
+        "#!/bin/sh\n\
+         here=$(cd \"$(dirname \"$0\")\" && pwd)\n\
+         export LD_LIBRARY_PATH=\"$here/usr/lib/{driver}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n\
+         exec \"$here/usr/bin/rustc\" \"$@\"\n"
+    );
+    let path = wrapper(root);
+    fs::write(&path, script)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+fn has_driver(folder: &Path) -> bool {
+    let Ok(files) = fs::read_dir(folder) else { return false };
+    files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("librustc_driver-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::library_folder;
+
+    #[test]
+    fn the_sources_lie_under_the_version_of_rust() {
+        assert_eq!(library_folder("1.96.0+dfsg1-1~deb12u2"), "usr/src/rustc-1.96.0/library");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod compiled;
 pub mod profile;
+mod profile_check;
 pub mod template;
 
 pub use compiled::{ColumnFormat, CompiledSql, ResultColumn};

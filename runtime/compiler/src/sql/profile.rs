@@ -104,12 +104,14 @@ pub struct Features {
     pub cancel_by_query_id: bool,
 }
 
-/// How names and strings are quoted.
+/// How names and strings are quoted. In a checked profile the delimiters are one of a few known
+/// pairs, and `reserved` is upper case, sorted and without doubles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quoting {
     pub ident_open: String,
     pub ident_close: String,
-    /// What stands for `ident_close` inside a name.
+    /// What stands for `ident_close` inside a name. Where it starts with a backslash, a backslash in
+    /// a name is doubled too.
     pub ident_escape: String,
     pub string_quote: String,
     pub string_prefix: String,
@@ -154,9 +156,9 @@ pub struct RawProfile {
     pub ops: Vec<RawOp>,
     pub times: Vec<RawTime>,
     pub types: Vec<(LogicalType, String)>,
-    pub to_time_zone: String,
     pub date_literal: String,
     pub timestamp_literal: String,
+    pub timestamp_tz_literal: String,
     pub true_literal: String,
     pub false_literal: String,
     pub explain: String,
@@ -179,15 +181,16 @@ pub struct TimeTemplates {
 }
 
 #[derive(Debug, Clone)]
-struct OpOverload {
-    name: Option<String>,
-    arity: Option<u32>,
-    ty: Option<LogicalType>,
-    template: Template,
+pub(super) struct OpOverload {
+    pub(super) name: Option<String>,
+    pub(super) arity: Option<u32>,
+    pub(super) ty: Option<LogicalType>,
+    pub(super) template: Template,
 }
 
 /// A validated dialect. Made by [`DialectProfile::check`] only.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DialectProfile {
     pub name: String,
     pub quoting: Quoting,
@@ -196,16 +199,23 @@ pub struct DialectProfile {
     pub limit: LimitStyle,
     pub default_null_order: NullOrder,
     pub features: Features,
-    pub to_time_zone: Template,
+    /// {0} is the quoted text `'2024-01-31'`. Prints as an atom.
     pub date_literal: Template,
+    /// {0} is the quoted text `'2024-01-31 15:00:00.000000'`. Prints as an atom.
     pub timestamp_literal: Template,
+    /// {0} is the quoted text `'2024-01-31 15:00:00.000000+00:00'`. Prints as an atom.
+    pub timestamp_tz_literal: Template,
     pub true_literal: Template,
     pub false_literal: Template,
-    pub explain: Template,
+    /// {0} is the whole statement, at the end. `None`: the warehouse explains nothing.
+    pub explain: Option<Template>,
     pub extra: Vec<(String, String)>,
-    ops: Vec<Vec<OpOverload>>,
-    times: Vec<TimeTemplates>,
-    types: Vec<String>,
+    /// By operator, so that a lookup walks a handful of overloads.
+    pub(super) ops: Vec<Vec<OpOverload>>,
+    /// By granularity.
+    pub(super) times: Vec<TimeTemplates>,
+    /// By logical type.
+    pub(super) types: Vec<String>,
 }
 
 /// Why a profile was refused: the place in the profile, and the fault.
@@ -228,11 +238,74 @@ pub enum ProfileFault {
     Value(String),
     #[error("is longer than {0} bytes")]
     TooLong(usize),
+    #[error("has {found} entries, the limit is {limit}")]
+    TooMany { found: usize, limit: usize },
 }
 
 impl fmt::Display for ProfileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.place, self.fault)
+    }
+}
+
+impl Quoting {
+    /// Writes a name: bare where the warehouse would read it back as the same name, else quoted.
+    pub fn write_name(&self, out: &mut String, name: &str) {
+        if self.is_plain(name) {
+            out.push_str(name);
+        } else {
+            self.write_quoted_name(out, name);
+        }
+    }
+
+    /// Writes a name between delimiters, with what would end it escaped.
+    pub fn write_quoted_name(&self, out: &mut String, name: &str) {
+        let escapes_backslash = self.ident_escape.starts_with('\\');
+        out.push_str(&self.ident_open);
+        for c in name.chars() {
+            if self.ident_close.starts_with(c) {
+                out.push_str(&self.ident_escape);
+            } else if c == '\\' && escapes_backslash {
+                out.push_str("\\\\");
+            } else {
+                out.push(c);
+            }
+        }
+        out.push_str(&self.ident_close);
+    }
+
+    /// Writes a text literal. Values travel as parameters; this is for warehouses without them, for
+    /// zone names, and for SQL that is only shown.
+    pub fn write_text(&self, out: &mut String, text: &str) {
+        out.push_str(&self.string_prefix);
+        out.push_str(&self.string_quote);
+        for c in text.chars() {
+            if c == '\'' || (c == '\\' && self.string_escape_backslash) {
+                out.push(c);
+            }
+            out.push(c);
+        }
+        out.push_str(&self.string_quote);
+    }
+
+    /// Whether the name means itself without quotes: a word that isn't reserved and isn't folded
+    /// into another one.
+    pub fn is_plain(&self, name: &str) -> bool {
+        let is_word_byte = |b: u8| match self.folding {
+            CaseFolding::ToLower => b.is_ascii_lowercase() || b == b'_',
+            CaseFolding::ToUpper => b.is_ascii_uppercase() || b == b'_',
+            CaseFolding::Keep => b.is_ascii_alphabetic() || b == b'_',
+        };
+        let mut bytes = name.bytes();
+        bytes.next().is_some_and(is_word_byte)
+            && bytes.all(|b| is_word_byte(b) || b.is_ascii_digit())
+            && !self.is_reserved(name)
+    }
+
+    /// Whether the word, in any case, is one of the warehouse's own.
+    pub fn is_reserved(&self, word: &str) -> bool {
+        let upper = word.bytes().map(|b| b.to_ascii_uppercase());
+        self.reserved.binary_search_by(|reserved| reserved.bytes().cmp(upper.clone())).is_ok()
     }
 }
 

@@ -165,7 +165,8 @@ fn fetch(archive: &Archive, folder: &Path) -> Result<()> {
             if !is_installed("npm") {
                 bail!("npm is not installed (it comes with Node.js)");
             }
-            run_quiet(Command::new("npm").args(["pack", "--silent", package]).current_dir(folder), DOWNLOAD_LIMIT)?;
+            let arguments = ["pack", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=2000", package];
+            run_quiet(Command::new("npm").args(arguments).current_dir(folder), DOWNLOAD_LIMIT)?;
         }
         Origin::Release => {
             let (url, file) = (release_url(archive), folder.join(archive.file_name));

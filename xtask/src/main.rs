@@ -57,7 +57,10 @@ fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("\nerror: {error:?}");
+            eprintln!("\nerror: {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  because {cause}");
+            }
             ExitCode::FAILURE
         }
     }

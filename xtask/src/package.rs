@@ -23,7 +23,8 @@ pub(crate) struct PackageArguments {
 
 pub(crate) fn run(context: &Context, arguments: &PackageArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
-    run_shown(context.cargo().args(["build", "--release", "--package", "terrane-cli"]))?;
+    // The variable keeps this machine's paths out of the binary; see runtime/cli/build.rs.
+    run_shown(context.cargo().args(["build", "--release", "--package", "terrane-cli"]).env("TERRANE_SHIPPED", "1"))?;
 
     let out = context.root.join(&arguments.out);
     if out.exists() {

@@ -1,0 +1,50 @@
+//! Checks, before anything is linked, that libduckdb is where the build looks for it.
+//!
+//! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`. Out: a message that says what to do, or the
+//! folder's search paths for this crate's tests and for whatever cargo runs that links it. Absent
+//! on purpose: downloading; that is `cargo xtask setup`.
+#![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, io};
+
+fn main() -> ExitCode {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
+    if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
+        return ExitCode::SUCCESS;
+    }
+    let name = if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") { "libduckdb.dylib" } else { "libduckdb.so" };
+    let folder = env::var_os("DUCKDB_LIB_DIR").map(PathBuf::from).unwrap_or_default();
+    println!("cargo::rerun-if-changed={}", folder.join(name).display());
+    if !folder.join(name).is_file() {
+        println!("cargo::error={name} not found in {}: run `cargo xtask setup`, or build with `--features bundled`", folder.display());
+        return ExitCode::FAILURE;
+    }
+    // For the binaries of this package, its tests among them; link arguments don't reach others.
+    println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
+    match offer_to_cargo(&folder, name) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("cargo::error=linking {name} into the build folder failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Lets `cargo test` and `cargo run` find the library for every package that depends on this one,
+/// documentation tests among them: cargo puts the search paths inside its target folder, and only
+/// those, on the loader's path.
+fn offer_to_cargo(folder: &Path, name: &str) -> io::Result<()> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let link = out.join(name);
+    match fs::remove_file(&link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::os::unix::fs::symlink(folder.join(name), &link)?;
+    println!("cargo::rustc-link-search=native={}", out.display());
+    Ok(())
+}

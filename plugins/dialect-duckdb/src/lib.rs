@@ -1,1 +1,129 @@
-//! 
+//! DuckDB's SQL as a list of exceptions to the standard.
+//!
+//! In: nothing but the call. Out: the profile that the host prints with. Sources: the manual of DuckDB
+//! 1.5 (functions, `duckdb_keywords()`), and what the engine answered where the manual is silent.
+
+use terrane_sdk::dialect::{
+    CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
+    ProfileBuilder, WarehouseError,
+};
+use terrane_sdk::{CallContext, PluginError, PluginInfo};
+
+/// The dialect component.
+pub struct DuckDb;
+
+/// Where DuckDB differs from the standard. `/` divides integers to a double, `avg` is a double, sums
+/// of integers are HUGEINT and sums of decimals have 38 digits. Text compares by code point.
+/// `approx_count_distinct` misses by up to 25 % in 1.5.6, so the exact count stays in its place.
+const OPS: &[(Op, &str)] = &[
+    (Op::Contains, "contains({0}, {1})"),
+    (Op::StartsWith, "starts_with({0}, {1})"),
+    (Op::EndsWith, "ends_with({0}, {1})"),
+    (Op::Div, "{0} / NULLIF({1}, 0)"),
+    (Op::Modulo, "{0} % {1}"),
+    (Op::Concat, "concat({*})"),
+    (Op::Avg, "avg({0})"),
+    (Op::Percentile, "quantile_cont({0}, {1})"),
+];
+
+const TYPES: &[(LogicalType, &str)] = &[
+    (LogicalType::Float, "DOUBLE"),
+    (LogicalType::TimestampTz, "TIMESTAMPTZ"),
+    (LogicalType::Geo, "GEOMETRY"),
+    (LogicalType::Binary, "BLOB"),
+];
+
+/// `SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'`.
+const RESERVED: &str = "\
+    all analyse analyze and anti any array as asc asof asymmetric at authorization between bigint binary bit boolean \
+    both by case cast char character check coalesce collate collation column columns concurrently constraint create \
+    cross dec decimal default deferrable desc describe distinct do else end except exists extract false fetch float \
+    for foreign freeze from full generated glob group grouping grouping_id having ilike in initially inner inout int \
+    integer intersect interval into is isnull join lambda lateral leading left like limit map national natural nchar \
+    none not notnull null nullif numeric offset on only or order out outer overlaps overlay pivot pivot_longer \
+    pivot_wider placing position positional precision primary qualify real references returning right row select semi \
+    setof show similar smallint some struct substring summarize symmetric table tablesample then time timestamp to \
+    trailing treat trim true try_cast union unique unpack unpivot using values varchar variadic verbose when where \
+    window with xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot \
+    xmlserialize xmltable";
+
+/// The profile, for native tests too.
+pub fn profile() -> Profile {
+    ProfileBuilder::ansi("duckdb")
+        .quoting(|quoting| {
+            quoting.folding = CaseFolding::Keep;
+            quoting.max_ident_bytes = 65_535;
+        })
+        .reserved(RESERVED)
+        .placeholders(PlaceholderStyle::DollarN, 65_535)
+        .null_order(NullOrder::NullsLast)
+        .with_features(Feature::ILIKE | Feature::LATERAL | Feature::QUALIFY | Feature::EXPLAIN_JSON)
+        .ops(OPS)
+        .times(|unit, time| {
+            time.add = format!("{{0}} + INTERVAL ({{1}}) {}", unit.to_uppercase());
+            // Between plain times, weeks are counted from the first one and not from Monday.
+            if unit == "week" {
+                time.diff = "date_diff('week', date_trunc('week', {0}), date_trunc('week', {1}))".to_owned();
+            }
+            time.part = format!("date_part('{unit}', {{0}})");
+        })
+        .type_names(TYPES)
+        .literals("DATE {0}", "TIMESTAMP {0}", "TIMESTAMPTZ {0}")
+        .explain("EXPLAIN (FORMAT JSON) {0}")
+        .build()
+}
+
+/// DuckDB starts a message with the error's kind; the class and what a caller may read.
+const ERROR_KINDS: &[(&str, ErrorClass, &str)] = &[
+    ("Parser Error", ErrorClass::Syntax, "the statement was not understood"),
+    ("Binder Error", ErrorClass::MissingObject, "a column or function does not exist in the warehouse"),
+    ("Catalog Error", ErrorClass::MissingObject, "a table or function does not exist in the warehouse"),
+    ("Permission Error", ErrorClass::Permission, "the warehouse refused access"),
+    ("INTERRUPT Error", ErrorClass::Cancelled, "the statement was cancelled"),
+    ("Out of Memory Error", ErrorClass::Quota, "the statement needs more memory than it may use"),
+    ("TransactionContext Error", ErrorClass::Conflict, "another transaction was in the way"),
+    ("Conversion Error", ErrorClass::Data, "a value in the data does not fit its type"),
+    ("Out of Range Error", ErrorClass::Data, "a value in the data is out of range"),
+    ("Invalid Input Error", ErrorClass::Data, "a value does not fit its use"),
+    ("IO Error", ErrorClass::Connection, "the warehouse could not read its data"),
+    ("HTTP Error", ErrorClass::Connection, "the warehouse could not read its data"),
+];
+
+impl Dialect for DuckDb {
+    const INFO: PluginInfo = PluginInfo::new("dialect-duckdb", env!("CARGO_PKG_VERSION"), "DuckDB");
+
+    fn profile(_: &CallContext) -> Result<Profile, PluginError> {
+        Ok(profile())
+    }
+
+    fn classify_error(error: &WarehouseError) -> Classified {
+        let kind = ERROR_KINDS.iter().find(|(prefix, ..)| error.message.starts_with(prefix));
+        let (class, message) = kind.map_or((ErrorClass::Other, "the warehouse refused the statement"), |k| (k.1, k.2));
+        let retryable = matches!(class, ErrorClass::Conflict);
+        Classified { class, retryable, public_message: message.to_owned() }
+    }
+
+    fn map_type(native: &str) -> LogicalType {
+        // `DECIMAL(18,3)` → `DECIMAL`; a list or struct (`INTEGER[]`) has no logical type.
+        let name = native.split('(').next().unwrap_or(native).trim();
+        match name.to_ascii_uppercase().as_str() {
+            "VARCHAR" | "UUID" | "ENUM" | "JSON" => LogicalType::Text,
+            "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "HUGEINT" | "UTINYINT" | "USMALLINT" | "UINTEGER"
+            | "UBIGINT" | "UHUGEINT" => LogicalType::Integer,
+            "DECIMAL" => LogicalType::Decimal,
+            "FLOAT" | "DOUBLE" => LogicalType::Float,
+            "BOOLEAN" => LogicalType::Boolean,
+            "DATE" => LogicalType::Date,
+            "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" => LogicalType::Timestamp,
+            "TIMESTAMP WITH TIME ZONE" | "TIMESTAMPTZ" => LogicalType::TimestampTz,
+            "GEOMETRY" => LogicalType::Geo,
+            "BLOB" => LogicalType::Binary,
+            _ => LogicalType::Unknown,
+        }
+    }
+}
+
+terrane_sdk::export_dialect!(DuckDb);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! The SQL standard's own templates: what a dialect starts from.
+//!
+//! Out: tables as data. A dialect that differs replaces an entry; see [`super::ProfileBuilder`].
+
+use super::{Granularity, LogicalType, Op, TimeTemplate};
+
+pub(super) const OPS: &[(Op, &str)] = &[
+    (Op::Not, "NOT {0}"),
+    (Op::Eq, "{0} = {1}"),
+    (Op::Ne, "{0} <> {1}"),
+    (Op::Lt, "{0} < {1}"),
+    (Op::Le, "{0} <= {1}"),
+    (Op::Gt, "{0} > {1}"),
+    (Op::Ge, "{0} >= {1}"),
+    (Op::NullSafeEq, "{0} IS NOT DISTINCT FROM {1}"),
+    (Op::IsNull, "{0} IS NULL"),
+    (Op::IsNotNull, "{0} IS NOT NULL"),
+    (Op::Contains, "POSITION({1} IN {0}) > 0"),
+    (Op::StartsWith, "SUBSTRING({0} FROM 1 FOR CHAR_LENGTH({1})) = {1}"),
+    (Op::EndsWith, "SUBSTRING({0} FROM CHAR_LENGTH({0}) - CHAR_LENGTH({1}) + 1) = {1}"),
+    (Op::Add, "{0} + {1}"),
+    (Op::Sub, "{0} - {1}"),
+    (Op::Mul, "{0} * {1}"),
+    // Two integers divide to an integer in the standard; the contract wants real division.
+    (Op::Div, "CAST({0} AS DOUBLE PRECISION) / NULLIF({1}, 0)"),
+    (Op::Modulo, "MOD({0}, {1})"),
+    (Op::Negate, "- {0}"),
+    (Op::Coalesce, "COALESCE({*})"),
+    (Op::Nullif, "NULLIF({0}, {1})"),
+    (Op::Cast, "CAST({0} AS {1})"),
+    (Op::Collate, "{0}"),
+    (Op::CountDistinct, "count(DISTINCT {0})"),
+    // Exact is within any promise of an approximation.
+    (Op::ApproxDistinct, "count(DISTINCT {0})"),
+    (Op::Sum, "sum({0})"),
+    (Op::Avg, "avg(CAST({0} AS DOUBLE PRECISION))"),
+    (Op::Min, "min({0})"),
+    (Op::Max, "max({0})"),
+    (Op::Stddev, "stddev_pop({0})"),
+    (Op::Percentile, "percentile_cont({1}) WITHIN GROUP (ORDER BY {0})"),
+    (Op::CurrentTimestamp, "CURRENT_TIMESTAMP"),
+];
+
+/// `count` differs by the number of arguments.
+pub(super) const COUNTS: &[(u32, &str)] = &[(0, "count(*)"), (1, "count({0})")];
+
+/// Into local time, by what is stored.
+pub(super) const TO_TIME_ZONE: &[(LogicalType, &str)] = &[
+    (LogicalType::TimestampTz, "{0} AT TIME ZONE {1}"),
+    (LogicalType::Timestamp, "({0} AT TIME ZONE 'UTC') AT TIME ZONE {1}"),
+];
+
+pub(super) const TYPES: &[(LogicalType, &str)] = &[
+    (LogicalType::Text, "VARCHAR"),
+    (LogicalType::Integer, "BIGINT"),
+    (LogicalType::Decimal, "DECIMAL(38, 9)"),
+    (LogicalType::Float, "DOUBLE PRECISION"),
+    (LogicalType::Boolean, "BOOLEAN"),
+    (LogicalType::Date, "DATE"),
+    (LogicalType::Timestamp, "TIMESTAMP"),
+    (LogicalType::TimestampTz, "TIMESTAMP WITH TIME ZONE"),
+    (LogicalType::Binary, "VARBINARY"),
+];
+
+/// The SQL:2016 words that are reserved in most engines.
+pub(super) const RESERVED: &str = "\
+    all and any array as asc asymmetric at authorization between both by case cast check collate column constraint \
+    create cross current_date current_time current_timestamp current_user default desc distinct do else end except \
+    exists extract false fetch for foreign from full grant group having in inner intersect interval into is join \
+    lateral leading left like limit localtime localtimestamp natural not null offset on only or order outer overlaps \
+    position primary references returning right row select session_user set similar some symmetric table \
+    tablesample then to trailing true union unique unnest update user using values when where window with";
+
+pub(super) const GRANULARITIES: [Granularity; 8] = [
+    Granularity::Second,
+    Granularity::Minute,
+    Granularity::Hour,
+    Granularity::Day,
+    Granularity::Week,
+    Granularity::Month,
+    Granularity::Quarter,
+    Granularity::Year,
+];
+
+/// The granularity's name in SQL.
+pub(super) fn unit(granularity: Granularity) -> &'static str {
+    match granularity {
+        Granularity::Second => "second",
+        Granularity::Minute => "minute",
+        Granularity::Hour => "hour",
+        Granularity::Day => "day",
+        Granularity::Week => "week",
+        Granularity::Month => "month",
+        Granularity::Quarter => "quarter",
+        Granularity::Year => "year",
+    }
+}
+
+/// Hour and finer.
+pub(super) fn is_sub_day(granularity: Granularity) -> bool {
+    matches!(granularity, Granularity::Second | Granularity::Minute | Granularity::Hour)
+}
+
+/// `date_trunc`, which the standard lacks and most engines have, and intervals of standard units.
+pub(super) fn time(granularity: Granularity) -> TimeTemplate {
+    let name = unit(granularity);
+    let step = match granularity {
+        Granularity::Week => "INTERVAL '7' DAY".to_owned(),
+        Granularity::Quarter => "INTERVAL '3' MONTH".to_owned(),
+        _ => format!("INTERVAL '1' {}", name.to_uppercase()),
+    };
+    TimeTemplate {
+        granularity,
+        trunc: format!("date_trunc('{name}', {{0}})"),
+        trunc_instant: is_sub_day(granularity).then(|| format!("{{0}} - ({{1}} - date_trunc('{name}', {{1}}))")),
+        add: format!("{{0}} + {{1}} * {step}"),
+        diff: format!("date_diff('{name}', {{0}}, {{1}})"),
+        part: format!("EXTRACT({name} FROM {{0}})"),
+        label: None,
+    }
+}

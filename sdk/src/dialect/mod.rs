@@ -1,0 +1,119 @@
+//! The dialect role: the trait to implement, and the macro that exports it.
+//!
+//! In: a type that implements [`Dialect`]. Out: a component of the world `dialect-plugin`.
+
+mod ansi;
+mod builder;
+
+pub use crate::bindings::exports::terrane::dialect::dialect::{
+    CaseFolding, Classified, Cost, ErrorClass, Feature, LimitStyle, NullOrder, OpTemplate, Piece, PlaceholderStyle,
+    Profile, Quoting, Rendered, TimeTemplate, TypeName, WarehouseError,
+};
+pub use crate::bindings::terrane::types::ir::{Arena, Op};
+pub use crate::{Granularity, LogicalType};
+pub use builder::ProfileBuilder;
+
+use crate::bindings::exports::terrane::{dialect::dialect as wire, types::plugin as wire_plugin};
+use crate::{CallContext, Info, Issue, PluginError, PluginInfo};
+
+/// One warehouse's SQL. Only [`Dialect::profile`] has to be written; the rest has an honest default.
+pub trait Dialect {
+    const INFO: PluginInfo;
+
+    /// The facts and templates; see [`ProfileBuilder`]. Called once per load.
+    ///
+    /// # Errors
+    /// When no profile can be made of the configuration.
+    fn profile(context: &CallContext) -> Result<Profile, PluginError>;
+
+    /// Whether the configuration (a JSON object, or empty) can be worked with.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
+        if config_json.is_empty() || config_json.trim() == "{}" {
+            return Ok(());
+        }
+        let message = format!("{} takes no configuration", Self::INFO.id);
+        Err(vec![Issue { path: String::new(), message }])
+    }
+
+    /// The way out for expressions that no template can express.
+    ///
+    /// # Errors
+    /// Unsupported, unless implemented.
+    fn render(context: &CallContext, expressions: &Arena) -> Result<Vec<Rendered>, PluginError> {
+        let _ = (context, expressions);
+        Err(PluginError::Unsupported("every expression has a template".to_owned()))
+    }
+
+    /// What a statement will cost, out of the text that the `explain` statement answered.
+    ///
+    /// # Errors
+    /// Unsupported, unless implemented.
+    fn parse_explain(context: &CallContext, plan_text: &str) -> Result<Cost, PluginError> {
+        let _ = (context, plan_text);
+        Err(PluginError::Unsupported("plans are not read".to_owned()))
+    }
+
+    /// Sorts the warehouse's error into a class. The public message must not repeat its text.
+    fn classify_error(error: &WarehouseError) -> Classified {
+        let _ = error;
+        Classified {
+            class: ErrorClass::Other,
+            retryable: false,
+            public_message: "the warehouse refused the statement".to_owned(),
+        }
+    }
+
+    /// The logical type of one of the warehouse's own type names.
+    fn map_type(native: &str) -> LogicalType {
+        let _ = native;
+        LogicalType::Unknown
+    }
+}
+
+impl<D: Dialect> wire::Guest for D {
+    fn describe_dialect(context: CallContext) -> Result<Profile, PluginError> {
+        D::profile(&context)
+    }
+
+    fn render(context: CallContext, expressions: Arena) -> Result<Vec<Rendered>, PluginError> {
+        <D as Dialect>::render(&context, &expressions)
+    }
+
+    fn parse_explain(context: CallContext, plan_text: String) -> Result<Cost, PluginError> {
+        <D as Dialect>::parse_explain(&context, &plan_text)
+    }
+
+    fn classify_error(error: WarehouseError) -> Classified {
+        <D as Dialect>::classify_error(&error)
+    }
+
+    fn map_types(native: Vec<String>) -> Vec<LogicalType> {
+        native.iter().map(|name| D::map_type(name)).collect()
+    }
+}
+
+impl<D: Dialect> wire_plugin::Guest for D {
+    fn describe() -> Info {
+        D::INFO.to_wire()
+    }
+
+    fn check_config(config_json: String) -> Result<(), Vec<Issue>> {
+        <D as Dialect>::check_config(&config_json)
+    }
+}
+
+/// Exports a type that implements [`Dialect`](crate::dialect::Dialect) as a component. On targets
+/// other than WebAssembly it does nothing, so that several dialects can be linked into one test.
+#[macro_export]
+macro_rules! export_dialect {
+    ($dialect:ident) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            #![allow(unsafe_code, reason = "generated: the component's exported functions")]
+            $crate::bindings::export_dialect_plugin!($dialect with_types_in $crate::bindings);
+        };
+    };
+}

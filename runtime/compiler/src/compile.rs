@@ -1,13 +1,14 @@
-//! The whole pipeline as one call: `resolve → plan → secure → rules → lower → print`.
+//! The whole pipeline as one call: `resolve → plan → secure → lower → print`.
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use crate::model::Model;
-use crate::query::{QueryError, SemanticQuery};
+use crate::plan::{SecuredPlan, plan, secure};
+use crate::query::{QueryError, SemanticQuery, resolve};
 use crate::security::SecurityContext;
-use crate::sql::CompiledSql;
 use crate::sql::profile::DialectProfile;
+use crate::sql::{CompiledSql, Parameters, columns, lower, lower_count, print};
 
 /// What the compiler needs to know of the outside.
 #[derive(Debug, Clone)]
@@ -25,11 +26,66 @@ pub struct Environment {
 /// # Errors
 /// [`QueryError`]: what was asked can't be answered; nothing else fails.
 pub fn compile(
-    _model: &Model,
-    _profile: &DialectProfile,
-    _query: &SemanticQuery,
-    _caller: &SecurityContext,
-    _environment: &Environment,
+    model: &Model,
+    profile: &DialectProfile,
+    query: &SemanticQuery,
+    caller: &SecurityContext,
+    environment: &Environment,
 ) -> Result<CompiledSql, QueryError> {
-    Err(QueryError::Empty)
+    let secured = secured(model, query, caller, environment)?;
+    let lowered = lower(&secured, profile);
+    let (text, params) = print(&lowered, profile, Parameters::Bound)?;
+    let plan = secured.plan();
+    Ok(CompiledSql {
+        text,
+        params,
+        columns: columns(plan),
+        total_column: lowered.total_column,
+        limit: Some(plan.limit),
+        offset: plan.offset,
+        has_groups: !plan.groups.is_empty(),
+    })
+}
+
+/// Compiles the number of a query's groups, for a page that came back empty.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_count(
+    model: &Model,
+    profile: &DialectProfile,
+    query: &SemanticQuery,
+    caller: &SecurityContext,
+    environment: &Environment,
+) -> Result<CompiledSql, QueryError> {
+    let secured = secured(model, query, caller, environment)?;
+    let lowered = lower_count(&secured, profile);
+    let (text, params) = print(&lowered, profile, Parameters::Bound)?;
+    let total_column = lowered.total_column;
+    Ok(CompiledSql { text, params, columns: Vec::new(), total_column, limit: None, offset: 0, has_groups: false })
+}
+
+/// One runnable text with the values written into it, for people to read.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_inline(
+    model: &Model,
+    profile: &DialectProfile,
+    query: &SemanticQuery,
+    caller: &SecurityContext,
+    environment: &Environment,
+) -> Result<String, QueryError> {
+    let secured = secured(model, query, caller, environment)?;
+    print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
+}
+
+fn secured<'m>(
+    model: &'m Model,
+    query: &SemanticQuery,
+    caller: &SecurityContext,
+    environment: &Environment,
+) -> Result<SecuredPlan<'m>, QueryError> {
+    let resolved = resolve(model, query, environment)?;
+    secure(plan(model, resolved)?, caller)
 }

@@ -7,11 +7,12 @@
 mod compile;
 pub mod diagnostic;
 pub mod model;
+pub mod plan;
 pub mod project;
 pub mod query;
 mod security;
 pub mod sql;
 pub mod types;
 
-pub use compile::{Environment, compile};
+pub use compile::{Environment, compile, compile_count, compile_inline};
 pub use security::{Attribute, SecurityContext};

@@ -5,6 +5,7 @@
 //! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
 
 mod build;
+mod nearest;
 mod reach;
 mod snippet;
 
@@ -12,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub use build::build;
+pub use nearest::{MAX_NEAREST, nearest};
 pub use reach::{Hop, Reach};
 pub use snippet::{ColumnName, Snippet, SqlPart};
 

@@ -70,6 +70,8 @@ pub enum QueryError {
     OrderNotSelected { field: Arc<str> },
     #[error("cube `{cube}` has no primary time dimension, which `time_range` without `dimension` means")]
     NoPrimaryTime { cube: Arc<str> },
+    #[error("`time_range` needs a `dimension`: the query's measures do not share one primary time dimension")]
+    AmbiguousTimeRange,
     #[error("{what} cannot reach `{target}`")]
     NoJoinPath { what: String, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]

@@ -4,12 +4,22 @@
 //! values. Not here: JSON, GraphQL or DAX; join paths and SQL (`plan`, `sql`).
 
 mod error;
+mod filter;
+mod names;
+mod resolve;
+mod resolved;
+mod time;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 pub use error::{ErrorCode, QueryError};
+pub use filter::MAX_FILTER_DEPTH;
+pub use resolve::resolve;
+pub use resolved::{
+    Bound, Group, Operand, OrderKey, OrderTarget, Predicate, ResolvedQuery, SelectedValue, Test, TextMatch, ValueId,
+};
 
 use crate::types::{Granularity, Value};
 

@@ -19,6 +19,8 @@ pub struct CompiledSql {
     /// The page as asked for, so that `total_rows` can be told when it isn't full.
     pub limit: Option<u64>,
     pub offset: u64,
+    /// Without groups there is exactly one row before filters on measures and paging.
+    pub has_groups: bool,
 }
 
 /// One column of the answer.

@@ -1,8 +1,20 @@
 //! From a secured plan to SQL text: the tree, the lowering, the printer, the dialect profile.
 
+mod ast;
+mod columns;
 mod compiled;
+mod expression;
+mod literal;
+mod lower;
+mod predicate;
+mod print;
+mod probe;
 pub mod profile;
 mod profile_check;
 pub mod template;
 
+pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, ResultColumn};
+pub use lower::{Lowered, lower, lower_count};
+pub use print::{Parameters, print};
+pub use probe::{ProbedMember, TypeProbe, type_probe};

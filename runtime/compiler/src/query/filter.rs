@@ -1,0 +1,382 @@
+//! Filters: operators and values against the type of their member.
+//!
+//! In: a [`Filter`] tree with values as sent. Out: a [`Predicate`] whose values have the member's
+//! type. Comparison never casts silently (semantics, rule 13).
+
+use std::sync::Arc;
+
+use super::names::{Found, Names};
+use super::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
+use super::time::TimeAxis;
+use super::{DateRange, Filter, MemberRef, Operator, QueryError};
+use crate::model::{AggregateFunction, DimensionType, MeasureKind, Model, TimeKind};
+use crate::types::{LogicalType, Value};
+
+/// Filters are nested at most so deep.
+pub const MAX_FILTER_DEPTH: usize = 32;
+/// Values in one list.
+const MAX_LIST_VALUES: usize = 10_000;
+/// Conditions in one query.
+const MAX_CONDITIONS: usize = 1_000;
+
+/// What a member can be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparable {
+    Text,
+    Number,
+    Boolean,
+    Time { kind: TimeKind, column_type: LogicalType },
+}
+
+pub(super) struct Filters<'a> {
+    pub names: &'a Names<'a>,
+    pub zone: &'a jiff::tz::TimeZone,
+    pub now: jiff::Timestamp,
+}
+
+impl Filters<'_> {
+    /// Whether a conjunct speaks of a measure, so that it belongs to groups.
+    pub(super) fn has_value(&self, filter: &Filter) -> Result<bool, QueryError> {
+        match filter {
+            Filter::Condition { member, .. } => Ok(matches!(self.names.operand(member)?, Found::Value(_))),
+            Filter::And(all) | Filter::Or(all) => {
+                let mut any = false;
+                for filter in all {
+                    any |= self.has_value(filter)?;
+                }
+                Ok(any)
+            }
+            Filter::Not(inner) => self.has_value(inner),
+        }
+    }
+
+    pub(super) fn check_size(&self, filters: &[Filter]) -> Result<(), QueryError> {
+        fn walk(filter: &Filter, depth: usize, conditions: &mut usize) -> Result<(), QueryError> {
+            if depth > MAX_FILTER_DEPTH {
+                return Err(QueryError::TooDeep { limit: MAX_FILTER_DEPTH });
+            }
+            match filter {
+                Filter::Condition { values, .. } => {
+                    *conditions += 1;
+                    if values.len() > MAX_LIST_VALUES {
+                        return Err(QueryError::TooMany { what: "values in one list", limit: MAX_LIST_VALUES });
+                    }
+                    if *conditions > MAX_CONDITIONS {
+                        return Err(QueryError::TooMany { what: "filter conditions", limit: MAX_CONDITIONS });
+                    }
+                    Ok(())
+                }
+                Filter::And(all) | Filter::Or(all) => all.iter().try_for_each(|f| walk(f, depth + 1, conditions)),
+                Filter::Not(inner) => walk(inner, depth + 1, conditions),
+            }
+        }
+        let mut conditions = 0;
+        filters.iter().try_for_each(|filter| walk(filter, 1, &mut conditions))
+    }
+
+    /// `on_groups`: the dimensions inside are group-by columns.
+    pub(super) fn predicate(&self, filter: &Filter, on_groups: bool) -> Result<Predicate, QueryError> {
+        let all = |filters: &[Filter]| filters.iter().map(|f| self.predicate(f, on_groups)).collect::<Result<Vec<_>, _>>();
+        Ok(match filter {
+            Filter::And(filters) => Predicate::And(all(filters)?),
+            Filter::Or(filters) => Predicate::Or(all(filters)?),
+            Filter::Not(inner) => Predicate::Not(Box::new(self.predicate(inner, on_groups)?)),
+            Filter::Condition { member, operator, values } => {
+                let (operand, comparable) = self.operand(member, on_groups)?;
+                let test = self.test(member, comparable, *operator, values, on_groups)?;
+                Predicate::Test { operand, test }
+            }
+        })
+    }
+
+    fn operand(&self, member: &MemberRef, on_groups: bool) -> Result<(Operand, Comparable), QueryError> {
+        match self.names.operand(member)? {
+            Found::Value(value) => Ok((Operand::Value(value), value_type(self.names.model, value))),
+            Found::Dimension(id) => {
+                self.names.check_granularity(member, id, member.granularity)?;
+                let dimension = self.names.model.dimension(id);
+                let comparable = match dimension.ty {
+                    DimensionType::String | DimensionType::Geo => Comparable::Text,
+                    DimensionType::Number => Comparable::Number,
+                    DimensionType::Boolean => Comparable::Boolean,
+                    DimensionType::Time if on_groups => Comparable::Time {
+                        kind: self.names.grouped_kind(id, member.granularity),
+                        column_type: dimension.column_type,
+                    },
+                    DimensionType::Time => Comparable::Time { kind: dimension.time, column_type: dimension.column_type },
+                };
+                Ok((Operand::Dimension { id, granularity: member.granularity }, comparable))
+            }
+            Found::Segment(_) => Err(QueryError::UnknownSegment { name: member.text.clone(), nearest: Vec::new() }),
+        }
+    }
+
+    /// The test that `operator` makes of `values` on a member.
+    fn test(
+        &self,
+        member: &MemberRef,
+        comparable: Comparable,
+        operator: Operator,
+        values: &[Value],
+        on_groups: bool,
+    ) -> Result<Test, QueryError> {
+        let valid = valid_operators(comparable);
+        if !valid.contains(&operator) {
+            return Err(QueryError::OperatorNotAllowed {
+                member: member.text.clone(),
+                operator: operator.as_str(),
+                ty: comparable.name(),
+                valid_operators: valid.iter().map(|o| o.as_str()).collect(),
+            });
+        }
+        let context = Condition { filters: self, member, comparable, operator, on_groups };
+        let one = || match values {
+            [value] => Ok(value),
+            _ => Err(context.count("one value", values.len())),
+        };
+        let not = |test: Test| Test::Not(Box::new(test));
+        Ok(match operator {
+            Operator::Set | Operator::NotSet => {
+                if !values.is_empty() {
+                    return Err(context.count("no value", values.len()));
+                }
+                if operator == Operator::Set { not(Test::IsNull) } else { Test::IsNull }
+            }
+            Operator::Equals | Operator::NotEquals => {
+                let test = match values {
+                    [] => return Err(context.count("a value", 0)),
+                    [value] => context.equals(value)?,
+                    several => context.list(several)?,
+                };
+                if operator == Operator::Equals { test } else { not(test) }
+            }
+            Operator::InList => context.list(values)?,
+            Operator::NotInList => not(context.list(values)?),
+            Operator::Contains => context.text_match(TextMatch::Contains, one()?)?,
+            Operator::NotContains => not(context.text_match(TextMatch::Contains, one()?)?),
+            Operator::StartsWith => context.text_match(TextMatch::StartsWith, one()?)?,
+            Operator::EndsWith => context.text_match(TextMatch::EndsWith, one()?)?,
+            Operator::Gt | Operator::AfterDate => context.after(one()?, false)?,
+            Operator::Gte => context.after(one()?, true)?,
+            Operator::Lt | Operator::BeforeDate => context.before(one()?, false)?,
+            Operator::Lte => context.before(one()?, true)?,
+            Operator::Between | Operator::InDateRange => context.between(values)?,
+            Operator::NotInDateRange => not(context.between(values)?),
+        })
+    }
+}
+
+/// One condition while its values are read.
+struct Condition<'a> {
+    filters: &'a Filters<'a>,
+    member: &'a MemberRef,
+    comparable: Comparable,
+    operator: Operator,
+    on_groups: bool,
+}
+
+impl Condition<'_> {
+    fn count(&self, expected: &'static str, found: usize) -> QueryError {
+        QueryError::ValueCount { member: self.member.text.clone(), operator: self.operator.as_str(), expected, found }
+    }
+
+    fn misfit(&self, value: &Value, expected: &'static str) -> QueryError {
+        QueryError::ValueDoesNotFit { member: self.member.text.clone(), value: display(value), expected }
+    }
+
+    fn axis(&self, kind: TimeKind, column_type: LogicalType) -> TimeAxis<'_> {
+        TimeAxis {
+            member: &self.member.text,
+            kind,
+            column_type,
+            granularity: self.member.granularity.filter(|_| !self.on_groups || kind == TimeKind::WallClock),
+            zone: self.filters.zone,
+            now: self.filters.now,
+        }
+    }
+
+    fn time_text<'v>(&self, value: &'v Value) -> Result<&'v str, QueryError> {
+        match value {
+            Value::Text(text) => Ok(text),
+            _ => Err(self.misfit(value, "a date or timestamp as text, like \"2024-01-31\"")),
+        }
+    }
+
+    fn equals(&self, value: &Value) -> Result<Test, QueryError> {
+        match (value, self.comparable) {
+            (Value::Null, _) => Ok(Test::IsNull),
+            (value, Comparable::Time { kind, column_type }) => {
+                self.axis(kind, column_type).equals(self.time_text(value)?)
+            }
+            (value, _) => Ok(Test::Equals(self.scalar(value)?)),
+        }
+    }
+
+    fn list(&self, values: &[Value]) -> Result<Test, QueryError> {
+        let or_null = values.contains(&Value::Null);
+        let present = values.iter().filter(|v| **v != Value::Null);
+        if let Comparable::Time { .. } = self.comparable {
+            let mut tests = present.map(|v| self.equals(v)).collect::<Result<Vec<_>, _>>()?;
+            if or_null {
+                tests.push(Test::IsNull);
+            }
+            return Ok(if tests.is_empty() { Test::Never } else { Test::AnyOf(tests) });
+        }
+        let values = present.map(|v| self.scalar(v)).collect::<Result<Vec<_>, _>>()?;
+        Ok(match (values.is_empty(), or_null) {
+            (true, true) => Test::IsNull,
+            (true, false) => Test::Never,
+            (false, or_null) => Test::InList { values, or_null },
+        })
+    }
+
+    fn text_match(&self, kind: TextMatch, value: &Value) -> Result<Test, QueryError> {
+        match self.scalar(value)? {
+            text @ Value::Text(_) => Ok(Test::Match { kind, text }),
+            _ => Err(self.misfit(value, "text")),
+        }
+    }
+
+    fn after(&self, value: &Value, inclusive: bool) -> Result<Test, QueryError> {
+        match self.comparable {
+            Comparable::Time { kind, column_type } => {
+                self.axis(kind, column_type).after(self.time_text(value)?, inclusive)
+            }
+            _ => Ok(Test::Range { low: Some(Bound { value: self.scalar(value)?, inclusive }), high: None }),
+        }
+    }
+
+    fn before(&self, value: &Value, inclusive: bool) -> Result<Test, QueryError> {
+        match self.comparable {
+            Comparable::Time { kind, column_type } => {
+                self.axis(kind, column_type).before(self.time_text(value)?, inclusive)
+            }
+            _ => Ok(Test::Range { low: None, high: Some(Bound { value: self.scalar(value)?, inclusive }) }),
+        }
+    }
+
+    fn between(&self, values: &[Value]) -> Result<Test, QueryError> {
+        if let Comparable::Time { kind, column_type } = self.comparable {
+            let range = match values {
+                [words] => DateRange::Words(self.time_text(words)?.into()),
+                [start, end] => {
+                    DateRange::Between(Some(self.time_text(start)?.into()), Some(self.time_text(end)?.into()))
+                }
+                _ => return Err(self.count("[start, end]", values.len())),
+            };
+            return self.axis(kind, column_type).within(&range);
+        }
+        let [low, high] = values else { return Err(self.count("[low, high]", values.len())) };
+        let (low, high) = (self.scalar(low)?, self.scalar(high)?);
+        let bound = |value| Some(Bound { value, inclusive: true });
+        Ok(Test::Range { low: bound(low), high: bound(high) })
+    }
+
+    /// Reads a value by the member's type; text is accepted for every type, as surfaces without
+    /// types send nothing else.
+    fn scalar(&self, value: &Value) -> Result<Value, QueryError> {
+        let fitted = match self.comparable {
+            Comparable::Text => match value {
+                Value::Text(text) => Some(Value::Text(text.clone())),
+                _ => None,
+            },
+            Comparable::Number => match value {
+                Value::Integer(_) | Value::Decimal(_) | Value::Float(_) => Some(value.clone()),
+                Value::Text(text) => number(text),
+                _ => None,
+            },
+            Comparable::Boolean => match value {
+                Value::Boolean(_) => Some(value.clone()),
+                Value::Text(text) if &**text == "true" => Some(Value::Boolean(true)),
+                Value::Text(text) if &**text == "false" => Some(Value::Boolean(false)),
+                _ => None,
+            },
+            Comparable::Time { .. } => None,
+        };
+        fitted.ok_or_else(|| {
+            self.misfit(
+                value,
+                match self.comparable {
+                    Comparable::Text => "text fits, like \"a\"",
+                    Comparable::Number => "a number fits, like 5 or 2.5",
+                    Comparable::Boolean => "true or false fits",
+                    Comparable::Time { .. } => "a date or timestamp fits",
+                },
+            )
+        })
+    }
+}
+
+impl Comparable {
+    fn name(self) -> &'static str {
+        match self {
+            Comparable::Text => "string",
+            Comparable::Number => "number",
+            Comparable::Boolean => "boolean",
+            Comparable::Time { .. } => "time",
+        }
+    }
+}
+
+/// The operators that make sense for a type, in the order of the interface's table.
+fn valid_operators(comparable: Comparable) -> &'static [Operator] {
+    use Operator::*;
+    match comparable {
+        Comparable::Text => {
+            &[Equals, NotEquals, Contains, NotContains, StartsWith, EndsWith, InList, NotInList, Set, NotSet]
+        }
+        Comparable::Number => &[Equals, NotEquals, Gt, Gte, Lt, Lte, Between, InList, NotInList, Set, NotSet],
+        Comparable::Boolean => &[Equals, NotEquals, InList, NotInList, Set, NotSet],
+        Comparable::Time { .. } => &[
+            Equals, NotEquals, Gt, Gte, Lt, Lte, Between, InList, NotInList, InDateRange, NotInDateRange, BeforeDate,
+            AfterDate, Set, NotSet,
+        ],
+    }
+}
+
+/// What a measure's finished value is compared with: only `min` and `max` keep their column's type.
+fn value_type(model: &Model, value: ValueId) -> Comparable {
+    let ValueId::Measure(id) = value else { return Comparable::Number };
+    let MeasureKind::Aggregate(aggregate) = &model.measure(id).kind else { return Comparable::Number };
+    if !matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max) {
+        return Comparable::Number;
+    }
+    match aggregate.argument_type {
+        LogicalType::Text => Comparable::Text,
+        LogicalType::Boolean => Comparable::Boolean,
+        ty @ (LogicalType::Date | LogicalType::Timestamp) => {
+            Comparable::Time { kind: TimeKind::WallClock, column_type: ty }
+        }
+        LogicalType::TimestampTz => Comparable::Time { kind: TimeKind::Utc, column_type: LogicalType::TimestampTz },
+        _ => Comparable::Number,
+    }
+}
+
+/// Decimal text, with an exponent only as a double.
+fn number(text: &str) -> Option<Value> {
+    if let Ok(integer) = text.parse::<i64>() {
+        return Some(Value::Integer(integer));
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_decimal = !digits.is_empty()
+        && digits.len() <= 38
+        && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        && digits.bytes().filter(|b| *b == b'.').count() <= 1
+        && digits.bytes().any(|b| b.is_ascii_digit());
+    if is_decimal {
+        return Some(Value::Decimal(Arc::from(text.strip_prefix('+').unwrap_or(text))));
+    }
+    text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::Float)
+}
+
+fn display(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Boolean(b) => b.to_string(),
+        Value::Integer(i) => i.to_string(),
+        Value::Float(f) => f.to_string(),
+        Value::Decimal(text) | Value::Text(text) => text.chars().take(64).collect(),
+        Value::Date(days) => days.to_string(),
+        Value::Timestamp(micros) | Value::TimestampTz(micros) => micros.to_string(),
+    }
+}

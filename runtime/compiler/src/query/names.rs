@@ -1,0 +1,173 @@
+//! Finding what a name in a query stands for, or the nearest names to it.
+//!
+//! In: a [`MemberRef`] and the query's `cube`. Out: ids. A name without a dot is first a member of the
+//! query's cube, then a metric.
+
+use std::sync::Arc;
+
+use super::resolved::ValueId;
+use super::{MemberRef, QueryError, SemanticQuery};
+use crate::model::{Cube, CubeId, DimensionId, Member, Model, SegmentId, TimeKind, nearest};
+use crate::types::Granularity;
+
+pub(super) struct Names<'a> {
+    pub model: &'a Model,
+    cube: Option<&'a Cube>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(model: &'a Model, query: &SemanticQuery) -> Result<Self, QueryError> {
+        let cube = match &query.cube {
+            Some(name) => Some(public_cube(model, name).ok_or_else(|| QueryError::UnknownCube {
+                name: name.clone(),
+                nearest: nearest(name, public_cubes(model).map(|c| &c.name)),
+            })?),
+            None => None,
+        };
+        Ok(Names { model, cube })
+    }
+
+    pub(super) fn cube_id(&self) -> Option<CubeId> {
+        self.cube.map(|cube| cube.id)
+    }
+
+    fn member(&self, name: &MemberRef) -> Option<Member> {
+        let cube = match name.cube() {
+            Some(cube) => public_cube(self.model, cube)?,
+            None => self.cube?,
+        };
+        cube.member(name.member())
+    }
+
+    /// A measure or a metric.
+    pub(super) fn value(&self, name: &MemberRef) -> Result<ValueId, QueryError> {
+        match self.any(name) {
+            Some(Found::Value(value)) if name.granularity.is_none() => Ok(value),
+            Some(Found::Value(_)) => Err(wrong_kind(name, "time dimension", "measure")),
+            Some(Found::Dimension(_)) => Err(wrong_kind(name, "measure", "dimension")),
+            Some(Found::Segment(_)) => Err(wrong_kind(name, "measure", "segment")),
+            None => Err(self.unknown_value(name)),
+        }
+    }
+
+    pub(super) fn dimension(&self, name: &MemberRef) -> Result<DimensionId, QueryError> {
+        match self.any(name) {
+            Some(Found::Dimension(id)) => Ok(id),
+            Some(Found::Value(_)) => Err(wrong_kind(name, "dimension", "measure")),
+            Some(Found::Segment(_)) => Err(wrong_kind(name, "dimension", "segment")),
+            None => Err(self.unknown_dimension(name)),
+        }
+    }
+
+    /// A dimension or a value, for filters and orders.
+    pub(super) fn operand(&self, name: &MemberRef) -> Result<Found, QueryError> {
+        match self.any(name) {
+            Some(Found::Segment(_)) => Err(wrong_kind(name, "dimension or measure", "segment")),
+            Some(found) => Ok(found),
+            None if name.cube().is_none() => Err(self.unknown_value(name)),
+            None => Err(self.unknown_dimension(name)),
+        }
+    }
+
+    pub(super) fn segment(&self, name: &MemberRef) -> Result<SegmentId, QueryError> {
+        match self.member(name) {
+            Some(Member::Segment(id)) => Ok(id),
+            _ => {
+                let all = public_cubes(self.model)
+                    .flat_map(|c| c.segments.iter().map(move |s| qualified(c, &s.name)))
+                    .collect::<Vec<_>>();
+                Err(QueryError::UnknownSegment { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) })
+            }
+        }
+    }
+
+    fn any(&self, name: &MemberRef) -> Option<Found> {
+        match self.member(name) {
+            Some(Member::Measure(id)) => Some(Found::Value(ValueId::Measure(id))),
+            Some(Member::Dimension(id)) => Some(Found::Dimension(id)),
+            Some(Member::Segment(id)) => Some(Found::Segment(id)),
+            None if name.cube().is_none() => {
+                self.model.metric_named(name.member()).map(|id| Found::Value(ValueId::Metric(id)))
+            }
+            None => None,
+        }
+    }
+
+    /// The granularity is one that the dimension offers.
+    pub(super) fn check_granularity(
+        &self,
+        name: &MemberRef,
+        id: DimensionId,
+        granularity: Option<Granularity>,
+    ) -> Result<(), QueryError> {
+        let dimension = self.model.dimension(id);
+        match granularity {
+            Some(granularity) if !dimension.granularities.contains(&granularity) => {
+                Err(QueryError::GranularityNotAllowed {
+                    member: name.text.clone(),
+                    granularity,
+                    allowed: dimension.granularities.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unknown_value(&self, name: &MemberRef) -> QueryError {
+        if name.cube().is_none() {
+            let metrics = self.model.metrics.iter().filter(|m| !m.presentation.hidden).map(|m| m.name.clone());
+            let of_cube = self.cube.into_iter().flat_map(measure_names);
+            let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(metrics).collect();
+            return QueryError::UnknownMetric { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) };
+        }
+        let all = public_cubes(self.model).flat_map(measure_names).map(|(full, _)| full).collect::<Vec<_>>();
+        QueryError::UnknownMeasure { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) }
+    }
+
+    fn unknown_dimension(&self, name: &MemberRef) -> QueryError {
+        let all = public_cubes(self.model)
+            .flat_map(|c| {
+                let shown = c.dimensions.iter().filter(|d| !d.presentation.hidden);
+                shown.map(move |d| qualified(c, &d.name))
+            })
+            .collect::<Vec<_>>();
+        QueryError::UnknownDimension { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) }
+    }
+
+    /// How values of a time dimension compare once they are grouped: whole days and more are local.
+    pub(super) fn grouped_kind(&self, id: DimensionId, granularity: Option<Granularity>) -> TimeKind {
+        match granularity {
+            Some(g) if !g.is_sub_day() => TimeKind::WallClock,
+            _ => self.model.dimension(id).time,
+        }
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Value(ValueId),
+    Dimension(DimensionId),
+    Segment(SegmentId),
+}
+
+fn public_cube<'a>(model: &'a Model, name: &str) -> Option<&'a Cube> {
+    model.cube_named(name).filter(|cube| cube.public)
+}
+
+fn public_cubes(model: &Model) -> impl Iterator<Item = &Cube> {
+    model.cubes.iter().filter(|cube| cube.public)
+}
+
+fn measure_names(cube: &Cube) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
+    let shown = cube.measures.iter().filter(|m| !m.presentation.hidden);
+    shown.map(|m| (qualified(cube, &m.name), m.name.clone()))
+}
+
+fn qualified(cube: &Cube, member: &str) -> Arc<str> {
+    format!("{}.{member}", cube.name).into()
+}
+
+fn wrong_kind(name: &MemberRef, expected: &'static str, found: &'static str) -> QueryError {
+    QueryError::WrongKind { name: name.text.clone(), expected, found }
+}

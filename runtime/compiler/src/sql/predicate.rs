@@ -1,0 +1,82 @@
+//! Tests to SQL conditions in two-valued logic (semantics, rules 11 and 13).
+//!
+//! In: a [`Test`] and the expression it is made on. Out: a condition that is true exactly for the
+//! values that pass; it may be null instead of false, which a WHERE can't tell apart, so negation is
+//! pushed down to the tests, where null is accounted for.
+
+use super::ast::SqlExpr;
+use super::profile::Op;
+use crate::query::{Predicate, Test, TextMatch};
+use crate::query::Operand;
+use crate::types::Value;
+
+/// A predicate over operands that `operand` turns into expressions.
+pub(super) fn lower_predicate<'a>(
+    predicate: &'a Predicate,
+    is_negated: bool,
+    operand: &mut impl FnMut(&'a Operand) -> SqlExpr<'a>,
+) -> SqlExpr<'a> {
+    match predicate {
+        Predicate::Test { operand: on, test } => lower_test(&operand(on), test, is_negated),
+        Predicate::Not(inner) => lower_predicate(inner, !is_negated, operand),
+        Predicate::And(all) => {
+            connect(!is_negated, all.iter().map(|p| lower_predicate(p, is_negated, operand)).collect())
+        }
+        Predicate::Or(all) => {
+            connect(is_negated, all.iter().map(|p| lower_predicate(p, is_negated, operand)).collect())
+        }
+    }
+}
+
+/// AND or OR; of nothing, true or false.
+pub(super) fn connect(is_and: bool, mut all: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {
+    match (all.len(), is_and) {
+        (0, is_and) => SqlExpr::Boolean(is_and),
+        (1, _) => all.remove(0),
+        (_, true) => SqlExpr::And(all),
+        (_, false) => SqlExpr::Or(all),
+    }
+}
+
+pub(super) fn lower_test<'a>(on: &SqlExpr<'a>, test: &'a Test, is_negated: bool) -> SqlExpr<'a> {
+    let compare = |op: Op, value: &'a Value| SqlExpr::op(op, vec![on.clone(), SqlExpr::Param(value)]);
+    let is_null = || SqlExpr::op(Op::IsNull, vec![on.clone()]);
+    let or_null = |condition: SqlExpr<'a>| SqlExpr::Or(vec![condition, is_null()]);
+    match (test, is_negated) {
+        (Test::Not(inner), _) => lower_test(on, inner, !is_negated),
+        (Test::Never, _) => SqlExpr::Boolean(is_negated),
+        (Test::IsNull, false) => is_null(),
+        (Test::IsNull, true) => SqlExpr::op(Op::IsNotNull, vec![on.clone()]),
+        (Test::Equals(value), false) => compare(Op::Eq, value),
+        (Test::Equals(value), true) => or_null(compare(Op::Ne, value)),
+        (Test::Match { kind, text }, _) => {
+            let op = match kind {
+                TextMatch::Contains => Op::Contains,
+                TextMatch::StartsWith => Op::StartsWith,
+                TextMatch::EndsWith => Op::EndsWith,
+            };
+            let condition = SqlExpr::op(op, vec![on.clone(), SqlExpr::Param(text)]);
+            if is_negated { or_null(SqlExpr::op(Op::Not, vec![condition])) } else { condition }
+        }
+        (Test::InList { values, or_null: with_null }, _) => {
+            let list = SqlExpr::InList { operand: Box::new(on.clone()), values, is_negated };
+            match (with_null, is_negated) {
+                (false, false) | (true, true) => list,
+                (true, false) | (false, true) => or_null(list),
+            }
+        }
+        (Test::Range { low, high }, false) => {
+            let low = low.iter().map(|b| compare(if b.inclusive { Op::Ge } else { Op::Gt }, &b.value));
+            let high = high.iter().map(|b| compare(if b.inclusive { Op::Le } else { Op::Lt }, &b.value));
+            connect(true, low.chain(high).collect())
+        }
+        (Test::Range { low, high }, true) => {
+            let low = low.iter().map(|b| compare(if b.inclusive { Op::Lt } else { Op::Le }, &b.value));
+            let high = high.iter().map(|b| compare(if b.inclusive { Op::Gt } else { Op::Ge }, &b.value));
+            connect(false, low.chain(high).chain([is_null()]).collect())
+        }
+        (Test::AnyOf(tests), _) => {
+            connect(is_negated, tests.iter().map(|test| lower_test(on, test, is_negated)).collect())
+        }
+    }
+}

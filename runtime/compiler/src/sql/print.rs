@@ -1,0 +1,487 @@
+//! The SQL tree to text. The only place in the house where SQL text is made.
+//!
+//! In: a [`Lowered`] statement and a validated dialect. Out: the text and its bound values. Values
+//! become placeholders; names are quoted by the dialect's rules; syntax comes from its templates.
+
+use super::ast::{JoinClause, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr, TimeFunction};
+use super::literal;
+use super::lower::Lowered;
+use super::profile::{DialectProfile, LimitStyle, NullOrder, Op, PlaceholderStyle};
+use super::template::{Segment, Template};
+use crate::model::{ColumnName, Cube, Relation};
+use crate::query::QueryError;
+use crate::types::{LogicalType, Value};
+
+/// Whether values are bound or written into the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameters {
+    Bound,
+    /// One runnable text, for people to read.
+    Inline,
+}
+
+/// Prints a statement.
+///
+/// # Errors
+/// [`QueryError::DialectLacks`] for an operator or a page style that the dialect has no template for.
+pub fn print(
+    lowered: &Lowered<'_>,
+    profile: &DialectProfile,
+    parameters: Parameters,
+) -> Result<(String, Vec<Value>), QueryError> {
+    let is_bound = parameters == Parameters::Bound && profile.placeholders != PlaceholderStyle::None;
+    let mut printer =
+        Printer { profile, is_bound, out: String::with_capacity(1024), params: Vec::new(), depth: 0, missing: None };
+    printer.query(&lowered.query);
+    match printer.missing {
+        Some((op, ty)) => Err(QueryError::DialectLacks { dialect: profile.name.as_str().into(), op, ty }),
+        None => Ok((printer.out, printer.params)),
+    }
+}
+
+struct Printer<'p> {
+    profile: &'p DialectProfile,
+    is_bound: bool,
+    out: String,
+    params: Vec<Value>,
+    /// Indentation of the select being printed.
+    depth: usize,
+    missing: Option<(&'static str, Option<LogicalType>)>,
+}
+
+impl Printer<'_> {
+    fn text(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn number(&mut self, number: u64) {
+        use std::fmt::Write;
+        // Writing to a String never fails.
+        let _ = write!(self.out, "{number}");
+    }
+
+    fn line(&mut self) {
+        self.out.push('\n');
+        for _ in 0..self.depth {
+            self.out.push_str("  ");
+        }
+    }
+
+    fn query(&mut self, query: &Query<'_>) {
+        match query {
+            Query::Select(select) => self.select(select),
+            Query::UnionAll(selects) => {
+                for (index, select) in selects.iter().enumerate() {
+                    if index > 0 {
+                        self.line();
+                        self.text("UNION ALL");
+                        self.line();
+                    }
+                    self.select(select);
+                }
+            }
+        }
+    }
+
+    fn select(&mut self, select: &Select<'_>) {
+        self.text("SELECT");
+        self.depth += 1;
+        for (index, (expr, name)) in select.items.iter().enumerate() {
+            if index > 0 {
+                self.text(",");
+            }
+            self.line();
+            self.expr(expr);
+            self.text(" AS ");
+            self.name(*name, index);
+        }
+        self.depth -= 1;
+        self.line();
+        self.text("FROM ");
+        self.source(&select.from);
+        for join in &select.joins {
+            self.join(join);
+        }
+        self.conditions("WHERE ", &select.filters);
+        if select.group_by > 0 {
+            self.line();
+            self.text("GROUP BY ");
+            for item in 1..=select.group_by {
+                if item > 1 {
+                    self.text(", ");
+                }
+                self.number(item as u64);
+            }
+        }
+        self.conditions("HAVING ", &select.having);
+        self.order(select);
+        if let Some(page) = select.page {
+            self.page(page);
+        }
+    }
+
+    fn source(&mut self, source: &Source<'_>) {
+        match source {
+            Source::Cube(cube) => self.relation(cube),
+            Source::Derived(query, alias) => {
+                self.nested(|printer| printer.query(query));
+                self.text(" AS ");
+                self.text(alias);
+            }
+        }
+    }
+
+    /// Brackets around an indented block.
+    fn nested(&mut self, inner: impl FnOnce(&mut Self)) {
+        self.text("(");
+        self.depth += 1;
+        self.line();
+        inner(self);
+        self.depth -= 1;
+        self.line();
+        self.text(")");
+    }
+
+    fn relation(&mut self, cube: &Cube) {
+        match &cube.relation {
+            Relation::Table(parts) => {
+                for (index, part) in parts.iter().enumerate() {
+                    if index > 0 {
+                        self.text(".");
+                    }
+                    self.column_name(part);
+                }
+            }
+            Relation::Query { models, sql } => self.nested(|printer| {
+                for (index, (name, model)) in models.iter().enumerate() {
+                    printer.text(if index == 0 { "WITH " } else { ", " });
+                    printer.identifier(name);
+                    printer.text(" AS (\n");
+                    printer.text(model);
+                    printer.text("\n)");
+                    printer.line();
+                }
+                // An author's query may have a WITH of its own, which can't follow ours.
+                let is_wrapped = !models.is_empty() && starts_with_with(sql);
+                if is_wrapped {
+                    printer.text("SELECT * FROM (\n");
+                }
+                printer.text(sql);
+                if is_wrapped {
+                    printer.text("\n) AS query");
+                }
+            }),
+        }
+        self.text(" AS ");
+        self.identifier(&cube.name);
+    }
+
+    fn join(&mut self, join: &JoinClause<'_>) {
+        self.line();
+        self.text(if join.is_inner { "INNER JOIN " } else { "LEFT JOIN " });
+        self.relation(join.cube);
+        self.text(" ON ");
+        self.connected(" AND ", &join.on);
+    }
+
+    fn conditions(&mut self, keyword: &str, all: &[SqlExpr<'_>]) {
+        for (index, condition) in all.iter().enumerate() {
+            self.line();
+            self.text(if index == 0 { keyword } else { "  AND " });
+            if all.len() == 1 { self.expr(condition) } else { self.operand_of_logic(condition) }
+        }
+    }
+
+    fn order(&mut self, select: &Select<'_>) {
+        for (index, item) in select.order.iter().enumerate() {
+            if index == 0 {
+                self.line();
+                self.text("ORDER BY ");
+            } else {
+                self.text(", ");
+            }
+            self.order_item(item, select);
+        }
+    }
+
+    /// Nulls come last in every direction.
+    fn order_item(&mut self, item: &OrderItem<'_>, select: &Select<'_>) {
+        let puts_nulls_last = match self.profile.default_null_order {
+            NullOrder::NullsLast => true,
+            NullOrder::NullsFirst => false,
+            NullOrder::NullsHigh => !item.descending,
+            NullOrder::NullsLow => item.descending,
+        };
+        let has_clause = self.profile.features.nulls_first_last;
+        if !puts_nulls_last && !has_clause {
+            self.text("CASE WHEN ");
+            match &item.by {
+                OrderBy::Item(number) => self.name(select.items[number - 1].1, number - 1),
+                OrderBy::Expression(expr) => self.closed(expr),
+            }
+            self.text(" IS NULL THEN 1 ELSE 0 END, ");
+        }
+        match &item.by {
+            OrderBy::Item(number) => self.number(*number as u64),
+            OrderBy::Expression(expr) => self.expr(expr),
+        }
+        self.text(if item.descending { " DESC" } else { " ASC" });
+        if has_clause {
+            self.text(" NULLS LAST");
+        }
+    }
+
+    fn page(&mut self, page: Page) {
+        self.line();
+        match self.profile.limit {
+            LimitStyle::LimitOffset => {
+                self.text("LIMIT ");
+                self.number(page.limit);
+                if page.offset > 0 {
+                    self.text(" OFFSET ");
+                    self.number(page.offset);
+                }
+            }
+            LimitStyle::FetchFirst => {
+                self.text("OFFSET ");
+                self.number(page.offset);
+                self.text(" ROWS FETCH NEXT ");
+                self.number(page.limit);
+                self.text(" ROWS ONLY");
+            }
+            LimitStyle::Top | LimitStyle::Rownum => self.missing = Some(("limit", None)),
+        }
+    }
+
+    /// A column's name in a select list; a key that the engine can't hold gets a number.
+    fn name(&mut self, name: Name<'_>, index: usize) {
+        match name {
+            Name::Key(key) if key.len() <= self.profile.quoting.max_ident_bytes as usize => self.quoted(key),
+            Name::Key(_) => {
+                self.text("c");
+                self.number(index as u64);
+            }
+            Name::Numbered(letter, number) => {
+                self.out.push(letter);
+                self.number(number as u64);
+            }
+            Name::Fixed(name) => self.text(name),
+        }
+    }
+
+    /// A name of the model: bare where that is safe.
+    fn identifier(&mut self, name: &str) {
+        let is_word = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        let starts_well = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+        if is_word && starts_well && !self.profile.quoting.is_reserved(name) {
+            self.text(name);
+        } else {
+            self.quoted(name);
+        }
+    }
+
+    /// A name of the warehouse: as its author wrote it.
+    fn column_name(&mut self, name: &ColumnName) {
+        if name.quoted { self.quoted(&name.text) } else { self.text(&name.text) }
+    }
+
+    fn quoted(&mut self, name: &str) {
+        let profile = self.profile;
+        literal::quote_identifier(&profile.quoting, name, &mut self.out);
+    }
+
+    fn expr(&mut self, expr: &SqlExpr<'_>) {
+        match expr {
+            SqlExpr::Text(text) => self.text(text),
+            SqlExpr::Column { cube, name } => {
+                self.identifier(&cube.name);
+                self.text(".");
+                self.column_name(name);
+            }
+            SqlExpr::Derived(table, name) => {
+                self.text(table);
+                self.text(".");
+                self.name(*name, 0);
+            }
+            SqlExpr::Sequence { parts, .. } => {
+                for part in parts {
+                    self.closed(part);
+                }
+            }
+            SqlExpr::Param(value) => self.param(value),
+            SqlExpr::String(text) => {
+                let profile = self.profile;
+                literal::quote_string(&profile.quoting, text, &mut self.out);
+            }
+            SqlExpr::Integer(number) => self.number(*number),
+            SqlExpr::Null(None) => self.text("NULL"),
+            SqlExpr::Null(Some(ty)) => self.op(Op::Cast, None, &[SqlExpr::Null(None), SqlExpr::TypeName(*ty)]),
+            SqlExpr::TypeName(ty) => {
+                let profile = self.profile;
+                self.text(profile.type_name(*ty));
+            }
+            SqlExpr::Boolean(value) => {
+                let profile = self.profile;
+                self.template(if *value { &profile.true_literal } else { &profile.false_literal }, &[]);
+            }
+            SqlExpr::CountRows => self.op(Op::Count, None, &[]),
+            SqlExpr::Op { op, ty, args } => self.op(*op, *ty, args),
+            SqlExpr::Time { granularity, function, args } => {
+                let profile = self.profile;
+                let templates = profile.time(*granularity);
+                match (function, &templates.trunc_instant) {
+                    (TimeFunction::TruncInstant, Some(template)) => self.template(template, args),
+                    _ => self.template(&templates.trunc, &args[..1]),
+                }
+            }
+            SqlExpr::And(all) => self.connected(" AND ", all),
+            SqlExpr::Or(all) => self.connected(" OR ", all),
+            SqlExpr::InList { operand, values, is_negated } => {
+                self.closed(operand);
+                self.text(if *is_negated { " NOT IN (" } else { " IN (" });
+                for (index, value) in values.iter().enumerate() {
+                    if index > 0 {
+                        self.text(", ");
+                    }
+                    self.param(value);
+                }
+                self.text(")");
+            }
+            SqlExpr::FilteredAggregate { call, filters } => {
+                self.expr(call);
+                self.text(" FILTER (WHERE ");
+                self.connected(" AND ", filters);
+                self.text(")");
+            }
+            SqlExpr::When { conditions, value } => {
+                self.text("CASE WHEN ");
+                self.connected(" AND ", conditions);
+                self.text(" THEN ");
+                self.expr(value);
+                self.text(" END");
+            }
+            SqlExpr::CountOverAll => {
+                self.op(Op::Count, None, &[]);
+                self.text(" OVER ()");
+            }
+        }
+    }
+
+    fn param(&mut self, value: &Value) {
+        let profile = self.profile;
+        if !self.is_bound {
+            literal::value(profile, value, &mut self.out);
+            return;
+        }
+        self.params.push(value.clone());
+        let number = self.params.len() as u64;
+        match profile.placeholders {
+            PlaceholderStyle::Question => self.text("?"),
+            PlaceholderStyle::Pyformat => self.text("%s"),
+            PlaceholderStyle::DollarN => {
+                self.text("$");
+                self.number(number);
+            }
+            PlaceholderStyle::ColonN => {
+                self.text(":");
+                self.number(number);
+            }
+            PlaceholderStyle::AtPn => {
+                self.text("@p");
+                self.number(number);
+            }
+            PlaceholderStyle::None => {}
+        }
+    }
+
+    fn op(&mut self, op: Op, ty: Option<LogicalType>, args: &[SqlExpr<'_>]) {
+        let profile = self.profile;
+        match profile.op(op, args.len(), ty) {
+            Some(template) => self.template(template, args),
+            None => self.missing = Some((op.name(), ty)),
+        }
+    }
+
+    fn template(&mut self, template: &Template, args: &[SqlExpr<'_>]) {
+        for (index, segment) in template.segments.iter().enumerate() {
+            match segment {
+                Segment::Text(text) => self.text(text),
+                Segment::Hole(hole) => {
+                    let arg = &args[*hole as usize];
+                    if is_enclosed(&template.segments, index) { self.expr(arg) } else { self.closed(arg) }
+                }
+                Segment::AllArguments => {
+                    for (index, arg) in args.iter().enumerate() {
+                        if index > 0 {
+                            self.text(", ");
+                        }
+                        self.expr(arg);
+                    }
+                }
+            }
+        }
+    }
+
+    /// AND or OR over all, each closed unless it binds tighter than both.
+    fn connected(&mut self, connective: &str, all: &[SqlExpr<'_>]) {
+        if let [single] = all {
+            return self.expr(single);
+        }
+        for (index, expr) in all.iter().enumerate() {
+            if index > 0 {
+                self.text(connective);
+            }
+            self.operand_of_logic(expr);
+        }
+    }
+
+    fn operand_of_logic(&mut self, expr: &SqlExpr<'_>) {
+        let binds_tighter = match expr {
+            SqlExpr::Op { op, .. } => {
+                matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::IsNull | Op::IsNotNull)
+            }
+            SqlExpr::InList { .. } => true,
+            _ => false,
+        };
+        if binds_tighter { self.expr(expr) } else { self.closed(expr) }
+    }
+
+    /// As an operand: in brackets unless it is an atom or a call.
+    fn closed(&mut self, expr: &SqlExpr<'_>) {
+        if self.is_closed(expr) {
+            return self.expr(expr);
+        }
+        self.text("(");
+        self.expr(expr);
+        self.text(")");
+    }
+
+    fn is_closed(&self, expr: &SqlExpr<'_>) -> bool {
+        match expr {
+            SqlExpr::Sequence { is_atomic, .. } => *is_atomic,
+            SqlExpr::Op { op, ty, args } => self.profile.op(*op, args.len(), *ty).is_some_and(|t| t.is_closed),
+            SqlExpr::Time { granularity, function, .. } => {
+                let templates = self.profile.time(*granularity);
+                match (function, &templates.trunc_instant) {
+                    (TimeFunction::TruncInstant, Some(template)) => template.is_closed,
+                    _ => templates.trunc.is_closed,
+                }
+            }
+            SqlExpr::And(_) | SqlExpr::Or(_) | SqlExpr::InList { .. } | SqlExpr::CountOverAll => false,
+            _ => true,
+        }
+    }
+}
+
+/// The hole stands between a bracket or comma and the next: nothing can bind to its text.
+fn is_enclosed(segments: &[Segment], index: usize) -> bool {
+    let opens = |segment: &Segment| matches!(segment, Segment::Text(text) if text.trim_end().ends_with(['(', ',']));
+    let closes = |segment: &Segment| matches!(segment, Segment::Text(text) if text.trim_start().starts_with([')', ',']));
+    index.checked_sub(1).is_some_and(|before| opens(&segments[before])) && segments.get(index + 1).is_some_and(closes)
+}
+
+fn starts_with_with(sql: &str) -> bool {
+    let start = sql.trim_start();
+    start.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("with"))
+        && start[4..].starts_with(|c: char| c.is_whitespace() || c == '(')
+}

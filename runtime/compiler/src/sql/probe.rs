@@ -1,0 +1,73 @@
+//! A statement that shows the warehouse's types of a cube's members, for a `describe` at load.
+//!
+//! In: a cube. Out: one SELECT over its rows with a column per dimension and per measure's argument,
+//! which is described and never run, so no row filter is needed. Types are inputs of the compiler.
+
+use super::ast::{JoinClause, Name, Page, Query, Select, Source, SqlExpr};
+use super::expression::row_snippet;
+use super::lower::Lowered;
+use super::print::{Parameters, print};
+use super::profile::DialectProfile;
+use crate::model::{CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet};
+use crate::plan::joins_for;
+use crate::query::QueryError;
+
+/// What the n-th column of a [`TypeProbe`] tells the type of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbedMember {
+    Dimension(DimensionId),
+    /// The measure's argument.
+    Measure(MeasureId),
+}
+
+/// A statement to describe.
+#[derive(Debug, Clone)]
+pub struct TypeProbe {
+    pub text: String,
+    pub members: Vec<ProbedMember>,
+}
+
+/// The probe of one cube; `None` for a cube without members that have a type of their own.
+///
+/// # Errors
+/// A join that can't be followed, or an operator that the dialect lacks.
+pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<Option<TypeProbe>, QueryError> {
+    let definition = model.cube(cube);
+    let mut found: Vec<(ProbedMember, &Snippet)> = Vec::new();
+    for (index, dimension) in (0..).zip(&definition.dimensions) {
+        found.push((ProbedMember::Dimension(DimensionId { cube, index }), &dimension.sql));
+    }
+    for (index, measure) in (0..).zip(&definition.measures) {
+        let (MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. }) = &measure.kind else {
+            continue;
+        };
+        if let Some(argument) = &aggregate.argument {
+            found.push((ProbedMember::Measure(MeasureId { cube, index }), argument));
+        }
+    }
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let joins = joins_for(model, cube, found.iter().map(|(_, snippet)| *snippet))?;
+    let items = found.iter().enumerate();
+    let select = Select {
+        items: items.map(|(index, (_, sql))| (row_snippet(model, sql), Name::Numbered('t', index))).collect(),
+        from: Source::Cube(definition),
+        joins: joins
+            .iter()
+            .map(|planned| JoinClause {
+                cube: model.cube(planned.join.target),
+                is_inner: false,
+                on: vec![row_snippet(model, &planned.join.on)],
+            })
+            .collect(),
+        filters: vec![SqlExpr::Boolean(false)],
+        group_by: 0,
+        having: Vec::new(),
+        order: Vec::new(),
+        page: Some(Page { limit: 1, offset: 0 }),
+    };
+    let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None };
+    let (text, _) = print(&lowered, profile, Parameters::Inline)?;
+    Ok(Some(TypeProbe { text, members: found.into_iter().map(|(member, _)| member).collect() }))
+}

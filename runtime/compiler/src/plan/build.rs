@@ -114,13 +114,7 @@ impl<'m> Values<'m> {
         }
     }
 
-    fn aggregate(
-        &mut self,
-        key: &str,
-        cube: CubeId,
-        aggregate: &'m Aggregate,
-        metrics: &[MetricId],
-    ) -> ValueExpr<'m> {
+    fn aggregate(&mut self, key: &str, cube: CubeId, aggregate: &'m Aggregate, metrics: &[MetricId]) -> ValueExpr<'m> {
         let same = |a: &PlannedAggregate<'m>| std::ptr::eq(a.aggregate, aggregate) && a.metrics == metrics;
         if let Some(index) = self.aggregates.iter().position(same) {
             return ValueExpr::Aggregate(index);
@@ -212,7 +206,10 @@ fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, Qu
         let blocked = needed.iter().find(|id| !model.reach(owner).is_to_one(id.cube)).unwrap_or(&first.dimension);
         let reach = model.reach(owner).order.iter().map(|id| model.cube(*id).name.clone());
         QueryError::NoJoinPath {
-            what: format!("no cube of these dimensions reaches all others: name a measure or `cube`; `{}`", model.cube(owner).name),
+            what: format!(
+                "no cube of these dimensions reaches all others: name a measure or `cube`; `{}`",
+                model.cube(owner).name
+            ),
             target: member_name(model, *blocked),
             reachable: std::iter::once(model.cube(owner).name.clone()).chain(reach).take(20).collect(),
         }

@@ -57,7 +57,12 @@ impl<'m> JoinTree<'m> {
         self.reach_parts(on, Some(joined), asker)
     }
 
-    fn reach_parts(&mut self, snippet: &'m Snippet, except: Option<CubeId>, asker: Asker<'_>) -> Result<(), QueryError> {
+    fn reach_parts(
+        &mut self,
+        snippet: &'m Snippet,
+        except: Option<CubeId>,
+        asker: Asker<'_>,
+    ) -> Result<(), QueryError> {
         for part in &snippet.parts {
             match part {
                 SqlPart::Column { cube, .. } if Some(*cube) != except => self.reach(*cube, asker)?,

@@ -76,7 +76,8 @@ impl Filters<'_> {
 
     /// `on_groups`: the dimensions inside are group-by columns.
     pub(super) fn predicate(&self, filter: &Filter, on_groups: bool) -> Result<Predicate, QueryError> {
-        let all = |filters: &[Filter]| filters.iter().map(|f| self.predicate(f, on_groups)).collect::<Result<Vec<_>, _>>();
+        let all =
+            |filters: &[Filter]| filters.iter().map(|f| self.predicate(f, on_groups)).collect::<Result<Vec<_>, _>>();
         Ok(match filter {
             Filter::And(filters) => Predicate::And(all(filters)?),
             Filter::Or(filters) => Predicate::Or(all(filters)?),
@@ -103,7 +104,9 @@ impl Filters<'_> {
                         kind: self.names.grouped_kind(id, member.granularity),
                         column_type: dimension.column_type,
                     },
-                    DimensionType::Time => Comparable::Time { kind: dimension.time, column_type: dimension.column_type },
+                    DimensionType::Time => {
+                        Comparable::Time { kind: dimension.time, column_type: dimension.column_type }
+                    }
                 };
                 Ok((Operand::Dimension { id, granularity: member.granularity }, comparable))
             }
@@ -328,8 +331,21 @@ fn valid_operators(comparable: Comparable) -> &'static [Operator] {
         Comparable::Number => &[Equals, NotEquals, Gt, Gte, Lt, Lte, Between, InList, NotInList, Set, NotSet],
         Comparable::Boolean => &[Equals, NotEquals, InList, NotInList, Set, NotSet],
         Comparable::Time { .. } => &[
-            Equals, NotEquals, Gt, Gte, Lt, Lte, Between, InList, NotInList, InDateRange, NotInDateRange, BeforeDate,
-            AfterDate, Set, NotSet,
+            Equals,
+            NotEquals,
+            Gt,
+            Gte,
+            Lt,
+            Lte,
+            Between,
+            InList,
+            NotInList,
+            InDateRange,
+            NotInDateRange,
+            BeforeDate,
+            AfterDate,
+            Set,
+            NotSet,
         ],
     }
 }

@@ -206,10 +206,10 @@ impl FromStr for MemberRef {
             return Err(malformed());
         }
         let granularity = match third {
-            Some(word) => Some(word.parse().map_err(|_| QueryError::UnknownGranularity {
-                member: text.into(),
-                granularity: word.into(),
-            })?),
+            Some(word) => Some(
+                word.parse()
+                    .map_err(|_| QueryError::UnknownGranularity { member: text.into(), granularity: word.into() })?,
+            ),
             None => None,
         };
         let member_end = match second {

@@ -8,15 +8,11 @@ use jiff::tz::TimeZone;
 
 use super::filter::Filters;
 use super::names::{Found, Names};
-use super::resolved::{
-    Group, Operand, OrderKey, OrderTarget, Predicate, ResolvedQuery, SelectedValue, Test, ValueId,
-};
+use super::resolved::{Group, Operand, OrderKey, OrderTarget, Predicate, ResolvedQuery, SelectedValue, Test, ValueId};
 use super::time::TimeAxis;
 use super::{DateRange, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange};
 use crate::compile::Environment;
-use crate::model::{
-    CubeId, DimensionId, DimensionType, MeasureKind, MetricFilter, MetricId, Model, Snippet, SqlPart,
-};
+use crate::model::{CubeId, DimensionId, DimensionType, MeasureKind, MetricFilter, MetricId, Model, Snippet, SqlPart};
 use crate::types::Granularity;
 
 /// Measures, metrics, dimensions and order keys, each.
@@ -298,7 +294,8 @@ impl Resolver<'_> {
                 None => OrderTarget::Value(value),
             }),
             Found::Dimension(id) => {
-                let same = |g: &Group| g.dimension == id && (name.granularity.is_none() || g.granularity == name.granularity);
+                let same =
+                    |g: &Group| g.dimension == id && (name.granularity.is_none() || g.granularity == name.granularity);
                 let found = groups.iter().position(same).map(OrderTarget::Group);
                 found.ok_or_else(|| QueryError::OrderNotSelected { field: name.text.clone() })
             }

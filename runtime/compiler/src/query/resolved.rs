@@ -70,7 +70,10 @@ pub enum Predicate {
 pub enum Operand {
     /// On rows: the dimension's own value, and a granularity has been folded into the test's bounds.
     /// On groups: the group-by column of that granularity.
-    Dimension { id: DimensionId, granularity: Option<Granularity> },
+    Dimension {
+        id: DimensionId,
+        granularity: Option<Granularity>,
+    },
     Value(ValueId),
 }
 
@@ -82,11 +85,20 @@ pub enum Test {
     IsNull,
     Equals(Value),
     /// `text` is a [`Value::Text`].
-    Match { kind: TextMatch, text: Value },
+    Match {
+        kind: TextMatch,
+        text: Value,
+    },
     /// Members of the list, and null if `or_null`.
-    InList { values: Vec<Value>, or_null: bool },
+    InList {
+        values: Vec<Value>,
+        or_null: bool,
+    },
     /// At least one end is given.
-    Range { low: Option<Bound>, high: Option<Bound> },
+    Range {
+        low: Option<Bound>,
+        high: Option<Bound>,
+    },
     /// Any of them (several days, say).
     AnyOf(Vec<Test>),
     /// The plain complement: null passes where the test fails on null.

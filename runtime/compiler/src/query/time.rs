@@ -33,11 +33,17 @@ pub(super) struct TimeAxis<'a> {
 enum Moment {
     /// A day, week, month … or an hour's label: from the start to before the end. An end past year
     /// 9999 is open.
-    Stretch { start: DateTime, end: Option<DateTime> },
+    Stretch {
+        start: DateTime,
+        end: Option<DateTime>,
+    },
     Local(DateTime),
     Instant(Timestamp),
     /// A label finer than a day with an offset: from the instant to before the end.
-    InstantStretch { start: Timestamp, end: Timestamp },
+    InstantStretch {
+        start: Timestamp,
+        end: Timestamp,
+    },
 }
 
 const WHAT_FITS: &str = "a date (2024-01-31), a timestamp (2024-01-31T15:00:00, with an offset only on \
@@ -295,9 +301,7 @@ fn days_of(date: Date) -> i32 {
 }
 
 fn micros_of(point: DateTime) -> i64 {
-    TimeZone::UTC
-        .to_timestamp(point)
-        .map_or(if point.year() < 0 { i64::MIN } else { i64::MAX }, |t| t.as_microsecond())
+    TimeZone::UTC.to_timestamp(point).map_or(if point.year() < 0 { i64::MIN } else { i64::MAX }, |t| t.as_microsecond())
 }
 
 /// Every way to write a time. `granularity` decides whether `…T15:00` is a label or a moment.
@@ -310,7 +314,8 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
     let (clock, offset) = split_offset(clock)?;
     let (time, written) = parse_clock(clock)?;
     let point = date.to_datetime(time);
-    let label = granularity.filter(|g| *g == written && g.is_sub_day()).or((written == Granularity::Hour).then_some(written));
+    let label =
+        granularity.filter(|g| *g == written && g.is_sub_day()).or((written == Granularity::Hour).then_some(written));
     match (offset, label) {
         (None, None) => Some(Moment::Local(point)),
         (None, Some(size)) => Some(Moment::Stretch { start: point, end: bucket_end(point, size) }),
@@ -325,7 +330,8 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
 }
 
 fn parse_period(text: &str) -> Option<Moment> {
-    let digits = |s: &str, n: usize| (s.len() == n && s.bytes().all(|b| b.is_ascii_digit())).then(|| s.parse::<i16>().ok())?;
+    let digits =
+        |s: &str, n: usize| (s.len() == n && s.bytes().all(|b| b.is_ascii_digit())).then(|| s.parse::<i16>().ok())?;
     let (start, size) = match text.split_once('-') {
         None => (Date::new(digits(text, 4)?, 1, 1).ok()?, Granularity::Year),
         Some((year, rest)) => {
@@ -394,7 +400,10 @@ fn parse_clock(text: &str) -> Option<(Time, Granularity)> {
         return Some((Time::new(hour, minute, 0, 0).ok()?, Granularity::Minute));
     };
     let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
-    if fraction.len() > 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) || (fraction.is_empty() && seconds.ends_with('.')) {
+    if fraction.len() > 9
+        || !fraction.bytes().all(|b| b.is_ascii_digit())
+        || (fraction.is_empty() && seconds.ends_with('.'))
+    {
         return None;
     }
     let nanos: i32 = format!("{fraction:0<9}").parse().ok()?;

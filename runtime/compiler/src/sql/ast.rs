@@ -83,10 +83,16 @@ pub(crate) enum SqlExpr<'a> {
     /// The author's own syntax.
     Text(&'a str),
     /// The author's column, of a cube in scope.
-    Column { cube: &'a Cube, name: &'a ColumnName },
+    Column {
+        cube: &'a Cube,
+        name: &'a ColumnName,
+    },
     /// A column of a derived table.
     Derived(&'static str, Name<'a>),
-    Sequence { parts: Vec<SqlExpr<'a>>, is_atomic: bool },
+    Sequence {
+        parts: Vec<SqlExpr<'a>>,
+        is_atomic: bool,
+    },
     Param(&'a Value),
     /// A string that the host vouches for: a zone's name.
     String(&'a str),
@@ -97,15 +103,33 @@ pub(crate) enum SqlExpr<'a> {
     TypeName(LogicalType),
     Boolean(bool),
     CountRows,
-    Op { op: Op, ty: Option<LogicalType>, args: Vec<SqlExpr<'a>> },
-    Time { granularity: Granularity, function: TimeFunction, args: Vec<SqlExpr<'a>> },
+    Op {
+        op: Op,
+        ty: Option<LogicalType>,
+        args: Vec<SqlExpr<'a>>,
+    },
+    Time {
+        granularity: Granularity,
+        function: TimeFunction,
+        args: Vec<SqlExpr<'a>>,
+    },
     And(Vec<SqlExpr<'a>>),
     Or(Vec<SqlExpr<'a>>),
-    InList { operand: Box<SqlExpr<'a>>, values: &'a [Value], is_negated: bool },
+    InList {
+        operand: Box<SqlExpr<'a>>,
+        values: &'a [Value],
+        is_negated: bool,
+    },
     /// Only rows that pass are aggregated.
-    FilteredAggregate { call: Box<SqlExpr<'a>>, filters: Vec<SqlExpr<'a>> },
+    FilteredAggregate {
+        call: Box<SqlExpr<'a>>,
+        filters: Vec<SqlExpr<'a>>,
+    },
     /// `CASE WHEN all THEN value END`
-    When { conditions: Vec<SqlExpr<'a>>, value: Box<SqlExpr<'a>> },
+    When {
+        conditions: Vec<SqlExpr<'a>>,
+        value: Box<SqlExpr<'a>>,
+    },
     /// `count(*) OVER ()`
     CountOverAll,
 }

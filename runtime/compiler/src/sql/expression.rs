@@ -122,9 +122,7 @@ pub(super) fn row_snippet<'a>(model: &'a Model, snippet: &'a Snippet) -> SqlExpr
         SqlPart::Text(text) => SqlExpr::Text(text),
         SqlPart::Column { cube, name } => SqlExpr::Column { cube: model.cube(*cube), name },
         SqlPart::Dimension(id) => row_snippet(model, &model.dimension(*id).sql),
-        SqlPart::Divide(left, right) => {
-            SqlExpr::op(Op::Div, vec![row_snippet(model, left), row_snippet(model, right)])
-        }
+        SqlPart::Divide(left, right) => SqlExpr::op(Op::Div, vec![row_snippet(model, left), row_snippet(model, right)]),
         // Only values are made of these, and they are lowered from the plan's own expressions.
         SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => SqlExpr::Null(None),
     };

@@ -1,49 +1,16 @@
-//! Names and values as SQL text: quoting by the dialect's rules.
+//! Values as SQL text, by the dialect's literal templates.
 //!
-//! In: a name or a value. Out: text appended to a buffer. Values are written only where nothing can
-//! be bound: for people to read, or where an engine has no parameters.
+//! In: a value. Out: text appended to a buffer. Values are written only where nothing can be bound:
+//! for people to read, or where an engine has no parameters.
 
 use std::fmt::Write;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 
-use super::profile::{DialectProfile, Op, Quoting};
+use super::profile::{DialectProfile, Op};
 use super::template::{Segment, Template};
 use crate::types::{LogicalType, Value};
-
-pub(super) fn quote_identifier(quoting: &Quoting, name: &str, out: &mut String) {
-    out.push_str(&quoting.ident_open);
-    replace(name, &quoting.ident_close, &quoting.ident_escape, out);
-    out.push_str(&quoting.ident_close);
-}
-
-pub(super) fn quote_string(quoting: &Quoting, text: &str, out: &mut String) {
-    let quote = &quoting.string_quote;
-    out.push_str(&quoting.string_prefix);
-    out.push_str(quote);
-    for c in text.chars() {
-        if c == '\\' && quoting.string_escape_backslash {
-            out.push_str("\\\\");
-        } else if quote.starts_with(c) {
-            out.push_str(quote);
-            out.push(c);
-        } else {
-            out.push(c);
-        }
-    }
-    out.push_str(quote);
-}
-
-fn replace(text: &str, what: &str, with: &str, out: &mut String) {
-    let mut rest = text;
-    while let Some(at) = rest.find(what) {
-        out.push_str(&rest[..at]);
-        out.push_str(with);
-        rest = &rest[at + what.len()..];
-    }
-    out.push_str(rest);
-}
 
 /// A value as a literal. Writing to a String never fails.
 pub(super) fn value(profile: &DialectProfile, value: &Value, out: &mut String) {
@@ -58,7 +25,7 @@ pub(super) fn value(profile: &DialectProfile, value: &Value, out: &mut String) {
             let _ = write!(out, "{float:e}");
         }
         Value::Decimal(digits) => out.push_str(digits),
-        Value::Text(text) => quote_string(&profile.quoting, text, out),
+        Value::Text(text) => profile.quoting.write_text(out, text),
         Value::Date(days) => {
             let day = civil::date(1970, 1, 1).saturating_add(jiff::Span::new().days(*days));
             fill(&profile.date_literal, &[quoted(profile, &day.to_string())], out);
@@ -78,7 +45,7 @@ pub(super) fn value(profile: &DialectProfile, value: &Value, out: &mut String) {
 
 fn quoted(profile: &DialectProfile, text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
-    quote_string(&profile.quoting, text, &mut out);
+    profile.quoting.write_text(&mut out, text);
     out
 }
 

@@ -133,12 +133,7 @@ impl<'a> Lowering<'a> {
         self.select(fact, items, Vec::new())
     }
 
-    fn select(
-        &self,
-        fact: &'a Fact<'a>,
-        items: Vec<(SqlExpr<'a>, Name<'a>)>,
-        having: Vec<SqlExpr<'a>>,
-    ) -> Select<'a> {
+    fn select(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>, having: Vec<SqlExpr<'a>>) -> Select<'a> {
         let model = self.plan.model;
         let joins = fact.joins.iter().map(|planned| JoinClause {
             cube: model.cube(planned.join.target),
@@ -163,9 +158,13 @@ impl<'a> Lowering<'a> {
     fn outer(&self, groups: Query<'a>, level: Level) -> Select<'a> {
         let table = if level == Level::Merged { MERGED } else { GROUPED };
         let column = |name| SqlExpr::Derived(table, name);
-        let mut items: Vec<_> = self.plan.groups.iter().enumerate().map(|(i, g)| {
-            (column(Name::Numbered('g', i)), Name::Key(&g.key))
-        }).collect();
+        let mut items: Vec<_> = self
+            .plan
+            .groups
+            .iter()
+            .enumerate()
+            .map(|(i, g)| (column(Name::Numbered('g', i)), Name::Key(&g.key)))
+            .collect();
         for value in &self.plan.values {
             items.push((self.value(&value.expression, level), Name::Key(&value.key)));
         }
@@ -244,14 +243,19 @@ impl<'a> Lowering<'a> {
         if groups == 0 {
             return;
         }
-        select.order = self.plan.order.iter().map(|order| OrderItem {
-            by: match &order.target {
-                PlannedTarget::Group(index) => OrderBy::Item(index + 1),
-                PlannedTarget::Value(index) => OrderBy::Item(groups + index + 1),
-                PlannedTarget::Expression(value) => OrderBy::Expression(self.value(value, self.level())),
-            },
-            descending: order.descending,
-        }).collect();
+        select.order = self
+            .plan
+            .order
+            .iter()
+            .map(|order| OrderItem {
+                by: match &order.target {
+                    PlannedTarget::Group(index) => OrderBy::Item(index + 1),
+                    PlannedTarget::Value(index) => OrderBy::Item(groups + index + 1),
+                    PlannedTarget::Expression(value) => OrderBy::Expression(self.value(value, self.level())),
+                },
+                descending: order.descending,
+            })
+            .collect();
     }
 }
 

@@ -6,8 +6,8 @@
 
 use super::ast::SqlExpr;
 use super::profile::Op;
-use crate::query::{Predicate, Test, TextMatch};
 use crate::query::Operand;
+use crate::query::{Predicate, Test, TextMatch};
 use crate::types::Value;
 
 /// A predicate over operands that `operand` turns into expressions.

@@ -271,13 +271,8 @@ impl Printer<'_> {
 
     /// A name of the model: bare where that is safe.
     fn identifier(&mut self, name: &str) {
-        let is_word = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-        let starts_well = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
-        if is_word && starts_well && !self.profile.quoting.is_reserved(name) {
-            self.text(name);
-        } else {
-            self.quoted(name);
-        }
+        let profile = self.profile;
+        profile.quoting.write_name(&mut self.out, name);
     }
 
     /// A name of the warehouse: as its author wrote it.
@@ -287,7 +282,7 @@ impl Printer<'_> {
 
     fn quoted(&mut self, name: &str) {
         let profile = self.profile;
-        literal::quote_identifier(&profile.quoting, name, &mut self.out);
+        profile.quoting.write_quoted_name(&mut self.out, name);
     }
 
     fn expr(&mut self, expr: &SqlExpr<'_>) {
@@ -311,7 +306,7 @@ impl Printer<'_> {
             SqlExpr::Param(value) => self.param(value),
             SqlExpr::String(text) => {
                 let profile = self.profile;
-                literal::quote_string(&profile.quoting, text, &mut self.out);
+                profile.quoting.write_text(&mut self.out, text);
             }
             SqlExpr::Integer(number) => self.number(*number),
             SqlExpr::Null(None) => self.text("NULL"),
@@ -476,7 +471,8 @@ impl Printer<'_> {
 /// The hole stands between a bracket or comma and the next: nothing can bind to its text.
 fn is_enclosed(segments: &[Segment], index: usize) -> bool {
     let opens = |segment: &Segment| matches!(segment, Segment::Text(text) if text.trim_end().ends_with(['(', ',']));
-    let closes = |segment: &Segment| matches!(segment, Segment::Text(text) if text.trim_start().starts_with([')', ',']));
+    let closes =
+        |segment: &Segment| matches!(segment, Segment::Text(text) if text.trim_start().starts_with([')', ',']));
     index.checked_sub(1).is_some_and(|before| opens(&segments[before])) && segments.get(index + 1).is_some_and(closes)
 }
 

@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 
 use crate::sql::profile::{
-    DialectProfile, Op, OpOverload, PlaceholderStyle, ProfileError, ProfileFault, Quoting, RawOp,
-    RawProfile, RawTime, TimeTemplates,
+    DialectProfile, Op, OpOverload, PlaceholderStyle, ProfileError, ProfileFault, Quoting, RawOp, RawProfile, RawTime,
+    TimeTemplates,
 };
 use crate::sql::template::{QUERY_WORDS, Segment, Template, TemplateError};
 use crate::types::{Granularity, LogicalType};
@@ -64,13 +64,8 @@ const ZONED_TYPES: [LogicalType; 2] = [LogicalType::TimestampTz, LogicalType::Ti
 const OPTIONAL_TYPES: [LogicalType; 3] = [LogicalType::Geo, LogicalType::Binary, LogicalType::Unknown];
 
 /// Opening and closing delimiter of a name, and what stands for the closing one inside.
-const NAME_QUOTES: &[(&str, &str, &str)] = &[
-    ("\"", "\"", "\"\""),
-    ("\"", "\"", "\\\""),
-    ("`", "`", "``"),
-    ("`", "`", "\\`"),
-    ("[", "]", "]]"),
-];
+const NAME_QUOTES: &[(&str, &str, &str)] =
+    &[("\"", "\"", "\"\""), ("\"", "\"", "\\\""), ("`", "`", "``"), ("`", "`", "\\`"), ("[", "]", "]]")];
 
 impl DialectProfile {
     /// Validates a profile as a component returned it.
@@ -291,10 +286,12 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
         // Far beyond any overload by number: only a template for any number answers.
         !has_template(&ops, *op, arity.unwrap_or(usize::MAX), None) && !is_faulty(faults, *op)
     });
-    let missing: Vec<String> = missing.map(|(op, arity)| match arity {
-        Some(arity) if *op == Op::Count => format!("ops.{}.{arity}", op.name()),
-        _ => format!("ops.{}", op.name()),
-    }).collect();
+    let missing: Vec<String> = missing
+        .map(|(op, arity)| match arity {
+            Some(arity) if *op == Op::Count => format!("ops.{}.{arity}", op.name()),
+            _ => format!("ops.{}", op.name()),
+        })
+        .collect();
     for place in missing {
         faults.add(place, ProfileFault::Missing);
     }
@@ -309,16 +306,15 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
 /// Whether a fault of this operator was told already, so that it isn't called missing as well.
 fn is_faulty(faults: &Faults, op: Op) -> bool {
     faults.found.iter().any(|e| {
-        e.place.strip_prefix("ops.").and_then(|p| p.strip_prefix(op.name())).is_some_and(|rest| {
-            e.fault != ProfileFault::Missing && (rest.is_empty() || rest.starts_with('.'))
-        })
+        e.place
+            .strip_prefix("ops.")
+            .and_then(|p| p.strip_prefix(op.name()))
+            .is_some_and(|rest| e.fault != ProfileFault::Missing && (rest.is_empty() || rest.starts_with('.')))
     })
 }
 
 fn has_template(ops: &[Vec<OpOverload>], op: Op, arity: usize, ty: Option<LogicalType>) -> bool {
-    ops[op as usize].iter().any(|o| {
-        o.arity.is_none_or(|a| a as usize == arity) && (o.ty.is_none() || o.ty == ty)
-    })
+    ops[op as usize].iter().any(|o| o.arity.is_none_or(|a| a as usize == arity) && (o.ty.is_none() || o.ty == ty))
 }
 
 fn check_op(op: &RawOp, place: &str, faults: &mut Faults) -> Option<OpOverload> {

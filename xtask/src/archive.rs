@@ -39,7 +39,14 @@ pub(crate) fn extract_debian_package(package: &Path, members: &[String], folder:
         .spawn()
         .context("starting `dpkg-deb`, which unpacks Debian packages")?;
     let tar = reader.stdout.take().context("dpkg-deb has no output")?;
-    let unpacked = Command::new("tar").arg("-x").arg("-C").arg(folder).args(members).stdin(tar).status().context("starting `tar`")?;
+    let unpacked = Command::new("tar")
+        .arg("-x")
+        .arg("-C")
+        .arg(folder)
+        .args(members)
+        .stdin(tar)
+        .status()
+        .context("starting `tar`")?;
     let read = reader.wait()?;
     if !unpacked.success() || !read.success() {
         bail!("unpacking {} failed (dpkg-deb: {read}, tar: {unpacked})", package.display());

@@ -33,7 +33,10 @@ pub(crate) fn admit(download: &Path, expected: &str, destination: &Path) -> Resu
     let found = sha256(download)?;
     if found != expected {
         fs::remove_file(download)?;
-        bail!("{} has another checksum than pinned, so it was thrown away\n  expected sha256 {expected}\n  found    sha256 {found}", destination.display());
+        bail!(
+            "{} has another checksum than pinned, so it was thrown away\n  expected sha256 {expected}\n  found    sha256 {found}",
+            destination.display()
+        );
     }
     fs::rename(download, destination).with_context(|| format!("moving the download to {}", destination.display()))
 }

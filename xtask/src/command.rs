@@ -43,7 +43,12 @@ pub(crate) fn run_shown(command: &mut Command) -> Result<()> {
 
 /// Whether a program of this name can be started.
 pub(crate) fn is_installed(program: &str) -> bool {
-    let probe = Command::new(program).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let probe = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     probe.is_ok()
 }
 
@@ -85,7 +90,9 @@ mod tests {
 
     #[test]
     fn a_failure_repeats_what_the_program_said() {
-        let error = run_quiet(Command::new("sh").args(["-c", "echo no such mirror >&2; exit 3"]), Duration::from_secs(10)).unwrap_err();
+        let error =
+            run_quiet(Command::new("sh").args(["-c", "echo no such mirror >&2; exit 3"]), Duration::from_secs(10))
+                .unwrap_err();
         assert!(error.to_string().contains("no such mirror"), "{error}");
     }
 

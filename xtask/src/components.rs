@@ -101,7 +101,11 @@ mod tests {
         componentize(&module, &component).unwrap();
         let written = fs::metadata(&component).unwrap().modified().unwrap();
         componentize(&module, &component).unwrap();
-        assert_eq!(fs::metadata(&component).unwrap().modified().unwrap(), written, "an unchanged component is left alone");
+        assert_eq!(
+            fs::metadata(&component).unwrap().modified().unwrap(),
+            written,
+            "an unchanged component is left alone"
+        );
         fs::write(&component, "damaged").unwrap();
         componentize(&module, &component).unwrap();
         assert!(fs::read(&component).unwrap().starts_with(b"\0asm"), "a damaged component is made again");

@@ -37,7 +37,8 @@ pub(crate) struct Compiler {
 
 impl Context {
     pub(crate) fn discover() -> Result<Self> {
-        let manifest = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let manifest =
+            env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let root = manifest.parent().context("xtask/ has no parent folder")?.to_path_buf();
         let cache = match env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
             Some(folder) => PathBuf::from(folder),

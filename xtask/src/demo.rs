@@ -52,7 +52,10 @@ pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCo
     let port = arguments.port;
     // Asked before the build, so that the answer does not come after ten minutes.
     if let Err(error) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-        bail!("127.0.0.1:{port} can't be used: {error}\n  hint: `cargo xtask demo --port {}`", port.wrapping_add(1).max(1024));
+        bail!(
+            "127.0.0.1:{port} can't be used: {error}\n  hint: `cargo xtask demo --port {}`",
+            port.wrapping_add(1).max(1024)
+        );
     }
     crate::set_up(context)?;
     println!("      building the server …");
@@ -176,7 +179,11 @@ mod tests {
         for request in &REQUESTS {
             let line = curl_line(request, 8000);
             assert_eq!(line.matches('\'').count() % 2, 0, "{line}");
-            assert!(request.body.is_none_or(|body| serde_json::from_str::<serde_json::Value>(body).is_ok() && !body.contains('\'')));
+            assert!(
+                request
+                    .body
+                    .is_none_or(|body| serde_json::from_str::<serde_json::Value>(body).is_ok() && !body.contains('\''))
+            );
         }
     }
 

@@ -154,7 +154,8 @@ fn obtain(archive: &Archive, downloads: &Path) -> Result<PathBuf> {
     let partial = downloads.join(format!(".partial-{}", std::process::id()));
     fs::create_dir_all(&partial)?;
     println!("      fetching {} …", archive.file_name);
-    let fetched = fetch(archive, &partial).and_then(|()| checksum::admit(&partial.join(archive.file_name), archive.sha256, &cached));
+    let fetched = fetch(archive, &partial)
+        .and_then(|()| checksum::admit(&partial.join(archive.file_name), archive.sha256, &cached));
     fs::remove_dir_all(&partial)?;
     fetched.map(|()| cached)
 }
@@ -171,9 +172,15 @@ fn fetch(archive: &Archive, folder: &Path) -> Result<()> {
         Origin::Release => {
             let (url, file) = (release_url(archive), folder.join(archive.file_name));
             if is_installed("curl") {
-                run_quiet(Command::new("curl").args(["-fsSL", "--connect-timeout", "15", "-o"]).arg(file).arg(url), DOWNLOAD_LIMIT)?;
+                run_quiet(
+                    Command::new("curl").args(["-fsSL", "--connect-timeout", "15", "-o"]).arg(file).arg(url),
+                    DOWNLOAD_LIMIT,
+                )?;
             } else if is_installed("wget") {
-                run_quiet(Command::new("wget").args(["-q", "--tries=2", "--connect-timeout=15", "-O"]).arg(file).arg(url), DOWNLOAD_LIMIT)?;
+                run_quiet(
+                    Command::new("wget").args(["-q", "--tries=2", "--connect-timeout=15", "-O"]).arg(file).arg(url),
+                    DOWNLOAD_LIMIT,
+                )?;
             } else {
                 bail!("neither curl nor wget is installed");
             }
@@ -236,7 +243,11 @@ mod tests {
         assert!(!is_verified(platform, &library));
         fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].sha256, "0".repeat(64))).unwrap();
         assert!(!is_verified(platform, &library));
-        fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].sha256, checksum::sha256_of(b"not duckdb"))).unwrap();
+        fs::write(
+            stamp_of(&library),
+            format!("{}\n{}\n", platform.archives[0].sha256, checksum::sha256_of(b"not duckdb")),
+        )
+        .unwrap();
         assert!(is_verified(platform, &library));
     }
 }

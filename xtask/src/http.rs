@@ -20,7 +20,9 @@ pub(crate) fn request(port: u16, method: &str, path: &str, body: Option<&str>) -
     let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
-    let content = body.map_or_else(String::new, |body| format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+    let content = body.map_or_else(String::new, |body| {
+        format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
+    });
     write!(stream, "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{content}\r\n{}", body.unwrap_or_default())?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;

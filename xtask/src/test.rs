@@ -33,7 +33,11 @@ pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCo
         }
         // Nothing is printed after the last step: the runner's summary is the last line.
         if !step.is_last {
-            println!("    {} after {} s", if status.success() { "done" } else { "FAILED" }, started.elapsed().as_secs());
+            println!(
+                "    {} after {} s",
+                if status.success() { "done" } else { "FAILED" },
+                started.elapsed().as_secs()
+            );
         }
     }
     let Some((name, code)) = failed else { return Ok(ExitCode::SUCCESS) };
@@ -59,7 +63,12 @@ fn steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
             step("cargo fmt --all --check", &["fmt", "--all", "--check"], &[], false);
         }
         if has(context, "clippy") {
-            step("cargo clippy", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[], false);
+            step(
+                "cargo clippy",
+                &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
+                &[],
+                false,
+            );
         }
     }
     if has(context, "nextest") {
@@ -75,6 +84,12 @@ fn steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
 
 /// Whether cargo has this subcommand on this machine.
 fn has(context: &Context, subcommand: &str) -> bool {
-    let probe = context.cargo().args([subcommand, "--version"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let probe = context
+        .cargo()
+        .args([subcommand, "--version"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     probe.is_ok_and(|status| status.success())
 }

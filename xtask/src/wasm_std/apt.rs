@@ -34,14 +34,19 @@ pub(super) fn archive() -> Result<String> {
     let repositories = repositories(Path::new("/etc/apt"))?;
     repositories
         .into_iter()
-        .find(|repository| repository.suite == codename || repository.suite == "stable" || repository.suite == "oldstable")
+        .find(|repository| {
+            repository.suite == codename || repository.suite == "stable" || repository.suite == "oldstable"
+        })
         .map(|repository| repository.address)
         .with_context(|| format!("the package sources of this machine name no archive for {codename}"))
 }
 
 pub(super) fn download(address: &str, file: &Path) -> Result<()> {
     if Path::new(HELPER).is_file() {
-        run_quiet(Command::new(HELPER).args(["-o", "APT::Sandbox::User=root", "download-file", address]).arg(file), LIMIT)?;
+        run_quiet(
+            Command::new(HELPER).args(["-o", "APT::Sandbox::User=root", "download-file", address]).arg(file),
+            LIMIT,
+        )?;
     } else if is_installed("curl") {
         run_quiet(Command::new("curl").args(["-fsSL", "--connect-timeout", "15", "-o"]).arg(file).arg(address), LIMIT)?;
     } else {
@@ -81,7 +86,10 @@ impl PrivateApt {
     /// Downloads the packages and those they need that are not installed; nothing is installed.
     /// apt checks each against the signed lists.
     pub(super) fn download(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
-        let plan = run_quiet(self.command("apt-get").args(["install", "--simulate", "--no-install-recommends"]).args(packages), LIMIT)?;
+        let plan = run_quiet(
+            self.command("apt-get").args(["install", "--simulate", "--no-install-recommends"]).args(packages),
+            LIMIT,
+        )?;
         let names = planned(&plan);
         if names.is_empty() {
             bail!("apt plans to install nothing for {packages:?}");
@@ -172,7 +180,10 @@ mod tests {
 
     #[test]
     fn both_formats_of_package_sources_are_read() {
-        let expected = [repository("http://mirror.example/debian", "bookworm"), repository("http://mirror.example/debian", "bookworm-updates")];
+        let expected = [
+            repository("http://mirror.example/debian", "bookworm"),
+            repository("http://mirror.example/debian", "bookworm-updates"),
+        ];
         let deb822 = "Types: deb\n# a remark\nURIs: http://mirror.example/debian\nSuites: bookworm bookworm-updates\nComponents: main\n";
         assert_eq!(parse_deb822(deb822), expected);
         let lines = "# a remark\ndeb [arch=amd64 signed-by=/a.gpg] http://mirror.example/debian/ bookworm main\ndeb http://mirror.example/debian bookworm-updates main\ndeb-src http://mirror.example/debian bookworm main\n";

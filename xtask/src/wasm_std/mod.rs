@@ -81,7 +81,8 @@ pub(crate) fn prepare(context: &Context, only: Option<Source>) -> Result<GuestTo
         println!("ok    {TARGET} standard library in {place}");
         return Ok(toolchain);
     }
-    let chain = only.map_or_else(|| vec![Source::Rustup, Source::RustSrc, Source::DebianCompiler], |source| vec![source]);
+    let chain =
+        only.map_or_else(|| vec![Source::Rustup, Source::RustSrc, Source::DebianCompiler], |source| vec![source]);
     let mut failures = String::new();
     for source in chain {
         println!("      {TARGET} standard library by {} …", name(source));
@@ -186,7 +187,8 @@ mod tests {
         let mut command = Command::new("cargo");
         let toolchain = GuestToolchain { sysroot: Some("/a b/sysroot".into()), second_compiler: None };
         toolchain.configure(&mut command, &[]);
-        let flags = command.get_envs().find(|(name, _)| *name == "CARGO_ENCODED_RUSTFLAGS").and_then(|(_, value)| value);
+        let flags =
+            command.get_envs().find(|(name, _)| *name == "CARGO_ENCODED_RUSTFLAGS").and_then(|(_, value)| value);
         assert_eq!(flags.and_then(|flags| flags.to_str()), Some("--sysroot\u{1f}/a b/sysroot"));
     }
 }

@@ -35,7 +35,10 @@ pub(super) fn find(context: &Context, compiler: &Compiler) -> Result<PathBuf> {
         return Ok(own);
     }
     let Some(package) = PACKAGES.iter().find(|package| package.rust == compiler.version) else {
-        bail!("the toolchain has no rust-src, and no package of rust {} is pinned in xtask/src/wasm_std/rust_src.rs", compiler.version);
+        bail!(
+            "the toolchain has no rust-src, and no package of rust {} is pinned in xtask/src/wasm_std/rust_src.rs",
+            compiler.version
+        );
     };
     from_debian(context, package)
 }

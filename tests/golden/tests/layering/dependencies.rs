@@ -1,0 +1,277 @@
+//! Which crate may use which.
+//!
+//! In: a rule per workspace member and the graph from `cargo tree`. Out: the crossings. Absent on
+//! purpose: development dependencies of the rooms; a test may stand on both sides of a border.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use crate::{assert_none, root};
+
+/// What a workspace member may and may not have beneath it.
+struct Rule {
+    package: &'static str,
+    /// The workspace members it may name in its manifest.
+    may_use: &'static [&'static str],
+    /// Crates that must not be anywhere beneath it.
+    must_not_reach: &'static [&'static str],
+}
+
+const HEAVY: [&str; 3] = ["duckdb", "libduckdb-sys", "wasmtime"];
+
+const RULES: &[Rule] = &[
+    Rule {
+        package: "terrane-compiler",
+        may_use: &[],
+        must_not_reach: &[
+            "tokio",
+            "async-trait",
+            "axum",
+            "hyper",
+            "tower-http",
+            "duckdb",
+            "libduckdb-sys",
+            "wasmtime",
+            "sqlx",
+            "arrow",
+            "reqwest",
+            "tracing-subscriber",
+            "cap-std",
+            "rand",
+            "getrandom",
+        ],
+    },
+    Rule {
+        package: "terrane-app",
+        may_use: &["terrane-compiler"],
+        must_not_reach: &[
+            "axum",
+            "hyper",
+            "http",
+            "tower-http",
+            "async-graphql",
+            "duckdb",
+            "libduckdb-sys",
+            "wasmtime",
+            "sqlx",
+            "reqwest",
+        ],
+    },
+    Rule {
+        package: "terrane-plugin-host",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &[
+            "axum",
+            "hyper",
+            "tower-http",
+            "async-graphql",
+            "duckdb",
+            "libduckdb-sys",
+            "sqlx",
+            "wasmtime-wasi",
+        ],
+    },
+    Rule {
+        package: "terrane-warehouse",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime"],
+    },
+    Rule {
+        package: "terrane-store",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
+    },
+    Rule {
+        package: "terrane-server",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+    Rule {
+        package: "terrane-cli",
+        may_use: &[
+            "terrane-app",
+            "terrane-compiler",
+            "terrane-plugin-host",
+            "terrane-server",
+            "terrane-store",
+            "terrane-warehouse",
+        ],
+        must_not_reach: &[],
+    },
+    Rule {
+        package: "terrane-sdk",
+        may_use: &[],
+        must_not_reach: &["tokio", "axum", "duckdb", "wasmtime", "wasmtime-wasi"],
+    },
+    // The light tests: what most edits run must build in seconds.
+    Rule { package: "terrane-golden-tests", may_use: &["terrane-compiler", "terrane-app"], must_not_reach: &HEAVY },
+    Rule {
+        package: "terrane-conformance-tests",
+        may_use: &["terrane-compiler", "terrane-app", "terrane-server"],
+        must_not_reach: &HEAVY,
+    },
+    Rule {
+        package: "terrane-system-tests",
+        may_use: &[
+            "terrane-app",
+            "terrane-cli",
+            "terrane-compiler",
+            "terrane-plugin-host",
+            "terrane-server",
+            "terrane-store",
+            "terrane-warehouse",
+        ],
+        must_not_reach: &[],
+    },
+    // It prepares what the rest needs, so it can need none of it.
+    Rule {
+        package: "xtask",
+        may_use: &[],
+        must_not_reach: &["tokio", "axum", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+];
+
+/// For every package under `plugins/`, by the beginning of its name.
+const PLUGIN_NAMES: [&str; 5] = ["dialect-", "detector-", "check-", "hook-", "governance-"];
+const PLUGIN: Rule = Rule {
+    package: "plugins/*",
+    may_use: &["terrane-sdk"],
+    must_not_reach: &["tokio", "duckdb", "wasmtime", "wasmtime-wasi"],
+};
+
+/// What lies beneath one member.
+struct Beneath {
+    direct: BTreeSet<String>,
+    all: BTreeSet<String>,
+}
+
+#[test]
+fn every_room_uses_only_what_it_may() {
+    let members = tree(&["--workspace", "--depth", "0"]);
+    let graph = members.into_iter().map(|(_, member)| (member.clone(), beneath(&member))).collect();
+    assert_none(&violations(&graph));
+}
+
+fn violations(graph: &BTreeMap<String, Beneath>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (member, beneath) in graph {
+        let Some(rule) = rule(member) else {
+            found.push(format!("{member} has no rule in tests/golden/tests/layering/dependencies.rs"));
+            continue;
+        };
+        for name in beneath.direct.iter().filter(|name| graph.contains_key(*name)) {
+            if name != member && !may_use(member, rule, name) {
+                found.push(format!("{member} may not use {name}"));
+            }
+        }
+        for name in beneath.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
+            found.push(format!("{member} may not have {name} beneath it: `cargo tree -e normal,build -p {member} -i {name}` shows the way"));
+        }
+    }
+    found
+}
+
+fn rule(member: &str) -> Option<&'static Rule> {
+    let named = RULES.iter().find(|rule| rule.package == member);
+    named.or_else(|| is_plugin(member).then_some(&PLUGIN))
+}
+
+/// A guest is a light crate when it is compiled for the host, so every test crate may call it.
+fn may_use(member: &str, rule: &Rule, name: &str) -> bool {
+    rule.may_use.contains(&name) || (is_test_crate(member) && (name == "terrane-sdk" || is_plugin(name)))
+}
+
+fn is_plugin(member: &str) -> bool {
+    PLUGIN_NAMES.iter().any(|prefix| member.starts_with(prefix))
+}
+
+fn is_test_crate(member: &str) -> bool {
+    member.ends_with("-tests")
+}
+
+fn beneath(member: &str) -> Beneath {
+    // The test crates have nearly everything as a development dependency, and that is the point.
+    let kinds = if is_test_crate(member) { "normal,build,dev" } else { "normal,build" };
+    let (mut direct, mut all) = (BTreeSet::new(), BTreeSet::new());
+    for (depth, name) in tree(&["--package", member, "--edges", kinds]) {
+        if depth == 1 {
+            direct.insert(name.clone());
+        }
+        all.insert(name);
+    }
+    Beneath { direct, all }
+}
+
+/// The packages that `cargo tree` prints, each with its depth.
+fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["tree", "--frozen", "--prefix", "depth", "--format", "{p}"])
+        .args(arguments)
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "cargo tree {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().filter_map(entry).collect()
+}
+
+/// `2serde v1.0.229` is serde at depth 2; no crate's name starts with a digit.
+fn entry(line: &str) -> Option<(usize, String)> {
+    let name = line.split_whitespace().next()?.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    Some((line[..digits].parse().ok()?, name.to_owned()))
+}
+
+/// The checks must be able to object.
+mod objections {
+    use super::*;
+
+    fn graph(members: &[(&str, &[&str], &[&str])]) -> BTreeMap<String, Beneath> {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        members
+            .iter()
+            .map(|(member, direct, all)| ((*member).to_owned(), Beneath { direct: set(direct), all: set(all) }))
+            .collect()
+    }
+
+    #[test]
+    fn an_adapter_that_uses_another_is_named() {
+        let graph = graph(&[("terrane-store", &["terrane-warehouse"], &[]), ("terrane-warehouse", &[], &[])]);
+        assert_eq!(violations(&graph), ["terrane-store may not use terrane-warehouse"]);
+    }
+
+    #[test]
+    fn a_runtime_hidden_beneath_the_compiler_is_named() {
+        let found = violations(&graph(&[("terrane-compiler", &["serde"], &["serde", "tokio"])]));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("terrane-compiler may not have tokio beneath it"), "{found:?}");
+    }
+
+    #[test]
+    fn a_plugin_that_uses_a_room_of_the_runtime_is_named() {
+        let graph = graph(&[
+            ("dialect-new", &["terrane-sdk", "terrane-compiler"], &[]),
+            ("terrane-sdk", &[], &[]),
+            ("terrane-compiler", &[], &[]),
+        ]);
+        assert_eq!(violations(&graph), ["dialect-new may not use terrane-compiler"]);
+    }
+
+    #[test]
+    fn a_light_test_crate_may_call_a_guest_but_not_reach_the_engine() {
+        let fine: &[(&str, &[&str], &[&str])] =
+            &[("terrane-golden-tests", &["dialect-duckdb"], &["dialect-duckdb"]), ("dialect-duckdb", &[], &[])];
+        assert_eq!(violations(&graph(fine)), Vec::<String>::new());
+        let heavy: &[(&str, &[&str], &[&str])] = &[("terrane-golden-tests", &[], &["libduckdb-sys"])];
+        assert_eq!(violations(&graph(heavy)).len(), 1);
+    }
+
+    #[test]
+    fn the_depth_and_the_name_are_read_from_a_line() {
+        assert_eq!(entry("12serde v1.0.229 (*)"), Some((12, "serde".to_owned())));
+    }
+
+    #[test]
+    fn a_new_crate_without_a_rule_is_named() {
+        assert!(violations(&graph(&[("terrane-attic", &[], &[])]))[0].starts_with("terrane-attic has no rule"));
+    }
+}

@@ -1,0 +1,227 @@
+//! What the sources of the runtime may not say.
+//!
+//! In: the `.rs` files of a room. Out: file and line of every forbidden phrase. Absent on purpose:
+//! parsing Rust. Comments and the `#[cfg(test)]` module at a file's end are cut off, and what is
+//! left is searched for words; a file that puts its tests first is searched whole.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{assert_none, root};
+
+/// A phrase that must not appear in some room.
+struct Ban {
+    phrase: &'static str,
+    reason: &'static str,
+}
+
+/// The compiler is pure: what it needs to know comes in as an argument.
+const IMPURE: &[Ban] = &[
+    Ban { phrase: "env::var", reason: "the environment is read by the cli" },
+    Ban { phrase: "std::fs", reason: "files come in as a source tree" },
+    Ban { phrase: "fs::read", reason: "files come in as a source tree" },
+    Ban { phrase: "File::open", reason: "files come in as a source tree" },
+    Ban { phrase: "std::net", reason: "the compiler talks to nobody" },
+    Ban { phrase: "SystemTime::now", reason: "the current time is an input" },
+    Ban { phrase: "Instant::now", reason: "the current time is an input" },
+    Ban { phrase: "Timestamp::now", reason: "the current time is an input" },
+    Ban { phrase: "Zoned::now", reason: "the current time is an input" },
+    Ban { phrase: "TimeZone::system", reason: "the zone is an input" },
+    Ban { phrase: "async fn", reason: "the compiler waits for nothing" },
+    Ban { phrase: "thread::spawn", reason: "the compiler runs on its caller's thread" },
+    Ban { phrase: "println!", reason: "the compiler answers its caller" },
+];
+
+/// The clock is a port of the app, so that no test has to wait.
+const CLOCKS: &[Ban] = &[
+    Ban { phrase: "SystemTime::now", reason: "time comes from the Clock port" },
+    Ban { phrase: "Timestamp::now", reason: "time comes from the Clock port" },
+    Ban { phrase: "Zoned::now", reason: "time comes from the Clock port" },
+    Ban { phrase: "env::var", reason: "the environment is read by the cli" },
+];
+
+/// SQL is a tree until `sql/print.rs`.
+const SQL_TEXT: &[Ban] = &[
+    Ban { phrase: "format!(\"SELECT", reason: "SQL is printed by sql/print.rs alone" },
+    Ban { phrase: "format!(\"WITH", reason: "SQL is printed by sql/print.rs alone" },
+    Ban { phrase: "push_str(\"SELECT", reason: "SQL is printed by sql/print.rs alone" },
+    Ban { phrase: "push_str(\" FROM", reason: "SQL is printed by sql/print.rs alone" },
+    Ban { phrase: "\"SELECT {", reason: "SQL is printed by sql/print.rs alone" },
+    Ban { phrase: " FROM {", reason: "SQL is printed by sql/print.rs alone" },
+    Ban { phrase: " WHERE {", reason: "SQL is printed by sql/print.rs alone" },
+];
+
+#[test]
+fn the_compiler_is_pure() {
+    assert_none(&search("runtime/compiler/src", IMPURE, &[]));
+}
+
+#[test]
+fn use_cases_ask_the_clock_port() {
+    assert_none(&search("runtime/app/src", CLOCKS, &[]));
+}
+
+#[test]
+fn sql_is_text_in_one_file() {
+    for room in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
+        assert_none(&search(room, SQL_TEXT, &["runtime/compiler/src/sql/print.rs"]));
+    }
+}
+
+#[test]
+fn a_secured_plan_has_one_maker() {
+    const DOOR: &str = "runtime/compiler/src/plan/secure.rs";
+    let door = fs::read_to_string(root().join(DOOR)).expect("the door to SQL is where it was");
+    assert_none(&public_fields(&door, "SecuredPlan"));
+    for room in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
+        let makers: Vec<_> = files(&root().join(room))
+            .into_iter()
+            .filter(|file| !file.ends_with(DOOR))
+            .flat_map(|file| constructions(&read(&file), "SecuredPlan").into_iter().map(move |line| place(&file, line)))
+            .collect();
+        assert_none(&makers);
+    }
+}
+
+/// Every ban that the room breaks, outside the files that may.
+fn search(room: &str, bans: &[Ban], except: &[&str]) -> Vec<String> {
+    let files = files(&root().join(room));
+    assert!(!files.is_empty(), "{room} holds sources");
+    let searched = files.iter().filter(|file| !except.iter().any(|name| file.ends_with(name)));
+    searched
+        .flat_map(|file| {
+            broken(&read(file), bans)
+                .into_iter()
+                .map(|(line, ban)| format!("{}: `{}`: {}", place(file, line), ban.phrase, ban.reason))
+        })
+        .collect()
+}
+
+/// The bans a source breaks, with the line of each.
+fn broken<'b>(source: &str, bans: &'b [Ban]) -> Vec<(usize, &'b Ban)> {
+    product_lines(source)
+        .flat_map(|(number, line)| {
+            bans.iter().filter(move |ban| line.contains(ban.phrase)).map(move |ban| (number, ban))
+        })
+        .collect()
+}
+
+/// The lines on which a value of the type is built or taken apart by its fields.
+fn constructions(source: &str, name: &str) -> Vec<usize> {
+    product_lines(source).filter(|(_, line)| builds(line, name)).map(|(number, _)| number).collect()
+}
+
+fn builds(line: &str, name: &str) -> bool {
+    let declares = ["struct ", "impl", "-> ", "enum ", "trait "].iter().any(|word| line.contains(word));
+    line.match_indices(name).any(|(at, _)| {
+        let rest = line[at + name.len()..].trim_start();
+        let whole_word = !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+        whole_word && (rest.starts_with('(') || (rest.starts_with('{') && !declares))
+    })
+}
+
+/// The fields of the struct that others could set.
+fn public_fields(source: &str, name: &str) -> Vec<String> {
+    let Some((_, after)) = source.split_once(&format!("pub struct {name}")) else {
+        return vec![format!("{name} is not declared as `pub struct {name}` any more")];
+    };
+    let body = after.split_once('}').map_or(after, |(body, _)| body);
+    body.lines()
+        .skip(1)
+        .filter(|line| line.trim_start().starts_with("pub"))
+        .map(|line| format!("{name} has a public field: {}", line.trim()))
+        .collect()
+}
+
+/// The numbered lines of a source without its comments and its tests.
+fn product_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = source.lines().enumerate().map(|(index, line)| (index + 1, line));
+    lines
+        .take_while(|(_, line)| line.trim_end() != "#[cfg(test)]")
+        .map(|(number, line)| (number, without_comment(line)))
+}
+
+/// Cuts a `//` comment, but not the `//` of an address in a string.
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with("//") {
+        return "";
+    }
+    line.find(" // ").map_or(line, |at| &line[..at])
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut found = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+fn place(file: &Path, line: usize) -> String {
+    format!("{}:{line}", file.strip_prefix(root()).unwrap_or(file).display())
+}
+
+/// The checks must be able to object.
+mod objections {
+    use super::*;
+
+    #[test]
+    fn a_clock_in_the_product_is_found_and_one_in_a_comment_or_a_test_is_not() {
+        let source = "//! SystemTime::now\nlet a = SystemTime::now();\nlet b = 1; // SystemTime::now\n#[cfg(test)]\nmod tests { fn t() { SystemTime::now(); } }\n";
+        let found: Vec<_> = broken(source, IMPURE).into_iter().map(|(line, ban)| (line, ban.phrase)).collect();
+        assert_eq!(found, [(2, "SystemTime::now")]);
+    }
+
+    #[test]
+    fn sql_put_together_as_text_is_found() {
+        for source in [
+            "let q = format!(\"SELECT {a} FROM t\");",
+            "write!(out, \" FROM {table}\")?;",
+            "sql.push_str(\"SELECT 1\");",
+        ] {
+            assert!(!broken(source, SQL_TEXT).is_empty(), "{source}");
+        }
+        assert!(broken("const NEVER_FIRST: &[&str] = &[\"FROM\", \"WITH\"];", SQL_TEXT).is_empty());
+    }
+
+    #[test]
+    fn another_maker_of_secured_plans_is_found() {
+        for source in
+            ["    let plan = SecuredPlan { plan };", "    SecuredPlan(plan)", "let SecuredPlan { plan } = secured;"]
+        {
+            assert_eq!(constructions(source, "SecuredPlan"), [1], "{source}");
+        }
+        for source in [
+            "pub struct SecuredPlan<'m> {",
+            "impl SecuredPlan {",
+            "fn secured() -> SecuredPlan {",
+            "fn lower(plan: &SecuredPlan<'_>) {",
+            "use plan::SecuredPlan;",
+        ] {
+            assert!(constructions(source, "SecuredPlan").is_empty(), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_public_field_of_a_secured_plan_is_found() {
+        assert_eq!(public_fields("pub struct SecuredPlan {\n    pub plan: Plan,\n}\n", "SecuredPlan").len(), 1);
+        assert_eq!(
+            public_fields(
+                "pub struct SecuredPlan {\n    plan: Plan,\n}\nimpl SecuredPlan {\n    pub fn plan() {}\n}\n",
+                "SecuredPlan"
+            ),
+            Vec::<String>::new()
+        );
+        assert_eq!(public_fields("struct Renamed;", "SecuredPlan").len(), 1);
+    }
+}

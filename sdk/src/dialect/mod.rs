@@ -111,8 +111,8 @@ impl<D: Dialect> wire_plugin::Guest for D {
 macro_rules! export_dialect {
     ($dialect:ident) => {
         #[cfg(target_arch = "wasm32")]
+        #[allow(unsafe_code, reason = "generated: the component's exported functions")]
         const _: () = {
-            #![allow(unsafe_code, reason = "generated: the component's exported functions")]
             $crate::bindings::export_dialect_plugin!($dialect with_types_in $crate::bindings);
         };
     };

@@ -1,0 +1,20 @@
+//! The port to the state database: keys, jobs, audit and governance live behind it.
+
+use async_trait::async_trait;
+
+/// The state database refused or can't be reached.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("state database: {message}")]
+pub struct StoreError {
+    pub message: String,
+}
+
+/// The state database.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Answers when the database can be read and written.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// The version of the schema, as the last migration left it.
+    async fn schema_version(&self) -> Result<i64, StoreError>;
+}

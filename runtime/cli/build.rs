@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
-use std::path::Path;
+use std::path::PathBuf;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -14,13 +14,20 @@ fn main() {
     if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
         return;
     }
-    let beside = if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") { "@executable_path/lib" } else { "$ORIGIN/lib" };
+    let beside =
+        if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") { "@executable_path/lib" } else { "$ORIGIN/lib" };
     println!("cargo::rustc-link-arg=-Wl,-rpath,{beside}");
     // A path of the machine that built it has no place in what `cargo xtask package` ships.
     println!("cargo::rerun-if-env-changed=TERRANE_SHIPPED");
     if env::var_os("TERRANE_SHIPPED").is_none()
-        && let Some(folder) = env::var_os("DUCKDB_LIB_DIR")
+        && let Some(folder) = library_folder()
     {
-        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", Path::new(&folder).display());
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
+}
+
+/// `DUCKDB_LIB_DIR` is absolute, or counts from the workspace's root, two folders up.
+fn library_folder() -> Option<PathBuf> {
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
+    Some(package.ancestors().nth(2)?.join(env::var_os("DUCKDB_LIB_DIR")?))
 }

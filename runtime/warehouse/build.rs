@@ -1,8 +1,8 @@
 //! Checks, before anything is linked, that libduckdb is where the build looks for it.
 //!
-//! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`. Out: a message that says what to do, or the
-//! folder's search paths for this crate's tests and for whatever cargo runs that links it. Absent
-//! on purpose: downloading; that is `cargo xtask setup`.
+//! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`, from the workspace's root or absolute. Out: a
+//! message that says what to do, or the search paths for linking this crate and everything above
+//! it, and for running what cargo runs. Absent on purpose: downloading; that is `cargo xtask setup`.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
@@ -16,11 +16,15 @@ fn main() -> ExitCode {
     if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
         return ExitCode::SUCCESS;
     }
-    let name = if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") { "libduckdb.dylib" } else { "libduckdb.so" };
-    let folder = env::var_os("DUCKDB_LIB_DIR").map(PathBuf::from).unwrap_or_default();
+    let name =
+        if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") { "libduckdb.dylib" } else { "libduckdb.so" };
+    let folder = library_folder();
     println!("cargo::rerun-if-changed={}", folder.join(name).display());
     if !folder.join(name).is_file() {
-        println!("cargo::error={name} not found in {}: run `cargo xtask setup`, or build with `--features bundled`", folder.display());
+        println!(
+            "cargo::error={name} not found in {}: run `cargo xtask setup`, or build with `--features bundled`",
+            folder.display()
+        );
         return ExitCode::FAILURE;
     }
     // For the binaries of this package, its tests among them; link arguments don't reach others.
@@ -34,9 +38,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Lets `cargo test` and `cargo run` find the library for every package that depends on this one,
-/// documentation tests among them: cargo puts the search paths inside its target folder, and only
-/// those, on the loader's path.
+/// Read when the script runs, not when it was compiled: clones may share a target folder.
+fn library_folder() -> PathBuf {
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let workspace = package.ancestors().nth(2).unwrap_or(&package);
+    workspace.join(env::var_os("DUCKDB_LIB_DIR").unwrap_or_default())
+}
+
+/// Lets the linker, `cargo test` and `cargo run` find the library for every package that depends on
+/// this one, documentation tests among them: of the search paths, cargo puts those inside its
+/// target folder, and only those, on the loader's path.
 fn offer_to_cargo(folder: &Path, name: &str) -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let link = out.join(name);

@@ -4,6 +4,7 @@
 //! a list of plugins (a new folder under `plugins/` is enough) and own change tracking: cargo
 //! knows whether a guest changed, and a stamp knows which core module a component came from.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()>
     for guest in &guests {
         command.args(["--package", &guest.name]);
     }
-    toolchain.configure(&mut command, &[]);
+    toolchain.configure(&mut command, &path_remapping(context));
     run_shown(&mut command).context("building the plugins")?;
 
     let folder = context.prepared.join("components");
@@ -42,6 +43,15 @@ pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()>
         println!("ok    {} ({} KiB)", shown(context, &component), size.div_ceil(1024));
     }
     Ok(())
+}
+
+/// Keeps the folders of this machine out of the components, so that their digests agree elsewhere.
+fn path_remapping(context: &Context) -> Vec<String> {
+    let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let mut flags = vec![remap(&context.root, "terrane")];
+    flags.extend(cargo_home.map(|folder| remap(&folder, "cargo")));
+    flags
 }
 
 fn guests(context: &Context) -> Result<Vec<Member>> {

@@ -54,7 +54,8 @@ pub(super) fn compile(context: &Context, library: &Path, rustc: Option<&Path>, d
         .env("RUSTC_BOOTSTRAP", "1")
         .env("__CARGO_TESTS_ONLY_SRC_ROOT", library)
         .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        // Where the sources lay on this machine is no part of a component.
+        .env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}=library", library.display()));
     if let Some(rustc) = rustc {
         command.env("RUSTC", rustc);
     }

@@ -1,1 +1,10 @@
-//! 
+//! The adapter of the `Store` port on sqlx: SQLite in a file.
+//!
+//! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
+//! answered. A database that a newer program has migrated is refused.
+
+mod location;
+mod sqlite;
+
+pub use location::StateUrlError;
+pub use sqlite::{OpenError, SqliteStore};

@@ -17,4 +17,7 @@ pub trait Store: Send + Sync {
 
     /// The version of the schema, as the last migration left it.
     async fn schema_version(&self) -> Result<i64, StoreError>;
+
+    /// Notes that a server of this version began its work; `started_at` is ISO 8601 in UTC.
+    async fn record_start(&self, version: &str, started_at: &str) -> Result<(), StoreError>;
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-/// How much of a failed program's output is repeated in the error.
-const KEPT_BYTES: usize = 2_000;
+/// How many lines of a failed program's output are repeated in the error.
+const KEPT_LINES: usize = 4;
 
 /// Runs a program that is to end within `limit`; what it prints is shown only if it fails.
 pub(crate) fn run_quiet(command: &mut Command, limit: Duration) -> Result<String> {
@@ -26,7 +26,7 @@ pub(crate) fn run_quiet(command: &mut Command, limit: Duration) -> Result<String
     };
     let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
     if !status.success() {
-        bail!("`{name}` ended with {status}: {}", last_words(&stdout, &stderr));
+        bail!("`{name}` ended with {status}: {}", complaint(&stdout, &stderr));
     }
     Ok(stdout)
 }
@@ -77,11 +77,16 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<std::process::ExitS
     }
 }
 
-fn last_words(stdout: &str, stderr: &str) -> String {
-    let said = if stderr.trim().is_empty() { stdout } else { stderr }.trim();
-    let start = said.len().saturating_sub(KEPT_BYTES);
-    let start = (start..=said.len()).find(|&index| said.is_char_boundary(index)).unwrap_or(0);
-    said[start..].to_owned()
+/// The lines in which a program says what failed, or its last ones.
+fn complaint(stdout: &str, stderr: &str) -> String {
+    let said = if stderr.trim().is_empty() { stdout } else { stderr };
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let complains = |line: &&str| line.to_ascii_lowercase().contains("error") || line.starts_with("E: ");
+    let mut kept: Vec<&str> = lines.iter().copied().filter(complains).take(KEPT_LINES).collect();
+    if kept.is_empty() {
+        kept = lines[lines.len().saturating_sub(KEPT_LINES)..].to_vec();
+    }
+    kept.join("; ")
 }
 
 #[cfg(test)]
@@ -94,6 +99,13 @@ mod tests {
             run_quiet(Command::new("sh").args(["-c", "echo no such mirror >&2; exit 3"]), Duration::from_secs(10))
                 .unwrap_err();
         assert!(error.to_string().contains("no such mirror"), "{error}");
+    }
+
+    #[test]
+    fn of_a_long_complaint_the_errors_are_kept() {
+        let stderr = "info: downloading\nerror: download failed\n  at somewhere\n\nStack backtrace:\n";
+        assert_eq!(complaint("", stderr), "error: download failed");
+        assert_eq!(complaint("a\nb\n\n", ""), "a; b");
     }
 
     #[test]

@@ -20,13 +20,17 @@ pub(crate) fn request(port: u16, method: &str, path: &str, body: Option<&str>) -
     let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
-    let content = body.map_or_else(String::new, |body| {
-        format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
-    });
-    write!(stream, "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{content}\r\n{}", body.unwrap_or_default())?;
+    stream.write_all(message(port, method, path, body).as_bytes())?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     parse(&text)
+}
+
+fn message(port: u16, method: &str, path: &str, body: Option<&str>) -> String {
+    let content = body.map_or_else(String::new, |body| {
+        format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
+    });
+    format!("{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{content}\r\n{}", body.unwrap_or_default())
 }
 
 fn parse(text: &str) -> Result<Answer> {
@@ -37,7 +41,14 @@ fn parse(text: &str) -> Result<Answer> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{message, parse};
+
+    #[test]
+    fn a_request_states_the_length_of_its_body() {
+        let expected =
+            "POST /q HTTP/1.0\r\nHost: 127.0.0.1:80\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+        assert_eq!(message(80, "POST", "/q", Some("{}")), expected);
+    }
 
     #[test]
     fn the_status_and_the_body_are_read() {

@@ -113,7 +113,7 @@ macro_rules! export_dialect {
         #[cfg(target_arch = "wasm32")]
         #[allow(unsafe_code, reason = "generated: the component's exported functions")]
         const _: () = {
-            $crate::bindings::export_dialect_plugin!($dialect with_types_in $crate::bindings);
+    $crate::bindings::export_dialect_plugin!($dialect with_types_in $crate::bindings);
         };
     };
 }

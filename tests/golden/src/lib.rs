@@ -3,7 +3,7 @@
 //! In: what `plugins/dialect-duckdb` says natively. Out: the checked profile that the host would make
 //! of it. A system test proves that the component says the same.
 
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::profile::{DialectProfile, RawProfile};
 
 mod from_sdk;
 
@@ -12,9 +12,13 @@ mod from_sdk;
 /// # Panics
 /// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
 pub fn duckdb_profile() -> DialectProfile {
-    let raw = from_sdk::raw_profile(dialect_duckdb::profile());
-    DialectProfile::check(raw).unwrap_or_else(|faults| {
+    DialectProfile::check(duckdb_raw_profile()).unwrap_or_else(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         panic!("the DuckDB profile was refused: {}", faults.join("; "))
     })
+}
+
+/// The same before the checks: what a test can spoil.
+pub fn duckdb_raw_profile() -> RawProfile {
+    from_sdk::raw_profile(dialect_duckdb::profile())
 }

@@ -104,7 +104,10 @@ impl Dialect for DuckDb {
     }
 
     fn map_type(native: &str) -> LogicalType {
-        // `DECIMAL(18,3)` → `DECIMAL`; a list or struct (`INTEGER[]`) has no logical type.
+        // `DECIMAL(18,3)` → `DECIMAL`; lists, structs and maps have no logical type.
+        if native.ends_with("[]") {
+            return LogicalType::Unknown;
+        }
         let name = native.split('(').next().unwrap_or(native).trim();
         match name.to_ascii_uppercase().as_str() {
             "VARCHAR" | "UUID" | "ENUM" | "JSON" => LogicalType::Text,

@@ -6,6 +6,7 @@
 
 mod compile;
 pub mod diagnostic;
+mod explain;
 pub mod model;
 pub mod plan;
 pub mod project;
@@ -15,4 +16,5 @@ pub mod sql;
 pub mod types;
 
 pub use compile::{Environment, compile, compile_count, compile_inline};
+pub use explain::{explain_plan, explain_query};
 pub use security::{Attribute, SecurityContext};

@@ -109,10 +109,7 @@ impl FromStr for Granularity {
     type Err = UnknownGranularity;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Granularity::ALL
-            .into_iter()
-            .find(|g| g.as_str() == word)
-            .ok_or_else(|| UnknownGranularity(word.to_owned()))
+        Granularity::ALL.into_iter().find(|g| g.as_str() == word).ok_or_else(|| UnknownGranularity(word.to_owned()))
     }
 }
 

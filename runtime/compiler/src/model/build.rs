@@ -1,20 +1,251 @@
 //! Definitions to a model.
+//!
+//! In: [`Definitions`]. Out: a [`Model`] with every reference resolved, and all problems. Order: names
+//! and joins (`assemble`), snippets (`read`), metrics, circles, then whatever stands on something
+//! broken is left out (`prune`), so that what remains can be trusted.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use super::Model;
-use crate::diagnostic::Diagnostic;
-use crate::project::Definitions;
+use sqlparser::dialect::Dialect;
+
+use super::assemble::{Skeleton, assemble};
+use super::cycles::{self, Item};
+use super::grammar::grammar;
+use super::inherit::{Inherited, Merged, merge};
+use super::nearest::suggest;
+use super::read::read;
+use super::scope::{Place, Scope};
+use super::{
+    Aggregate, Cube, CubeId, DimensionId, Join, Measure, MeasureId, MeasureKind, Member, Model, SegmentId, Snippet,
+    SqlPart, metrics, policies, prune, reach,
+};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::project::{Definitions, MeasureDefinition, SqlText};
 
 /// Resolves every reference. What is broken is reported and left out; the rest stays usable.
-pub fn build(_definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
-    let model = Model {
-        project: "".into(),
-        cubes: Vec::new(),
-        metrics: Vec::new(),
-        cube_names: HashMap::new(),
-        metric_names: HashMap::new(),
-        reach: Vec::new(),
-    };
-    (model, Vec::new())
+pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
+    let dialect = grammar(&definitions.warehouse);
+    let mut diagnostics = Vec::new();
+    let (merged, unusable) = merge(definitions, &mut diagnostics);
+    let skeleton = assemble(definitions, &merged, unusable, &*dialect, &mut diagnostics);
+    let mut reading = Reading { diagnostics, broken: HashSet::new() };
+    let filled: Vec<Filled> =
+        skeleton.model.cubes.iter().map(|cube| reading.cube(cube, &skeleton, &merged, &*dialect)).collect();
+    let Skeleton { mut model, unread, .. } = skeleton;
+    for (cube, filled) in model.cubes.iter_mut().zip(filled) {
+        filled.into_cube(cube);
+    }
+    let Reading { mut diagnostics, mut broken } = reading;
+    metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
+    cycles::report(&model, &mut broken, &mut diagnostics);
+    policies::check(&model, definitions, &unread, &*dialect, &mut diagnostics);
+    prune::prune(&mut model, broken);
+    reach::warn_of_ties(&model, &mut diagnostics);
+    if model.cubes.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
+        diagnostics.push(
+            Diagnostic::warning("no-cubes", "the project has no cubes").hint("add cubes/<name>.yml with a list `cubes:`"),
+        );
+    }
+    (model, diagnostics)
+}
+
+/// What snippets became, until the model can be written to.
+struct Filled {
+    dimensions: Vec<Snippet>,
+    measures: Vec<MeasureKind>,
+    segments: Vec<Snippet>,
+    joins: Vec<Snippet>,
+}
+
+impl Filled {
+    fn into_cube(self, cube: &mut Cube) {
+        for (dimension, sql) in cube.dimensions.iter_mut().zip(self.dimensions) {
+            dimension.sql = sql;
+        }
+        for (measure, kind) in cube.measures.iter_mut().zip(self.measures) {
+            measure.kind = kind;
+        }
+        for (segment, sql) in cube.segments.iter_mut().zip(self.segments) {
+            segment.sql = sql;
+        }
+        for (join, on) in cube.joins.iter_mut().zip(self.joins) {
+            join.on = on;
+        }
+    }
+}
+
+struct Reading {
+    diagnostics: Vec<Diagnostic>,
+    broken: HashSet<Item>,
+}
+
+impl Reading {
+    fn cube<'d>(&mut self, cube: &Cube, skeleton: &Skeleton<'d>, merged: &[Merged<'d>], dialect: &dyn Dialect) -> Filled {
+        let text = &merged[skeleton.texts[cube.id.0 as usize]];
+        let scope = Scope {
+            model: &skeleton.model,
+            cube: Some(cube.id),
+            written_in: &text.definition.name.value,
+            place: Place::Dimension,
+            unread: &skeleton.unread,
+        };
+        let dimensions = (0u32..).zip(&text.dimensions).map(|(index, dimension)| {
+            let item = Item::Dimension(DimensionId { cube: cube.id, index });
+            let scope = Scope { written_in: dimension.written_in, ..scope };
+            self.snippet(&dimension.item.sql, scope, item, dialect)
+        });
+        let dimensions = dimensions.collect();
+        let measures = (0u32..).zip(text.measures.iter().zip(&cube.measures)).map(|(index, (definition, measure))| {
+            let id = MeasureId { cube: cube.id, index };
+            let scope = Scope { written_in: definition.written_in, ..scope };
+            self.measure(definition.item, measure, scope, id, dialect)
+        });
+        let measures = measures.collect();
+        let segments = (0u32..).zip(&text.segments).map(|(index, segment)| {
+            let item = Item::Segment(SegmentId { cube: cube.id, index });
+            let scope = Scope { place: Place::Segment, written_in: segment.written_in, ..scope };
+            self.snippet(&segment.item.sql, scope, item, dialect)
+        });
+        let segments = segments.collect();
+        let declared = &skeleton.joins[cube.id.0 as usize];
+        let joins = (0u32..).zip(declared.iter().zip(&cube.joins)).map(|(index, (join, model_join))| {
+            let item = Item::Join(cube.id, index);
+            let scope = Scope { place: Place::Join(model_join.target), written_in: join.written_in, ..scope };
+            let on = self.snippet(&join.item.sql, scope, item, dialect);
+            if cube.alias_of.is_none() && !self.broken.contains(&item) {
+                self.check_join(cube, model_join, &on, &join.item.sql, &skeleton.model);
+            }
+            on
+        });
+        let joins = joins.collect();
+        if cube.alias_of.is_none() {
+            self.check_marks(cube, text);
+        }
+        Filled { dimensions, measures, segments, joins }
+    }
+
+    /// Reads one text; what is wrong with an alias is wrong with its target, and told there.
+    fn snippet(&mut self, sql: &SqlText, scope: Scope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
+        match read(sql, scope, dialect) {
+            Ok(snippet) => snippet,
+            Err(problems) => {
+                self.broken.insert(item);
+                if scope.own().is_some_and(|own| own.alias_of.is_none()) {
+                    self.tell(problems.into_iter().map(|problem| problem.in_text(sql)));
+                }
+                Snippet::default()
+            }
+        }
+    }
+
+    /// An inherited text is read once for each heir; its problem is told once.
+    fn tell(&mut self, diagnostics: impl Iterator<Item = Diagnostic>) {
+        for diagnostic in diagnostics {
+            if !self.diagnostics.iter().any(|told| told.span == diagnostic.span && told.code == diagnostic.code) {
+                self.diagnostics.push(diagnostic);
+            }
+        }
+    }
+
+    fn measure(
+        &mut self,
+        definition: &MeasureDefinition,
+        measure: &Measure,
+        scope: Scope<'_>,
+        id: MeasureId,
+        dialect: &dyn Dialect,
+    ) -> MeasureKind {
+        let item = Item::Measure(id);
+        let is_own = scope.own().is_some_and(|own| own.alias_of.is_none());
+        let needs_sql = !matches!(&measure.kind, MeasureKind::Aggregate(Aggregate { function: super::AggregateFunction::Count, .. }));
+        if needs_sql && definition.sql.is_none() {
+            self.broken.insert(item);
+            if is_own {
+                let (example, hint) = match measure.kind {
+                    MeasureKind::Number(_) => ("{revenue} / {count}", "say what to compute"),
+                    _ => ("amount", "say what to aggregate"),
+                };
+                let message = format!("measure `{}` has no `sql`", definition.name.value);
+                let hint = format!("{hint}: `sql: \"{example}\"`");
+                self.tell(std::iter::once(Diagnostic::error("missing-field", message).hint(hint).at(definition.name.span())));
+            }
+            return measure.kind.clone();
+        }
+        let rows = Scope { place: Place::Measure, ..scope };
+        let filters: Vec<Snippet> =
+            definition.filters.iter().map(|filter| self.snippet(filter, rows, item, dialect)).collect();
+        let mut argument = |place| {
+            definition.sql.as_ref().map(|sql| self.snippet(sql, Scope { place, ..scope }, item, dialect))
+        };
+        match &measure.kind {
+            MeasureKind::Aggregate(aggregate) => {
+                let argument = argument(Place::Measure);
+                MeasureKind::Aggregate(Aggregate { argument, filters, ..aggregate.clone() })
+            }
+            MeasureKind::RunningTotal { aggregate, from_all } => {
+                let argument = argument(Place::Measure);
+                let aggregate = Aggregate { argument, filters, ..aggregate.clone() };
+                MeasureKind::RunningTotal { aggregate, from_all: *from_all }
+            }
+            MeasureKind::Number(_) => {
+                let body = argument(Place::Number).unwrap_or_default();
+                if let (Some(filter), true) = (definition.filters.first(), is_own) {
+                    self.broken.insert(item);
+                    let message = format!("number measure `{}` has filters, and no rows to filter", definition.name.value);
+                    let hint = "put the filters on the measures that it is computed from";
+                    self.tell(std::iter::once(Diagnostic::error("misplaced-field", message).hint(hint).at(filter.span())));
+                }
+                MeasureKind::Number(body)
+            }
+        }
+    }
+
+    /// A join that doesn't compare both sides is most likely a slip.
+    fn check_join(&mut self, cube: &Cube, join: &Join, on: &Snippet, sql: &SqlText, model: &Model) {
+        let mut sides: HashSet<CubeId> = HashSet::new();
+        on.for_each(&mut |part| match part {
+            SqlPart::Column { cube, .. } => {
+                sides.insert(*cube);
+            }
+            SqlPart::Dimension(id) => {
+                sides.insert(id.cube);
+            }
+            _ => {}
+        });
+        let target = model.cube(join.target);
+        for missing in [cube, target].into_iter().filter(|side| !sides.contains(&side.id)) {
+            let message = format!("the join of `{}` to `{}` doesn't mention `{}`", cube.name, target.name, missing.name);
+            let hint = format!("compare a column of each: {{{}}}.key = {{{}}}.key", cube.name, target.name);
+            let diagnostic = Diagnostic::error("one-sided-join", message).hint(hint).at(sql.span());
+            self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..diagnostic });
+        }
+    }
+
+    fn check_marks(&mut self, cube: &Cube, text: &Merged<'_>) {
+        let mut marked = text.dimensions.iter().filter_map(|d| Some((d.item, d.item.primary_time.clone()?)));
+        if let (Some((first, _)), Some((second, span))) = (marked.next(), marked.next()) {
+            let message = format!(
+                "cube `{}` has two primary time dimensions, `{}` and `{}`",
+                cube.name, first.name.value, second.name.value
+            );
+            self.diagnostics.push(
+                Diagnostic::error("duplicate-primary-time", message).hint("keep `primary_time: true` on one").at(span),
+            );
+        }
+        for Inherited { item, .. } in &text.measures {
+            for member in &item.drill_members {
+                let name = member.value.split('.').next_back().unwrap_or_default();
+                let is_own = !member.value.contains('.') || member.value.split('.').next() == Some(&*cube.name);
+                let is_known = matches!(cube.member(name), Some(Member::Dimension(_) | Member::Measure(_)));
+                if is_own && !is_known {
+                    let known = cube.members.keys().map(|name| &**name);
+                    let message = format!("`{}` can't be drilled into: cube `{}` has no such member", member.value, cube.name);
+                    let diagnostic = Diagnostic::error("unknown-member", message)
+                        .hint(suggest(name, "members", known))
+                        .at(member.span());
+                    self.tell(std::iter::once(Diagnostic { severity: Severity::Warning, ..diagnostic }));
+                }
+            }
+        }
+    }
 }

@@ -4,17 +4,32 @@
 //! [`build`] only, together with every [`crate::diagnostic::Diagnostic`] found. A query never copies
 //! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
 
+mod aggregate;
+mod assemble;
 mod build;
-mod nearest;
+mod column_types;
+mod cycles;
+mod grammar;
+mod inherit;
+mod metrics;
+pub mod nearest;
+mod policies;
+mod prune;
 mod reach;
+mod read;
+mod relation;
+mod scope;
 mod snippet;
+mod walk;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub use build::build;
-pub use nearest::{MAX_NEAREST, nearest};
-pub use reach::{Hop, Reach};
+pub use column_types::ColumnTypes;
+pub(crate) use grammar::grammar;
+pub use nearest::nearest;
+pub use reach::{Hop, Reach, Tie, ties};
 pub use snippet::{ColumnName, Snippet, SqlPart};
 
 use crate::diagnostic::Span;
@@ -120,7 +135,10 @@ pub enum MeasureKind {
     Aggregate(Aggregate),
     /// Computed from finished aggregates; its parts are measures and hidden aggregates.
     Number(Snippet),
-    RunningTotal { aggregate: Aggregate, from_all: bool },
+    RunningTotal {
+        aggregate: Aggregate,
+        from_all: bool,
+    },
 }
 
 /// An aggregation over the rows of the measure's own cube.
@@ -244,6 +262,11 @@ pub struct MetricFilter {
 impl Model {
     pub fn cube(&self, id: CubeId) -> &Cube {
         &self.cubes[id.0 as usize]
+    }
+
+    /// The cubes that a client may see, in the order of the files.
+    pub fn public_cubes(&self) -> impl Iterator<Item = &Cube> {
+        self.cubes.iter().filter(|cube| cube.public)
     }
 
     pub fn cube_named(&self, name: &str) -> Option<&Cube> {

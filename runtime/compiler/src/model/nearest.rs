@@ -1,14 +1,83 @@
-//! The names nearest to one that does not exist, for messages.
+//! The names nearest to one that was not found.
+//!
+//! In: a name and what could have stood there. Out: candidates, nearest first, and phrases made of
+//! them. Used by every message that says "unknown".
 
-use std::sync::Arc;
+use std::fmt::Write as _;
 
-/// How many names a message lists at most.
-pub const MAX_NEAREST: usize = 20;
+/// As many names as a message may list.
+pub const MAX_NAMES: usize = 20;
 
-/// The candidates by likeness to `name`, best first, at most [`MAX_NEAREST`].
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a Arc<str>>) -> Vec<Arc<str>> {
-    let mut scored: Vec<(f64, &Arc<str>)> = candidates.map(|c| (strsim::jaro_winkler(name, c), c)).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    scored.truncate(MAX_NEAREST);
-    scored.into_iter().map(|(_, name)| name.clone()).collect()
+/// Candidates by distance to `name`, nearest first, then by name; at most `max`.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
+    let wanted = fold(name);
+    let mut scored: Vec<(u32, &str)> =
+        candidates.into_iter().map(|candidate| (distance(&wanted, &fold(candidate)), candidate)).collect();
+    scored.sort_unstable();
+    scored.dedup();
+    scored.truncate(max);
+    scored.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// The one candidate that is close enough to be what was meant.
+pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let best = nearest(name, candidates, 1).pop()?;
+    let (wanted, found) = (fold(name), fold(best));
+    let allowed = 200 + 100 * (wanted.chars().count() as u32 / 3).min(3);
+    let is_part = wanted.len() >= 3 && found.len() >= 3 && (found.contains(&wanted) || wanted.contains(&found));
+    (is_part || distance(&wanted, &found) <= allowed).then_some(best)
+}
+
+/// `did you mean a? known: a, b, c`, or that there is none.
+pub fn suggest<'a>(name: &str, what: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let near = nearest(name, candidates.iter().copied(), MAX_NAMES);
+    if near.is_empty() {
+        return format!("there are no {what} yet");
+    }
+    let mut text = match likely(name, candidates.iter().copied()) {
+        Some(best) => format!("did you mean `{best}`? "),
+        None => String::new(),
+    };
+    let _ = write!(text, "{what}: {}", near.join(", "));
+    let left_out = candidates.len().saturating_sub(near.len());
+    if left_out > 0 {
+        let _ = write!(text, " and {left_out} more");
+    }
+    text
+}
+
+/// Hundredths of an edit, so that a shared beginning breaks ties between equal distances.
+fn distance(wanted: &str, candidate: &str) -> u32 {
+    let edits = strsim::osa_distance(wanted, candidate) as u32 * 100;
+    let prefix = wanted.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count() as u32;
+    edits + 50 - prefix.min(50)
+}
+
+/// Case, `_` and `-` make no difference between names that people mix up.
+fn fold(name: &str) -> String {
+    name.chars().map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() }).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_comes_first() {
+        let names = ["revenue", "count", "average_order"];
+        assert_eq!(nearest("revenu", names, 2), ["revenue", "count"]);
+        assert_eq!(likely("reveneu", names), Some("revenue"));
+        assert_eq!(likely("order", names), Some("average_order"));
+        assert_eq!(likely("zzz", names), None);
+    }
+
+    #[test]
+    fn phrases_say_what_there_is() {
+        assert_eq!(
+            suggest("revnue", "measures", ["count", "revenue"]),
+            "did you mean `revenue`? measures: revenue, count"
+        );
+        assert_eq!(suggest("x", "models", []), "there are no models yet");
+    }
 }

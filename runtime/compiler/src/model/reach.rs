@@ -6,6 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{CubeId, Model};
+use crate::diagnostic::Diagnostic;
 
 /// The last hop of the best path to a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,5 +55,73 @@ impl Reach {
     /// The last hop to a cube; `None` for the start and for what can't be reached.
     pub fn hop(&self, cube: CubeId) -> Option<Hop> {
         self.to_one.get(&cube).copied()
+    }
+}
+
+/// A cube that is reached by two paths of one kind and length; the order of `joins:` decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tie {
+    pub start: CubeId,
+    pub to: CubeId,
+    /// The cubes of each path, `start` left out and `to` included; the path that is taken comes first.
+    pub taken: Vec<CubeId>,
+    pub other: Vec<CubeId>,
+}
+
+/// The real ties among the to-one paths from a cube. What lies behind a tied cube is not told again.
+pub fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
+    let reach = model.reach(start);
+    let path = |to: CubeId| {
+        let mut cubes = vec![to];
+        while let Some(hop) = reach.hop(cubes[cubes.len() - 1]).filter(|hop| hop.from != start) {
+            cubes.push(hop.from);
+        }
+        cubes.reverse();
+        cubes
+    };
+    let depth = |cube: CubeId| reach.hop(cube).map_or(0, |hop| hop.depth);
+    let mut ties: Vec<Tie> = Vec::new();
+    for from in std::iter::once(start).chain(reach.order.iter().copied()) {
+        for (index, join) in model.cube(from).joins.iter().enumerate() {
+            let Some(best) = reach.hop(join.target).filter(|_| join.relationship.is_to_one()) else { continue };
+            let is_best = best.from == from && best.join == index as u32;
+            let is_told = ties.iter().any(|tie| tie.to == join.target);
+            if is_best || is_told || depth(from) + 1 != best.depth || from == best.from {
+                continue;
+            }
+            let taken = path(join.target);
+            let mut other = if from == start { Vec::new() } else { path(from) };
+            other.push(join.target);
+            // Paths that part later are a tie of the cube at which they part.
+            if taken.first() != other.first() {
+                ties.push(Tie { start, to: join.target, taken, other });
+            }
+        }
+    }
+    ties
+}
+
+/// Rule 6: a tie that only the order of `joins:` decides is worth a word.
+pub(super) fn warn_of_ties(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
+    for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && cube.joins.len() > 1) {
+        for tie in ties(model, cube.id) {
+            let names = |path: &[CubeId]| {
+                let names = path.iter().map(|id| &*model.cube(*id).name);
+                std::iter::once(&*cube.name).chain(names).collect::<Vec<_>>().join(" → ")
+            };
+            let message = format!(
+                "two paths from `{}` to `{}` are equally short: {} and {}",
+                cube.name,
+                model.cube(tie.to).name,
+                names(&tie.taken),
+                names(&tie.other)
+            );
+            let hint = "the first is taken, for its place in `joins:`; join one of the two under another name (`cube:`) to have both";
+            let diagnostic = Diagnostic::warning("join-path-tie", message).hint(hint);
+            diagnostics.push(match &cube.span {
+                Some(span) => diagnostic.at(span.clone()),
+                None => diagnostic,
+            });
+        }
     }
 }

@@ -28,7 +28,10 @@ pub struct Snippet {
 pub enum SqlPart {
     Text(Box<str>),
     /// `amount` or `{orders}.amount`.
-    Column { cube: CubeId, name: ColumnName },
+    Column {
+        cube: CubeId,
+        name: ColumnName,
+    },
     /// `{status}` or `{customers.region}`: that dimension's own expression.
     Dimension(DimensionId),
     /// `{revenue}`: only in `number` measures and metrics.

@@ -3,10 +3,34 @@
 //! In: a [`SourceTree`] and [`Inputs`] (no files, no environment). Out: [`Definitions`] with the place
 //! of every value, and all diagnostics. Not here: resolving references between cubes (`model`).
 
-use std::collections::BTreeMap;
+mod cubes;
+mod definitions;
+mod fields;
+mod guard;
+mod jinja;
+mod metrics;
+mod models;
+mod policies;
+mod settings;
+mod source;
+mod sources;
+pub mod yaml;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+pub use definitions::{
+    ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MaskDefinition,
+    Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition, MetricFilterDefinition,
+    ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference, RelationDefinition,
+    SegmentDefinition, SourceDefinition, TableDefinition, Wording,
+};
+pub use source::{Origin, SourceFile, SqlText, Text};
+
 use crate::diagnostic::Diagnostic;
+use fields::Fields;
+use jinja::{Renderer, Surroundings};
+use yaml::{Node, NodeValue};
 
 /// The texts of a project: path inside the project (forward slashes) to content.
 #[derive(Debug, Clone, Default)]
@@ -23,11 +47,168 @@ pub struct Inputs {
     pub env: BTreeMap<String, String>,
 }
 
-/// What the project's files define.
-#[derive(Debug, Clone, Default)]
-pub struct Definitions {}
+const LISTS: &[&str] = &["cubes", "metrics", "sources", "policies"];
 
-/// Reads every file of the tree.
-pub fn read(_tree: &SourceTree, _inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
-    (Definitions {}, Vec::new())
+/// Reads every file of the tree. A file or an entry that can't be read is reported; the rest stays.
+pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let file_at = |path: &str| {
+        let (path, text) = tree.files.get_key_value(path)?;
+        Some(Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) }))
+    };
+    let settings = settings::read(file_at(settings::FILE).as_ref(), &mut diagnostics);
+    let is_in = |path: &str, folder: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let (mut yaml_files, mut sql_files) = (Vec::new(), Vec::new());
+    for path in tree.files.keys() {
+        let is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
+        if is_yaml && &**path != settings::FILE && settings.folders.iter().any(|folder| is_in(path, folder)) {
+            yaml_files.extend(file_at(path));
+        } else if path.ends_with(".sql") && is_in(path, &settings.model_folder) {
+            sql_files.extend(file_at(path));
+        }
+    }
+    let mut unread = BTreeSet::new();
+    let documents = documents(&yaml_files, &mut unread, &mut diagnostics);
+    let dialect = crate::model::grammar(&inputs.warehouse);
+
+    let mut sources: Vec<SourceDefinition> = Vec::new();
+    each(&documents, "sources", &mut unread, &mut diagnostics, |node, diagnostics| {
+        sources::source(node, diagnostics).map(|source| sources.push(source)).is_some()
+    });
+    unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
+
+    let model_names = models::names(&sql_files, &mut diagnostics);
+    let mut renderer = Renderer::new(
+        Surroundings {
+            models: model_names
+                .iter()
+                .map(|(name, _)| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
+                .collect(),
+            tables: printed_tables(&sources, &*dialect),
+            vars: settings.vars.clone(),
+            env: inputs.env.clone(),
+            unread: unread.clone(),
+        },
+    );
+    let models = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
+
+    let (mut cubes, mut metrics, mut policies) = (Vec::new(), Vec::new(), Vec::new());
+    each(&documents, "cubes", &mut unread, &mut diagnostics, |node, diagnostics| {
+        cubes::cube(node, &mut renderer, diagnostics).map(|cube| cubes.push(cube)).is_some()
+    });
+    each(&documents, "metrics", &mut unread, &mut diagnostics, |node, diagnostics| {
+        metrics::metric(node, &mut renderer, diagnostics).map(|metric| metrics.push(metric)).is_some()
+    });
+    each(&documents, "policies", &mut unread, &mut diagnostics, |node, diagnostics| {
+        policies::policy(node, diagnostics).map(|policy| policies.push(policy)).is_some()
+    });
+    unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
+    unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
+    unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
+
+    let definitions = Definitions {
+        project: settings.name,
+        version: settings.version,
+        warehouse: Arc::clone(&inputs.warehouse),
+        sources,
+        models,
+        cubes,
+        metrics,
+        policies,
+        unread,
+    };
+    (definitions, diagnostics)
+}
+
+/// The files that could be parsed, as mappings of lists.
+fn documents(files: &[Arc<SourceFile>], unread: &mut BTreeSet<Arc<str>>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Node> {
+    let mut documents = Vec::new();
+    for file in files {
+        match yaml::parse(file) {
+            // An empty file, or one of comments only.
+            Ok(Node { value: NodeValue::Null, .. }) => {}
+            Ok(node) => {
+                let label = format!("the file {}", file.path);
+                if Fields::open(&node, label, LISTS, diagnostics).is_some() {
+                    documents.push(node);
+                }
+            }
+            Err(diagnostic) => {
+                diagnostics.push(diagnostic);
+                unread.extend(names_in(&file.text));
+            }
+        }
+    }
+    documents
+}
+
+/// Whatever looks like a name in a file that could not be parsed.
+fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
+    text.match_indices("name:").filter_map(|(at, found)| {
+        let name: &str = text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+        (!name.is_empty()).then(|| name.into())
+    })
+}
+
+/// Every entry of one of the top-level lists; the names of those that could not be read are kept.
+fn each(
+    documents: &[Node],
+    list: &'static str,
+    unread: &mut BTreeSet<Arc<str>>,
+    diagnostics: &mut Vec<Diagnostic>,
+    mut read: impl FnMut(&Node, &mut Vec<Diagnostic>) -> bool,
+) {
+    for document in documents {
+        let NodeValue::Map(map) = &document.value else { continue };
+        let Some((_, node)) = map.iter().find(|(key, _)| &*key.text == list) else { continue };
+        // An empty list may be written without brackets.
+        if matches!(node.value, NodeValue::Null) {
+            continue;
+        }
+        let NodeValue::List(items) = &node.value else {
+            diagnostics.push(
+                Diagnostic::error("wrong-type", format!("`{list}` must be a list"))
+                    .hint("begin each entry with `- name: …` on a line of its own")
+                    .at(node.origin.span()),
+            );
+            continue;
+        };
+        for item in items {
+            if !read(item, diagnostics) {
+                unread.extend(cubes::name_of(item).map(|name| name.value));
+            }
+        }
+    }
+}
+
+fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnostics: &mut Vec<Diagnostic>) {
+    let mut seen: HashMap<Arc<str>, Origin> = HashMap::with_capacity(items.len());
+    items.retain(|item| {
+        let text = name(item);
+        if let Some(first) = seen.get(&text.value) {
+            diagnostics.push(
+                Diagnostic::error("duplicate-name", format!("there are two {}s `{}`", plural_stem(what), text.value))
+                    .hint(format!("rename one; the first is at {}", first.span()))
+                    .at(text.span()),
+            );
+            return false;
+        }
+        seen.insert(Arc::clone(&text.value), text.origin.clone());
+        true
+    });
+}
+
+fn plural_stem(what: &str) -> &str {
+    if what == "policy" { "policie" } else { what }
+}
+
+fn printed_tables(
+    sources: &[SourceDefinition],
+    dialect: &dyn sqlparser::dialect::Dialect,
+) -> HashMap<Arc<str>, BTreeMap<Arc<str>, String>> {
+    let tables_of = |source: &SourceDefinition| {
+        let tables = source.tables.iter();
+        tables.map(|table| (Arc::clone(&table.name.value), sources::printed_name(source, table, dialect))).collect()
+    };
+    sources.iter().map(|source| (Arc::clone(&source.name.value), tables_of(source))).collect()
 }

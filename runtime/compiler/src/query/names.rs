@@ -20,7 +20,7 @@ impl<'a> Names<'a> {
         let cube = match &query.cube {
             Some(name) => Some(public_cube(model, name).ok_or_else(|| QueryError::UnknownCube {
                 name: name.clone(),
-                nearest: nearest(name, public_cubes(model).map(|c| &c.name)),
+                nearest: suggest(name, public_cubes(model).map(|c| &c.name)),
             })?),
             None => None,
         };
@@ -76,7 +76,7 @@ impl<'a> Names<'a> {
                 let all = public_cubes(self.model)
                     .flat_map(|c| c.segments.iter().map(move |s| qualified(c, &s.name)))
                     .collect::<Vec<_>>();
-                Err(QueryError::UnknownSegment { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) })
+                Err(QueryError::UnknownSegment { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) })
             }
         }
     }
@@ -118,10 +118,10 @@ impl<'a> Names<'a> {
             let metrics = self.model.metrics.iter().filter(|m| !m.presentation.hidden).map(|m| m.name.clone());
             let of_cube = self.cube.into_iter().flat_map(measure_names);
             let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(metrics).collect();
-            return QueryError::UnknownMetric { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) };
+            return QueryError::UnknownMetric { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) };
         }
         let all = public_cubes(self.model).flat_map(measure_names).map(|(full, _)| full).collect::<Vec<_>>();
-        QueryError::UnknownMeasure { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) }
+        QueryError::UnknownMeasure { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
     }
 
     fn unknown_dimension(&self, name: &MemberRef) -> QueryError {
@@ -131,7 +131,7 @@ impl<'a> Names<'a> {
                 shown.map(move |d| qualified(c, &d.name))
             })
             .collect::<Vec<_>>();
-        QueryError::UnknownDimension { name: name.text.clone(), nearest: nearest(&name.text, all.iter()) }
+        QueryError::UnknownDimension { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
     }
 
     /// How values of a time dimension compare once they are grouped: whole days and more are local.
@@ -166,6 +166,13 @@ fn measure_names(cube: &Cube) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
 
 fn qualified(cube: &Cube, member: &str) -> Arc<str> {
     format!("{}.{member}", cube.name).into()
+}
+
+/// Names that a message lists at most.
+const MAX_SUGGESTIONS: usize = 20;
+
+fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a Arc<str>>) -> Vec<Arc<str>> {
+    nearest(name, candidates.map(|c| &**c), MAX_SUGGESTIONS).into_iter().map(Arc::from).collect()
 }
 
 fn wrong_kind(name: &MemberRef, expected: &'static str, found: &'static str) -> QueryError {

@@ -1,0 +1,287 @@
+//! The model's names, cubes and joins, before any snippet is read.
+//!
+//! In: merged cubes. Out: a [`Model`] whose snippets are empty, and for each of its cubes where its
+//! text comes from. A join under another name makes a cube of its own, once for the whole project.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use sqlparser::dialect::Dialect;
+
+use super::inherit::{Inherited, Merged};
+use super::nearest::suggest;
+use super::relation::Models;
+use super::{
+    Aggregate, AggregateFunction, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
+    Model, Presentation, Relation, Segment, SegmentId, Snippet,
+};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
+use crate::types::LogicalType;
+
+/// A model without snippets.
+pub(super) struct Skeleton<'d> {
+    pub(super) model: Model,
+    /// Parallel to the model's cubes: the cube, or the target of the alias.
+    pub(super) texts: Vec<usize>,
+    /// Parallel to the joins of each cube.
+    pub(super) joins: Vec<Vec<Inherited<'d, JoinDefinition>>>,
+    /// Names that need no second report.
+    pub(super) unread: BTreeSet<Arc<str>>,
+}
+
+/// Measures, dimensions, segments and names of one cube.
+type Members = (Vec<Measure>, Vec<Dimension>, Vec<Segment>, HashMap<Arc<str>, Member>);
+
+pub(super) fn assemble<'d>(
+    definitions: &'d Definitions,
+    merged: &[Merged<'d>],
+    unusable: HashSet<&'d str>,
+    dialect: &dyn Dialect,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Skeleton<'d> {
+    let models = Models::new(definitions, dialect, diagnostics);
+    let mut unread = definitions.unread.clone();
+    unread.extend(unusable.into_iter().map(Arc::from));
+    let mut skeleton = Skeleton {
+        model: Model {
+            project: Arc::clone(&definitions.project),
+            cubes: Vec::with_capacity(merged.len()),
+            metrics: Vec::new(),
+            cube_names: HashMap::with_capacity(merged.len()),
+            metric_names: HashMap::new(),
+            reach: Vec::new(),
+        },
+        texts: Vec::with_capacity(merged.len()),
+        joins: Vec::with_capacity(merged.len()),
+        unread,
+    };
+    for (at, cube) in merged.iter().enumerate() {
+        let relation = cube.relation.and_then(|relation| models.relation(relation, dialect, diagnostics));
+        match relation {
+            Some(relation) => skeleton.add(at, cube, Arc::clone(&cube.definition.name.value), None, relation),
+            None => {
+                skeleton.unread.insert(Arc::clone(&cube.definition.name.value));
+            }
+        }
+    }
+    skeleton.add_aliases(merged, diagnostics);
+    skeleton.add_joins(merged, diagnostics);
+    skeleton.model.reach = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
+    skeleton
+}
+
+impl<'d> Skeleton<'d> {
+    fn add(&mut self, text: usize, merged: &Merged<'d>, name: Arc<str>, alias_of: Option<CubeId>, relation: Relation) {
+        let id = CubeId(self.model.cubes.len() as u32);
+        let definition = merged.definition;
+        let (measures, dimensions, segments, names) = members(id, merged);
+        let primary_key = (0u32..).zip(&dimensions).filter(|(_, d)| d.primary_key).map(|(at, _)| at).collect();
+        let title = match (alias_of, &definition.wording.title) {
+            (None, Some(title)) => Arc::clone(title),
+            _ => title_of(&name),
+        };
+        self.model.cube_names.insert(Arc::clone(&name), id);
+        self.model.cubes.push(Cube {
+            id,
+            name,
+            title,
+            description: definition.wording.description.clone(),
+            public: definition.public || alias_of.is_some(),
+            alias_of,
+            relation,
+            measures,
+            dimensions,
+            segments,
+            joins: Vec::new(),
+            primary_key,
+            primary_time: primary_time(merged),
+            span: Some(definition.name.span()),
+            members: names,
+        });
+        self.texts.push(text);
+        self.joins.push(Vec::new());
+    }
+
+    /// `cube: airports` under another name: one more cube, whoever declares it first.
+    fn add_aliases(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
+        let mut spans: HashMap<Arc<str>, Span> = HashMap::new();
+        let mut reported: HashSet<(&str, u32, u32)> = HashSet::new();
+        for join in merged.iter().flat_map(|cube| &cube.joins).map(|join| join.item) {
+            let Some(cube) = join.cube.as_ref().filter(|cube| cube.value != join.name.value) else { continue };
+            // A join that is inherited comes by more than once.
+            if !reported.insert((&join.name.origin.file.path, join.name.origin.line, join.name.origin.column)) {
+                continue;
+            }
+            let Some(target) = self.model.cube_named(&cube.value) else {
+                if !self.unread.contains(&cube.value) {
+                    let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
+                    diagnostics.push(
+                        Diagnostic::error("unknown-cube", format!("join `{}` names a cube `{}` that doesn't exist", join.name.value, cube.value))
+                            .hint(suggest(&cube.value, "cubes", known))
+                            .at(cube.span()),
+                    );
+                }
+                self.unread.insert(Arc::clone(&join.name.value));
+                continue;
+            };
+            if let Some(original) = target.alias_of {
+                diagnostics.push(
+                    Diagnostic::error("alias-of-alias", format!("join `{}` names `{}`, which is only another join's name", join.name.value, cube.value))
+                        .hint(format!("write `cube: {}`", self.model.cube(original).name))
+                        .at(cube.span()),
+                );
+                self.unread.insert(Arc::clone(&join.name.value));
+                continue;
+            }
+            let (target, relation) = (target.id, target.relation.clone());
+            match self.model.cube_named(&join.name.value) {
+                None => {
+                    let text = self.texts[target.0 as usize];
+                    self.add(text, &merged[text], Arc::clone(&join.name.value), Some(target), relation);
+                    spans.insert(Arc::clone(&join.name.value), join.name.span());
+                }
+                Some(existing) if existing.alias_of == Some(target) => {}
+                Some(existing) => {
+                    let message = match existing.alias_of {
+                        Some(other) => format!("the name `{}` already stands for `{}`", join.name.value, self.model.cube(other).name),
+                        None => format!("`{}` is the name of a cube", join.name.value),
+                    };
+                    let first = spans.get(&join.name.value).map(|span| format!(" (see {span})")).unwrap_or_default();
+                    diagnostics.push(
+                        Diagnostic::error("alias-conflict", message)
+                            .hint(format!("choose another name for this join: a name has one target in the whole project{first}"))
+                            .at(join.name.span()),
+                    );
+                }
+            }
+        }
+    }
+
+    fn add_joins(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
+        for at in 0..self.model.cubes.len() {
+            let is_alias = self.model.cubes[at].alias_of.is_some();
+            for join in &merged[self.texts[at]].joins {
+                let item = join.item;
+                let Some(target) = self.model.cube_named(&item.name.value) else {
+                    if !is_alias && !self.unread.contains(&item.name.value) {
+                        diagnostics.push(self.unknown_target(item));
+                    }
+                    continue;
+                };
+                let wanted = item.cube.as_ref().map_or(&item.name.value, |cube| &cube.value);
+                let stands_for = target.alias_of.map_or(&target.name, |original| &self.model.cube(original).name);
+                if item.cube.is_some() && wanted != stands_for {
+                    // Reported as a conflict of names.
+                    continue;
+                }
+                let model_join =
+                    Join { target: target.id, relationship: item.relationship, on: Snippet::default(), always: item.always };
+                self.model.cubes[at].joins.push(model_join);
+                self.joins[at].push(*join);
+            }
+        }
+    }
+
+    fn unknown_target(&self, join: &JoinDefinition) -> Diagnostic {
+        let known = self.model.cubes.iter().map(|cube| &*cube.name);
+        let hint = suggest(&join.name.value, "cubes", known);
+        let hint = if join.cube.is_none() {
+            format!("{hint}; to join a cube under another name add `cube:`")
+        } else {
+            hint
+        };
+        Diagnostic::error("unknown-cube", format!("the join names a cube `{}` that doesn't exist", join.name.value))
+            .hint(hint)
+            .at(join.name.span())
+    }
+}
+
+fn members(id: CubeId, merged: &Merged<'_>) -> Members {
+    let count = merged.measures.len() + merged.dimensions.len() + merged.segments.len();
+    let mut names = HashMap::with_capacity(count);
+    let (mut measures, mut dimensions, mut segments) = (
+        Vec::with_capacity(merged.measures.len()),
+        Vec::with_capacity(merged.dimensions.len()),
+        Vec::with_capacity(merged.segments.len()),
+    );
+    for (index, dimension) in (0u32..).zip(&merged.dimensions) {
+        let item = dimension.item;
+        names.insert(Arc::clone(&item.name.value), Member::Dimension(DimensionId { cube: id, index }));
+        dimensions.push(Dimension {
+            name: Arc::clone(&item.name.value),
+            ty: item.ty,
+            sql: Snippet::default(),
+            primary_key: item.primary_key,
+            time: item.time,
+            granularities: item.granularities.clone(),
+            column_type: LogicalType::Unknown,
+            presentation: presentation(&item.name.value, &item.wording),
+            span: Some(item.name.span()),
+        });
+    }
+    for (index, measure) in (0u32..).zip(&merged.measures) {
+        let item = measure.item;
+        names.insert(Arc::clone(&item.name.value), Member::Measure(MeasureId { cube: id, index }));
+        let mut presentation = presentation(&item.name.value, &item.wording);
+        presentation.drill_members = item.drill_members.iter().map(|member| Arc::clone(&member.value)).collect();
+        measures.push(Measure {
+            name: Arc::clone(&item.name.value),
+            kind: empty_kind(item),
+            presentation,
+            span: Some(item.name.span()),
+        });
+    }
+    for (index, segment) in (0u32..).zip(&merged.segments) {
+        let item = segment.item;
+        names.insert(Arc::clone(&item.name.value), Member::Segment(SegmentId { cube: id, index }));
+        segments.push(Segment {
+            name: Arc::clone(&item.name.value),
+            sql: Snippet::default(),
+            presentation: presentation(&item.name.value, &item.wording),
+        });
+    }
+    (measures, dimensions, segments, names)
+}
+
+fn empty_kind(measure: &MeasureDefinition) -> MeasureKind {
+    let aggregate =
+        |function| Aggregate { function, argument: None, filters: Vec::new(), argument_type: LogicalType::Unknown };
+    match measure.ty {
+        MeasureType::Aggregate(function) => MeasureKind::Aggregate(aggregate(function)),
+        MeasureType::Number => MeasureKind::Number(Snippet::default()),
+        MeasureType::RunningTotal => {
+            MeasureKind::RunningTotal { aggregate: aggregate(AggregateFunction::Sum), from_all: measure.from_all }
+        }
+    }
+}
+
+/// The marked one, else the only time dimension.
+fn primary_time(merged: &Merged<'_>) -> Option<u32> {
+    let times = || (0u32..).zip(&merged.dimensions).filter(|(_, d)| d.item.ty == super::DimensionType::Time);
+    if let Some((index, _)) = times().find(|(_, dimension)| dimension.item.primary_time.is_some()) {
+        return Some(index);
+    }
+    let mut times = times();
+    let first = times.next().map(|(index, _)| index);
+    if times.next().is_some() { None } else { first }
+}
+
+pub(super) fn presentation(name: &str, wording: &Wording) -> Presentation {
+    Presentation {
+        title: wording.title.clone().unwrap_or_else(|| title_of(name)),
+        description: wording.description.clone(),
+        format: wording.format.clone(),
+        hidden: wording.hidden,
+        drill_members: Vec::new(),
+    }
+}
+
+/// `average_order` as `Average order`.
+fn title_of(name: &str) -> Arc<str> {
+    let spaced = name.replace('_', " ");
+    let trimmed = spaced.trim();
+    let mut chars = trimmed.chars();
+    let title: String = chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect());
+    title.into()
+}

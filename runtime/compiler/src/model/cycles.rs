@@ -1,0 +1,203 @@
+//! What refers to what, and circles in it.
+//!
+//! In: a model whose snippets are read. Out: diagnostics that show each circle as its path; its items
+//! and everything that stands on something broken join the broken ones.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart};
+use crate::diagnostic::{Diagnostic, Span};
+
+/// Anything that has SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Item {
+    Dimension(DimensionId),
+    Measure(MeasureId),
+    Segment(SegmentId),
+    Metric(MetricId),
+    Join(CubeId, u32),
+}
+
+/// The items that a snippet refers to, also inside aggregates.
+pub(super) fn references(snippet: &Snippet, found: &mut Vec<Item>) {
+    for part in &snippet.parts {
+        match part {
+            SqlPart::Dimension(id) => found.push(Item::Dimension(*id)),
+            SqlPart::Measure(id) => found.push(Item::Measure(*id)),
+            SqlPart::Metric(id) => found.push(Item::Metric(*id)),
+            SqlPart::Aggregate(aggregate) => of_aggregate(aggregate, found),
+            SqlPart::Divide(left, right) => {
+                references(left, found);
+                references(right, found);
+            }
+            SqlPart::Text(_) | SqlPart::Column { .. } => {}
+        }
+    }
+}
+
+fn of_aggregate(aggregate: &Aggregate, found: &mut Vec<Item>) {
+    for snippet in aggregate.argument.iter().chain(&aggregate.filters) {
+        references(snippet, found);
+    }
+}
+
+pub(super) fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
+    match kind {
+        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => of_aggregate(aggregate, found),
+        MeasureKind::Number(snippet) => references(snippet, found),
+    }
+}
+
+/// Every item that refers to another, and to what.
+fn graph(model: &Model) -> Vec<(Item, Vec<Item>)> {
+    let mut edges = Vec::new();
+    let mut put = |item, found: Vec<Item>| {
+        if !found.is_empty() {
+            edges.push((item, found));
+        }
+    };
+    for cube in &model.cubes {
+        for (index, dimension) in (0u32..).zip(&cube.dimensions) {
+            let mut found = Vec::new();
+            references(&dimension.sql, &mut found);
+            put(Item::Dimension(DimensionId { cube: cube.id, index }), found);
+        }
+        for (index, measure) in (0u32..).zip(&cube.measures) {
+            let mut found = Vec::new();
+            of_measure(&measure.kind, &mut found);
+            put(Item::Measure(MeasureId { cube: cube.id, index }), found);
+        }
+        for (index, segment) in (0u32..).zip(&cube.segments) {
+            let mut found = Vec::new();
+            references(&segment.sql, &mut found);
+            put(Item::Segment(SegmentId { cube: cube.id, index }), found);
+        }
+        for (index, join) in (0u32..).zip(&cube.joins) {
+            let mut found = Vec::new();
+            references(&join.on, &mut found);
+            put(Item::Join(cube.id, index), found);
+        }
+    }
+    for (index, metric) in (0u32..).zip(&model.metrics) {
+        let mut found = Vec::new();
+        references(&metric.body, &mut found);
+        put(Item::Metric(MetricId(index)), found);
+    }
+    edges
+}
+
+/// Reports circles and completes `broken`.
+pub(super) fn report(model: &Model, broken: &mut HashSet<Item>, diagnostics: &mut Vec<Diagnostic>) {
+    let edges = graph(model);
+    let index: HashMap<Item, usize> = edges.iter().enumerate().map(|(at, (item, _))| (*item, at)).collect();
+    circles(model, &edges, &index, broken, diagnostics);
+    if broken.is_empty() {
+        return;
+    }
+    let mut dependents: HashMap<Item, Vec<Item>> = HashMap::new();
+    for (item, found) in &edges {
+        for target in found {
+            dependents.entry(*target).or_default().push(*item);
+        }
+    }
+    let mut open: Vec<Item> = broken.iter().copied().collect();
+    while let Some(item) = open.pop() {
+        for dependent in dependents.get(&item).into_iter().flatten() {
+            if broken.insert(*dependent) {
+                open.push(*dependent);
+            }
+        }
+    }
+}
+
+/// Depth first without recursion: a chain may be as long as the project is large.
+fn circles(
+    model: &Model,
+    edges: &[(Item, Vec<Item>)],
+    index: &HashMap<Item, usize>,
+    broken: &mut HashSet<Item>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut is_done = vec![false; edges.len()];
+    let mut is_open = vec![false; edges.len()];
+    for start in 0..edges.len() {
+        let mut stack = vec![(start, 0)];
+        while let Some((at, next)) = stack.pop() {
+            if next == 0 {
+                if is_done[at] {
+                    continue;
+                }
+                is_open[at] = true;
+            }
+            let Some(target) = edges[at].1.get(next) else {
+                (is_done[at], is_open[at]) = (true, false);
+                continue;
+            };
+            stack.push((at, next + 1));
+            let Some(&target) = index.get(target) else { continue };
+            if is_open[target] {
+                let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
+                let circle: Vec<Item> = stack[from..].iter().map(|(open, _)| edges[*open].0).collect();
+                if !circle.iter().any(|item| broken.contains(item)) {
+                    diagnostics.extend(told(model, &circle));
+                }
+                broken.extend(circle);
+            } else if !is_done[target] {
+                stack.push((target, 0));
+            }
+        }
+    }
+}
+
+/// A circle of an alias is its target's circle, and told there.
+fn told(model: &Model, circle: &[Item]) -> Option<Diagnostic> {
+    if circle.iter().all(|item| cube_of(*item).is_some_and(|cube| model.cube(cube).alias_of.is_some())) {
+        return None;
+    }
+    let first = *circle.first()?;
+    let mut path: Vec<String> = circle.iter().map(|item| name(model, *item)).collect();
+    path.push(name(model, first));
+    let hint = match (first, circle.len()) {
+        (Item::Dimension(id), 1) => {
+            format!("for the column of that name write `{}` without braces", model.dimension(id).name)
+        }
+        (Item::Dimension(_), _) => "let one of them name columns only".to_owned(),
+        _ => "let one of them name measures that aggregate".to_owned(),
+    };
+    let diagnostic =
+        Diagnostic::error("reference-cycle", format!("these refer to one another in a circle: {}", path.join(" → "))).hint(hint);
+    Some(match span(model, first) {
+        Some(span) => diagnostic.at(span),
+        None => diagnostic,
+    })
+}
+
+fn cube_of(item: Item) -> Option<CubeId> {
+    match item {
+        Item::Dimension(id) => Some(id.cube),
+        Item::Measure(id) => Some(id.cube),
+        Item::Segment(id) => Some(id.cube),
+        Item::Join(cube, _) => Some(cube),
+        Item::Metric(_) => None,
+    }
+}
+
+fn name(model: &Model, item: Item) -> String {
+    let of = |cube: CubeId, member: &str| format!("{}.{member}", model.cube(cube).name);
+    match item {
+        Item::Dimension(id) => of(id.cube, &model.dimension(id).name),
+        Item::Measure(id) => of(id.cube, &model.measure(id).name),
+        Item::Segment(id) => of(id.cube, &model.segment(id).name),
+        Item::Metric(id) => model.metric(id).name.to_string(),
+        Item::Join(cube, index) => of(cube, &model.cube(model.cube(cube).joins[index as usize].target).name),
+    }
+}
+
+fn span(model: &Model, item: Item) -> Option<Span> {
+    match item {
+        Item::Dimension(id) => model.dimension(id).span.clone(),
+        Item::Measure(id) => model.measure(id).span.clone(),
+        Item::Metric(id) => model.metric(id).span.clone(),
+        Item::Segment(_) | Item::Join(..) => None,
+    }
+}

@@ -1,0 +1,199 @@
+//! The members and joins of each cube once `extends` is followed.
+//!
+//! In: cube definitions. Out: one [`Merged`] per usable cube, in file order: own members override
+//! inherited ones by name, at their place; names are unique among measures, dimensions and segments.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::nearest::suggest;
+use crate::diagnostic::Diagnostic;
+use crate::project::{
+    CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MeasureDefinition, RelationDefinition,
+    SegmentDefinition, Text,
+};
+
+const MAX_ANCESTORS: usize = 32;
+
+/// A definition and the cube whose file has it: that cube's name in its SQL means whoever inherits it.
+#[derive(Debug)]
+pub(super) struct Inherited<'d, T> {
+    pub(super) written_in: &'d str,
+    pub(super) item: &'d T,
+}
+
+impl<T> Clone for Inherited<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Inherited<'_, T> {}
+
+pub(super) struct Merged<'d> {
+    pub(super) definition: &'d CubeDefinition,
+    pub(super) relation: Option<&'d RelationDefinition>,
+    pub(super) measures: Vec<Inherited<'d, MeasureDefinition>>,
+    pub(super) dimensions: Vec<Inherited<'d, DimensionDefinition>>,
+    pub(super) segments: Vec<Inherited<'d, SegmentDefinition>>,
+    pub(super) joins: Vec<Inherited<'d, JoinDefinition>>,
+}
+
+/// Also the names of cubes that can't be used and have been reported.
+pub(super) fn merge<'d>(
+    definitions: &'d Definitions,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<Merged<'d>>, HashSet<&'d str>) {
+    let by_name: HashMap<&str, &CubeDefinition> =
+        definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect();
+    let mut merged = Vec::with_capacity(definitions.cubes.len());
+    let mut unusable = HashSet::new();
+    for cube in &definitions.cubes {
+        check_own_names(cube, diagnostics);
+        match ancestors(cube, &by_name, definitions) {
+            Ok(line) => merged.push(of_line(&line)),
+            Err(diagnostic) => {
+                diagnostics.extend(diagnostic);
+                unusable.insert(&*cube.name.value);
+            }
+        }
+    }
+    (merged, unusable)
+}
+
+/// The cube and those it extends, the eldest first.
+fn ancestors<'d>(
+    cube: &'d CubeDefinition,
+    by_name: &HashMap<&str, &'d CubeDefinition>,
+    definitions: &'d Definitions,
+) -> Result<Vec<&'d CubeDefinition>, Option<Diagnostic>> {
+    let mut line = vec![cube];
+    let mut at = cube;
+    while let Some(extends) = &at.extends {
+        let Some(parent) = by_name.get(&*extends.value) else {
+            // Only the cube that says it is told.
+            if definitions.unread.contains(&extends.value) || line.len() > 1 {
+                return Err(None);
+            }
+            let known = by_name.keys().copied().filter(|name| *name != &*cube.name.value);
+            return Err(Some(
+                Diagnostic::error("unknown-cube", format!("cube `{}` extends `{}`, which doesn't exist", cube.name.value, extends.value))
+                    .hint(suggest(&extends.value, "cubes", known))
+                    .at(extends.span()),
+            ));
+        };
+        if let Some(start) = line.iter().position(|seen| seen.name.value == parent.name.value) {
+            let mut path: Vec<&str> = line[start..].iter().map(|cube| &*cube.name.value).collect();
+            path.push(&parent.name.value);
+            // The circle is told once, by the first of its cubes in the project.
+            let first = line[start..].iter().min_by_key(|cube| &cube.name.value);
+            let tells = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
+            return Err(tells.then(|| {
+                Diagnostic::error("extends-cycle", format!("cubes extend one another in a circle: {}", path.join(" → ")))
+                    .hint("remove one of these `extends`")
+                    .at(extends.span())
+            }));
+        }
+        line.push(parent);
+        if line.len() > MAX_ANCESTORS {
+            return Err(Some(
+                Diagnostic::error("extends-limit", format!("cube `{}` extends more than {MAX_ANCESTORS} cubes in a row", cube.name.value))
+                    .hint("extend a cube nearer to the first")
+                    .at(extends.span()),
+            ));
+        }
+        at = parent;
+    }
+    line.reverse();
+    Ok(line)
+}
+
+fn of_line<'d>(line: &[&'d CubeDefinition]) -> Merged<'d> {
+    let own = line[line.len() - 1];
+    let mut merged = Merged {
+        definition: own,
+        relation: line.iter().rev().find_map(|cube| cube.relation.as_ref()),
+        measures: Vec::with_capacity(own.measures.len()),
+        dimensions: Vec::with_capacity(own.dimensions.len()),
+        segments: Vec::with_capacity(own.segments.len()),
+        joins: Vec::with_capacity(own.joins.len()),
+    };
+    for cube in line {
+        if !merged.is_empty() {
+            merged.forget_kinds_of(cube);
+        }
+        let written_in = &*cube.name.value;
+        put(&mut merged.measures, &cube.measures, written_in, |measure| &measure.name.value);
+        put(&mut merged.dimensions, &cube.dimensions, written_in, |dimension| &dimension.name.value);
+        put(&mut merged.segments, &cube.segments, written_in, |segment| &segment.name.value);
+        put(&mut merged.joins, &cube.joins, written_in, |join| &join.name.value);
+    }
+    let mut seen = HashSet::with_capacity(merged.measures.len() + merged.dimensions.len());
+    merged.dimensions.retain(|dimension| seen.insert(&*dimension.item.name.value));
+    merged.measures.retain(|measure| seen.insert(&*measure.item.name.value));
+    merged.segments.retain(|segment| seen.insert(&*segment.item.name.value));
+    let mut joined = HashSet::with_capacity(merged.joins.len());
+    merged.joins.retain(|join| joined.insert(&*join.item.name.value));
+    merged
+}
+
+impl<'d> Merged<'d> {
+    fn is_empty(&self) -> bool {
+        self.measures.is_empty() && self.dimensions.is_empty() && self.segments.is_empty()
+    }
+
+    /// A name that changes its kind, say from measure to dimension, leaves its old list.
+    fn forget_kinds_of(&mut self, child: &CubeDefinition) {
+        let measures: HashSet<&str> = child.measures.iter().map(|measure| &*measure.name.value).collect();
+        let dimensions: HashSet<&str> = child.dimensions.iter().map(|dimension| &*dimension.name.value).collect();
+        let segments: HashSet<&str> = child.segments.iter().map(|segment| &*segment.name.value).collect();
+        self.measures.retain(|m| !dimensions.contains(&*m.item.name.value) && !segments.contains(&*m.item.name.value));
+        self.dimensions.retain(|d| !measures.contains(&*d.item.name.value) && !segments.contains(&*d.item.name.value));
+        self.segments.retain(|s| !measures.contains(&*s.item.name.value) && !dimensions.contains(&*s.item.name.value));
+    }
+}
+
+fn put<'d, T>(
+    into: &mut Vec<Inherited<'d, T>>,
+    items: &'d [T],
+    written_in: &'d str,
+    name: impl Fn(&T) -> &Arc<str>,
+) {
+    let inherited: HashMap<Arc<str>, usize> =
+        into.iter().enumerate().map(|(at, item)| (Arc::clone(name(item.item)), at)).collect();
+    for item in items {
+        match inherited.get(name(item)) {
+            Some(at) => into[*at] = Inherited { written_in, item },
+            None => into.push(Inherited { written_in, item }),
+        }
+    }
+}
+
+/// Two members, or two joins, of one cube with one name.
+fn check_own_names(cube: &CubeDefinition, diagnostics: &mut Vec<Diagnostic>) {
+    let measures = cube.measures.iter().map(|measure| ("measure", &measure.name));
+    let dimensions = cube.dimensions.iter().map(|dimension| ("dimension", &dimension.name));
+    let segments = cube.segments.iter().map(|segment| ("segment", &segment.name));
+    let members = dimensions.chain(measures).chain(segments);
+    let hint = "rename one: measures, dimensions and segments of a cube share their names";
+    once_each(cube, members, hint, diagnostics);
+    let joins = cube.joins.iter().map(|join| ("join", &join.name));
+    once_each(cube, joins, "give one another name, and say `cube:` for what it joins", diagnostics);
+}
+
+fn once_each<'d>(
+    cube: &CubeDefinition,
+    names: impl Iterator<Item = (&'static str, &'d Text)>,
+    hint: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut seen: HashMap<&str, (&'static str, u32)> = HashMap::new();
+    for (kind, name) in names {
+        if let Some((first, line)) = seen.get(&*name.value) {
+            let message = format!("cube `{}` has a {kind} `{}` and, in line {line}, a {first} of that name", cube.name.value, name.value);
+            diagnostics.push(Diagnostic::error("duplicate-name", message).hint(hint).at(name.span()));
+            continue;
+        }
+        seen.insert(&name.value, (kind, name.origin.line));
+    }
+}

@@ -1,0 +1,161 @@
+//! Metric definitions to metrics.
+//!
+//! In: definitions and a model with its cubes. Out: the model's metrics, in file order, and what is
+//! wrong with them. A ratio is one [`SqlPart::Divide`], whatever its sides are made of.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use sqlparser::dialect::Dialect;
+
+use super::assemble::presentation;
+use super::cycles::Item;
+use super::grammar::Problem;
+use super::nearest::{likely, suggest};
+use super::read::read;
+use super::scope::{Place, Scope};
+use super::{Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart};
+use crate::diagnostic::Diagnostic;
+use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
+use crate::query::Operator;
+
+pub(super) fn add(
+    model: &mut Model,
+    definitions: &Definitions,
+    unread: &BTreeSet<Arc<str>>,
+    dialect: &dyn Dialect,
+    broken: &mut HashSet<Item>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (index, definition) in (0u32..).zip(&definitions.metrics) {
+        let name = Arc::clone(&definition.name.value);
+        model.metric_names.insert(Arc::clone(&name), MetricId(index));
+        model.metrics.push(Metric {
+            presentation: presentation(&name, &definition.wording),
+            name,
+            kind: definition.kind,
+            body: Snippet::default(),
+            filters: definition.filters.iter().map(filter).collect(),
+            time_grain: definition.time_grain,
+            span: Some(definition.name.span()),
+        });
+    }
+    let mut bodies = Vec::with_capacity(definitions.metrics.len());
+    for (index, definition) in (0u32..).zip(&definitions.metrics) {
+        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread };
+        let before = diagnostics.len();
+        for filter in &definition.filters {
+            check_filter(filter, scope, diagnostics);
+        }
+        let body = body(definition, scope, dialect, diagnostics);
+        if diagnostics.len() > before || body.is_none() {
+            broken.insert(Item::Metric(MetricId(index)));
+        }
+        bodies.push(body.unwrap_or_default());
+    }
+    for (metric, body) in model.metrics.iter_mut().zip(bodies) {
+        metric.body = body;
+    }
+}
+
+fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
+    MetricFilter {
+        member: Arc::clone(&definition.member.value),
+        operator: Arc::clone(&definition.operator.value),
+        values: definition.values.clone(),
+    }
+}
+
+fn body(
+    definition: &MetricDefinition,
+    scope: Scope<'_>,
+    dialect: &dyn Dialect,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Snippet> {
+    let mut expression = |sql: &SqlText| match read(sql, scope, dialect) {
+        Ok(snippet) => Some(snippet),
+        Err(problems) => {
+            diagnostics.extend(problems.into_iter().map(|problem| problem.in_text(sql)));
+            None
+        }
+    };
+    match &definition.body {
+        MetricBody::Ratio { numerator, denominator } => {
+            let (numerator, denominator) = (expression(numerator), expression(denominator));
+            let divide = SqlPart::Divide(Box::new(numerator?), Box::new(denominator?));
+            Some(Snippet { parts: vec![divide], is_atomic: true })
+        }
+        MetricBody::Expression(sql) => {
+            let snippet = expression(sql)?;
+            let is_one = matches!(snippet.parts.as_slice(), [SqlPart::Measure(_) | SqlPart::Metric(_)]);
+            if definition.kind == MetricKind::Simple && !is_one {
+                let name = &definition.name.value;
+                let problem = Problem::new(
+                    "not-simple",
+                    format!("metric `{name}` is simple, and its expression computes something"),
+                    "write `type: derived`, or name one measure: orders.revenue",
+                );
+                diagnostics.push(problem.in_text(sql));
+                return None;
+            }
+            if !refers_to_values(&snippet) {
+                let problem = Problem::new(
+                    "constant-metric",
+                    format!("metric `{}` names no measure", definition.name.value),
+                    "name a measure, as in orders.revenue, or a metric",
+                );
+                diagnostics.push(problem.in_text(sql));
+                return None;
+            }
+            Some(snippet)
+        }
+    }
+}
+
+fn refers_to_values(snippet: &Snippet) -> bool {
+    let mut found = false;
+    snippet.for_each(&mut |part| found |= matches!(part, SqlPart::Measure(_) | SqlPart::Metric(_)));
+    found
+}
+
+/// The member must be there; its values are judged where a query's are.
+fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let known: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
+    if !known.contains(&&*filter.operator.value) {
+        let hint = match likely(&filter.operator.value, known.iter().copied()) {
+            Some(best) => format!("did you mean `{best}`? operators: {}", known.join(", ")),
+            None => format!("operators: {}", known.join(", ")),
+        };
+        let message = format!("there is no operator `{}`", filter.operator.value);
+        diagnostics.push(Diagnostic::error("unknown-operator", message).hint(hint).at(filter.operator.span()));
+    }
+    let member = &filter.member.value;
+    let problem = match member.split_once('.') {
+        None => Some(("unknown-member", format!("the filter's member `{member}` has no cube"), "write cube.member".to_owned())),
+        Some((cube, rest)) => {
+            let name = rest.split('.').next().unwrap_or_default();
+            match scope.model.cube_named(cube).map(|cube| (cube, cube.member(name))) {
+                None if scope.unread.contains(cube) => None,
+                None => {
+                    let known = scope.model.cubes.iter().map(|cube| &*cube.name);
+                    Some(("unknown-cube", format!("there is no cube `{cube}`"), suggest(cube, "cubes", known)))
+                }
+                Some((_, Some(Member::Dimension(_) | Member::Segment(_)))) => None,
+                Some((_, Some(Member::Measure(_)))) => Some((
+                    "misplaced-member",
+                    format!("`{member}` is a measure, and a metric's filter chooses rows"),
+                    "filter by a dimension".to_owned(),
+                )),
+                Some((_, None)) if scope.unread.contains(name) => None,
+                Some((of, None)) => {
+                    let dimensions = of.dimensions.iter().map(|dimension| &*dimension.name);
+                    let hint = suggest(name, &format!("dimensions of {cube}"), dimensions);
+                    Some(("unknown-member", format!("cube `{cube}` has no member `{name}`"), hint))
+                }
+            }
+        }
+    };
+    diagnostics.extend(
+        problem.map(|(code, message, hint)| Diagnostic::error(code, message).hint(hint).at(filter.member.span())),
+    );
+}

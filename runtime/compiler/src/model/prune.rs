@@ -1,0 +1,130 @@
+//! Leaves out what is broken.
+//!
+//! In: a model and its broken items, everything that stands on them included. Out: the same model
+//! without them, its ids renumbered. A project without errors passes untouched.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use super::cycles::Item;
+use super::{
+    Aggregate, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, SegmentId, Snippet, SqlPart,
+};
+
+/// New index of each old one; `None`: left out.
+struct Renumbered {
+    dimensions: Vec<Vec<Option<u32>>>,
+    measures: Vec<Vec<Option<u32>>>,
+    metrics: Vec<Option<u32>>,
+}
+
+pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
+    if broken.is_empty() {
+        return;
+    }
+    let numbers = |count: usize, is_broken: &dyn Fn(u32) -> bool| {
+        let mut next = 0;
+        (0..count as u32)
+            .map(|index| {
+                (!is_broken(index)).then(|| {
+                    next += 1;
+                    next - 1
+                })
+            })
+            .collect::<Vec<_>>()
+    };
+    let cubes = model.cubes.iter();
+    let renumbered = Renumbered {
+        dimensions: cubes
+            .clone()
+            .map(|cube| {
+                numbers(cube.dimensions.len(), &|index| broken.contains(&Item::Dimension(DimensionId { cube: cube.id, index })))
+            })
+            .collect(),
+        measures: cubes
+            .map(|cube| {
+                numbers(cube.measures.len(), &|index| broken.contains(&Item::Measure(MeasureId { cube: cube.id, index })))
+            })
+            .collect(),
+        metrics: numbers(model.metrics.len(), &|index| broken.contains(&Item::Metric(MetricId(index)))),
+    };
+    for at in 0..model.cubes.len() {
+        cube(model, at, &broken, &renumbered);
+    }
+    let mut kept = renumbered.metrics.iter();
+    model.metrics.retain(|_| kept.next().is_some_and(Option::is_some));
+    for metric in &mut model.metrics {
+        renumbered.snippet(&mut metric.body);
+    }
+    model.metric_names = (0u32..).zip(&model.metrics).map(|(at, metric)| (Arc::clone(&metric.name), MetricId(at))).collect();
+    model.reach = model.cubes.iter().map(|_| OnceLock::new()).collect();
+}
+
+fn cube(model: &mut Model, at: usize, broken: &HashSet<Item>, renumbered: &Renumbered) {
+    let cube = &mut model.cubes[at];
+    let id = cube.id;
+    let is_kept = |index: &mut u32, item: &dyn Fn(u32) -> Item| {
+        *index += 1;
+        !broken.contains(&item(*index - 1))
+    };
+    let (mut d, mut m, mut s, mut j) = (0, 0, 0, 0);
+    cube.dimensions.retain(|_| is_kept(&mut d, &|index| Item::Dimension(DimensionId { cube: id, index })));
+    cube.measures.retain(|_| is_kept(&mut m, &|index| Item::Measure(MeasureId { cube: id, index })));
+    cube.segments.retain(|_| is_kept(&mut s, &|index| Item::Segment(SegmentId { cube: id, index })));
+    cube.joins.retain(|_| is_kept(&mut j, &|index| Item::Join(id, index)));
+    let dimensions = &renumbered.dimensions[at];
+    // Half a key is no key.
+    let key: Option<Vec<u32>> = cube.primary_key.iter().map(|index| dimensions[*index as usize]).collect();
+    cube.primary_key = key.unwrap_or_default();
+    cube.primary_time = cube.primary_time.and_then(|index| dimensions[index as usize]);
+    for dimension in &mut cube.dimensions {
+        renumbered.snippet(&mut dimension.sql);
+    }
+    for measure in &mut cube.measures {
+        match &mut measure.kind {
+            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => renumbered.aggregate(aggregate),
+            MeasureKind::Number(snippet) => renumbered.snippet(snippet),
+        }
+    }
+    for segment in &mut cube.segments {
+        renumbered.snippet(&mut segment.sql);
+    }
+    for join in &mut cube.joins {
+        renumbered.snippet(&mut join.on);
+    }
+    cube.members.clear();
+    for (index, dimension) in (0u32..).zip(&cube.dimensions) {
+        cube.members.insert(Arc::clone(&dimension.name), Member::Dimension(DimensionId { cube: id, index }));
+    }
+    for (index, measure) in (0u32..).zip(&cube.measures) {
+        cube.members.insert(Arc::clone(&measure.name), Member::Measure(MeasureId { cube: id, index }));
+    }
+    for (index, segment) in (0u32..).zip(&cube.segments) {
+        cube.members.insert(Arc::clone(&segment.name), Member::Segment(SegmentId { cube: id, index }));
+    }
+}
+
+impl Renumbered {
+    /// Whatever stands on a left-out item is left out with it, so a kept one always has a number.
+    fn snippet(&self, snippet: &mut Snippet) {
+        for part in &mut snippet.parts {
+            match part {
+                SqlPart::Dimension(id) => id.index = self.dimensions[id.cube.0 as usize][id.index as usize].unwrap_or(id.index),
+                SqlPart::Measure(id) => id.index = self.measures[id.cube.0 as usize][id.index as usize].unwrap_or(id.index),
+                SqlPart::Metric(id) => id.0 = self.metrics[id.0 as usize].unwrap_or(id.0),
+                SqlPart::Aggregate(aggregate) => self.aggregate(aggregate),
+                SqlPart::Divide(left, right) => {
+                    self.snippet(left);
+                    self.snippet(right);
+                }
+                SqlPart::Text(_) | SqlPart::Column { .. } => {}
+            }
+        }
+    }
+
+    fn aggregate(&self, aggregate: &mut Aggregate) {
+        for snippet in aggregate.argument.iter_mut().chain(&mut aggregate.filters) {
+            self.snippet(snippet);
+        }
+    }
+}

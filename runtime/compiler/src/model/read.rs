@@ -1,0 +1,282 @@
+//! An author's SQL text to a [`Snippet`].
+//!
+//! In: a [`SqlText`] and its [`Scope`]. Out: the snippet, or the [`Problem`]s found; none at all means
+//! that something it refers to has been reported already. Braces become stand-ins among the parser's
+//! tokens, so strings and comments are never mistaken for references; the tree is walked (`walk`),
+//! printed, and cut at the stand-ins. Common one-name texts skip the parser.
+
+use sqlparser::ast::{Expr, Ident};
+use sqlparser::dialect::Dialect;
+use sqlparser::keywords::ALL_KEYWORDS;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::grammar::{Problem, explain, is_space, offset_of, tokenize};
+use super::scope::{Place, Scope, Target};
+use super::walk::Walk;
+use super::{ColumnName, Snippet, SqlPart};
+use crate::project::SqlText;
+
+const MAX_SNIPPET_BYTES: usize = 64 * 1024;
+/// Trees are as deep as their longest chain of operators, and a stack is finite.
+const MAX_TOKENS: usize = 3_000;
+const MAX_DEPTH: usize = 60;
+
+/// Begin a stand-in for a reference, end any stand-in, begin one for a finished part, and mark a name
+/// that is no column. Authors' texts can't hold them.
+pub(super) const REFERENCE: char = '\u{E000}';
+pub(super) const END: char = '\u{E001}';
+pub(super) const PART: char = '\u{E002}';
+pub(super) const PLAIN: char = '\u{E003}';
+
+/// One `{…}` of a text.
+pub(super) struct Braces {
+    pub(super) target: Target,
+    pub(super) written: String,
+    pub(super) offset: usize,
+}
+
+pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Result<Snippet, Vec<Problem>> {
+    let text = &*sql.text;
+    if let Some(outcome) = one_name(text.trim(), scope, dialect) {
+        return outcome.map_err(|problem| {
+            let lead = text.len() - text.trim_start().len();
+            problem.map(|problem| problem.at(lead, text.trim().chars().count())).into_iter().collect()
+        });
+    }
+    if text.len() > MAX_SNIPPET_BYTES {
+        let message = format!("the expression has {} bytes", text.len());
+        return Err(vec![Problem::new("sql-too-long", message, "move it into the cube's `sql` or a model")]);
+    }
+    if let Some(at) = text.find(|c| ('\u{E000}'..='\u{F8FF}').contains(&c)) {
+        let problem = Problem::new("sql-syntax", "this character has no meaning in SQL", "remove it");
+        return Err(vec![problem.at(at, 1)]);
+    }
+    let tokens = tokenize(text, dialect).map_err(|problem| vec![problem])?;
+    check_tokens(&tokens, text).map_err(|problem| vec![problem])?;
+    let (tokens, braces) = resolve_braces(tokens, text, scope)?;
+    let mut parser = Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
+    let readable = |message: &str| put_back(message, &braces);
+    let mut expr = parser.parse_expr().map_err(|error| vec![explain(&error, text, readable)])?;
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        let found = readable(&rest.token.to_string());
+        let problem = Problem::new(
+            "sql-syntax",
+            format!("`{found}` stands after the end of the expression"),
+            "write one expression; join conditions with AND or OR",
+        );
+        return Err(vec![problem.at(offset_of(text, rest.span.start), found.chars().count())]);
+    }
+    let mut walk = Walk::new(scope, dialect, &braces, text);
+    walk.expression(&mut expr);
+    walk.finish(&expr)
+}
+
+/// `amount`, `{orders}.amount`, `{status}` and `{customers.region}` without the parser.
+fn one_name(text: &str, scope: Scope<'_>, dialect: &dyn Dialect) -> Option<Result<Snippet, Option<Problem>>> {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    let is_column = |name: &str| is_name(name) && ALL_KEYWORDS.binary_search(&name.to_ascii_uppercase().as_str()).is_err();
+    let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true });
+    let column = |cube, name: &str| single(SqlPart::Column { cube, name: ColumnName { text: name.into(), quoted: false } });
+    if is_column(text) {
+        let is_bare_allowed = !matches!(scope.place, Place::Number | Place::Metric);
+        return scope.cube.filter(|_| is_bare_allowed).map(|cube| column(cube, text));
+    }
+    let (reference, rest) = text.strip_prefix('{')?.split_once('}')?;
+    let rest = match rest {
+        "" => None,
+        rest => Some(rest.strip_prefix('.').filter(|rest| is_column(rest))?),
+    };
+    // A grammar in which braces mean something else doesn't matter here: there is nothing else.
+    let _ = dialect;
+    let target = match reference.split_once('.') {
+        None if is_name(reference) => scope.name(reference, rest.is_some()),
+        Some((cube, member)) if is_name(cube) && is_name(member) && rest.is_none() => scope.member_of(cube, member),
+        _ => return None,
+    };
+    Some(match (target, rest) {
+        (Err(problem), _) => Err(problem),
+        (Ok(Target::Cube(cube)), Some(name)) if scope.place != Place::Number => column(cube, name),
+        (Ok(Target::Part(part)), None) => single(part),
+        _ => return None,
+    })
+}
+
+fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
+    let mut words = tokens.iter().filter(|token| !is_space(token));
+    let Some(first) = words.next() else {
+        return Err(Problem::new("sql-empty", "there is no expression", "write a column or an expression"));
+    };
+    if words.count() > MAX_TOKENS {
+        let message = "the expression is too long";
+        return Err(Problem::new("sql-too-long", message, "move it into the cube's `sql` or a model"));
+    }
+    if let Token::Word(word) = &first.token {
+        let word = word.value.to_ascii_uppercase();
+        let statements =
+            ["SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "ATTACH", "COPY", "WHERE", "SET"];
+        if statements.contains(&word.as_str()) {
+            let message = format!("`{word}` begins a statement, and here stands one expression");
+            let hint = if word == "WHERE" { "write the condition alone" } else { "a query goes into the cube's `sql`" };
+            let at = offset_of(text, first.span.start);
+            return Err(Problem::new("sql-not-an-expression", message, hint).at(at, word.len()));
+        }
+    }
+    match tokens.iter().find(|token| token.token == Token::SemiColon) {
+        Some(token) => {
+            let problem = Problem::new("sql-statements", "a `;` ends a statement", "write one expression, without `;`");
+            Err(problem.at(offset_of(text, token.span.start), 1))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Replaces `{…}` by stand-ins; every reference that can't be resolved is a problem of its own.
+fn resolve_braces(
+    tokens: Vec<TokenWithSpan>,
+    text: &str,
+    scope: Scope<'_>,
+) -> Result<(Vec<TokenWithSpan>, Vec<Braces>), Vec<Problem>> {
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut braces: Vec<Braces> = Vec::new();
+    let mut problems = Vec::new();
+    let mut is_broken = false;
+    // Words between brackets belong to an aggregation's rows, also inside a number.
+    let mut calls: Vec<bool> = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let token = &tokens[at];
+        match &token.token {
+            Token::LParen => {
+                let before = out.iter().rev().find(|token| !is_space(token));
+                let is_aggregate = before.is_some_and(|token| match &token.token {
+                    Token::Word(word) => super::aggregate::is_aggregate(&word.value) || is_filter_where(word),
+                    _ => false,
+                });
+                calls.push(is_aggregate);
+            }
+            Token::RParen => {
+                calls.pop();
+            }
+            _ => {}
+        }
+        if token.token != Token::LBrace {
+            out.push(token.clone());
+            at += 1;
+            continue;
+        }
+        let offset = offset_of(text, token.span.start);
+        let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
+        let Some(close) = close else {
+            problems.push(Problem::new("unclosed-brace", "this brace is never closed", "close it: {name}").at(offset, 1));
+            break;
+        };
+        let inside: Vec<&Token> = tokens[at + 1..close].iter().filter(|t| !is_space(t)).map(|t| &t.token).collect();
+        let has_column = tokens.get(close + 1).is_some_and(|next| next.token == Token::Period);
+        let inner = if calls.contains(&true) { Scope { place: inner_place(scope.place), ..scope } } else { scope };
+        let found = match inside.as_slice() {
+            [Token::Word(name)] => inner.name(&name.value, has_column),
+            [Token::Word(cube), Token::Period, Token::Word(member)] => inner.member_of(&cube.value, &member.value),
+            _ => {
+                let hint = "{cube}.column, {member}, {cube.member} or {CUBE}.column can stand here";
+                Err(Some(Problem::new("unknown-reference", "there is no name in these braces", hint)))
+            }
+        };
+        let end = offset_of(text, tokens[close].span.end);
+        let written = text.get(offset..end).unwrap_or_default().to_owned();
+        match found {
+            Ok(target) => {
+                let stand_in = format!("{REFERENCE}{}{END}", braces.len());
+                out.push(TokenWithSpan::new(Token::make_word(&stand_in, None), token.span));
+                braces.push(Braces { target, written, offset });
+            }
+            Err(problem) => {
+                is_broken = true;
+                problems.extend(problem.map(|problem| problem.at(offset, written.chars().count())));
+            }
+        }
+        at = close + 1;
+    }
+    if is_broken || !problems.is_empty() { Err(problems) } else { Ok((out, braces)) }
+}
+
+fn inner_place(place: Place) -> Place {
+    if place == Place::Number { Place::Measure } else { place }
+}
+
+/// `FILTER (WHERE …)`: its brackets follow the word FILTER.
+fn is_filter_where(word: &sqlparser::tokenizer::Word) -> bool {
+    word.value.eq_ignore_ascii_case("filter")
+}
+
+/// A message of the parser with the author's own words for the stand-ins.
+fn put_back(message: &str, braces: &[Braces]) -> String {
+    let mut text = message.to_owned();
+    for (index, reference) in braces.iter().enumerate() {
+        text = text.replace(&format!("{REFERENCE}{index}{END}"), &reference.written);
+    }
+    text
+}
+
+/// The index inside a stand-in of one kind.
+pub(super) fn stand_in(ident: &Ident, kind: char) -> Option<usize> {
+    if ident.quote_style.is_some() {
+        return None;
+    }
+    ident.value.strip_prefix(kind)?.strip_suffix(END)?.parse().ok()
+}
+
+/// Cuts printed text at the stand-ins of finished parts.
+pub(super) fn cut(printed: &str, parts: &[SqlPart]) -> Vec<SqlPart> {
+    let mut out = Vec::new();
+    let mut text = String::new();
+    let mut rest = printed;
+    while let Some(at) = rest.find([PART, PLAIN]) {
+        text.push_str(&rest[..at]);
+        let mark = rest[at..].chars().next();
+        rest = &rest[at + PART.len_utf8()..];
+        if mark == Some(PLAIN) {
+            continue;
+        }
+        let Some((index, after)) = rest.split_once(END) else { break };
+        if let Some(part) = index.parse::<usize>().ok().and_then(|index| parts.get(index)) {
+            if !text.is_empty() {
+                out.push(SqlPart::Text(std::mem::take(&mut text).into()));
+            }
+            out.push(part.clone());
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        out.push(SqlPart::Text(text.into()));
+    }
+    out
+}
+
+/// Needs no parentheses as an operand.
+pub(super) fn is_atomic(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Identifier(_)
+            | Expr::CompoundIdentifier(_)
+            | Expr::Function(_)
+            | Expr::Value(_)
+            | Expr::Nested(_)
+            | Expr::Case { .. }
+            | Expr::Extract { .. }
+            | Expr::Ceil { .. }
+            | Expr::Floor { .. }
+            | Expr::Substring { .. }
+            | Expr::Trim { .. }
+            | Expr::Position { .. }
+            | Expr::Overlay { .. }
+            | Expr::Tuple(_)
+            | Expr::Array(_)
+            | Expr::TypedString(_)
+    ) || matches!(expr, Expr::Cast { kind, .. } if !matches!(kind, sqlparser::ast::CastKind::DoubleColon))
+}

@@ -1,0 +1,204 @@
+//! A cube's rows: its `sql_table` or `sql`, with the models it refers to.
+//!
+//! In: [`RelationDefinition`]s and the project's models. Out: [`Relation`]s; until models are
+//! materialised each is inlined, once and after those it needs. Texts are checked token by token
+//! (one query, no comments, no `;`), so that they can stand in parentheses, and otherwise kept as
+//! written: the warehouse knows more SQL than any parser here.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use sqlparser::ast::{ObjectNamePart, Statement};
+use sqlparser::dialect::Dialect;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+
+use super::grammar::{Problem, explain, is_space, offset_of, tokenize};
+use super::{ColumnName, Relation};
+use crate::diagnostic::Diagnostic;
+use crate::project::{Definitions, RelationDefinition, SqlText};
+
+const MAX_QUERY_BYTES: usize = 1024 * 1024;
+/// Longer queries are not parsed for warnings: the parser recurses on them.
+const MAX_PARSED_TOKENS: usize = 4_000;
+
+/// The project's models, ready to be inlined.
+pub(super) struct Models<'d> {
+    definitions: &'d Definitions,
+    index: HashMap<&'d str, usize>,
+    /// `None`: reported and unusable.
+    texts: Vec<Option<Arc<str>>>,
+}
+
+impl<'d> Models<'d> {
+    pub(super) fn new(definitions: &'d Definitions, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let models = definitions.models.iter();
+        let index = models.clone().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
+        let texts = models.map(|model| query(&model.sql, dialect, diagnostics)).collect();
+        Models { definitions, index, texts }
+    }
+
+    /// The relation of a cube; `None` when it, or a model behind it, has been reported.
+    pub(super) fn relation(
+        &self,
+        relation: &RelationDefinition,
+        dialect: &dyn Dialect,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Relation> {
+        if relation.is_table && relation.refs.is_empty() {
+            return table(&relation.sql, dialect).map_err(|problem| diagnostics.push(problem.in_text(&relation.sql))).ok();
+        }
+        let sql = if relation.is_table {
+            let name = relation.sql.text.trim();
+            if let Err(problem) = table(&relation.sql, dialect) {
+                diagnostics.push(problem.in_text(&relation.sql));
+                return None;
+            }
+            format!("SELECT * FROM {name}").into()
+        } else {
+            query(&relation.sql, dialect, diagnostics)?
+        };
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<usize> = Vec::new();
+        for reference in &relation.refs {
+            open.push(*self.index.get(&*reference.name)?);
+        }
+        while let Some(at) = open.pop() {
+            if needed.insert(at) {
+                for reference in &self.definitions.models[at].refs {
+                    open.push(*self.index.get(&*reference.name)?);
+                }
+            }
+        }
+        // `definitions.models` is in dependency order, and so are its indexes.
+        let inlined = needed.into_iter().map(|at| {
+            Some((Arc::clone(&self.definitions.models[at].name.value), Arc::clone(self.texts[at].as_ref()?)))
+        });
+        Some(Relation::Query { models: inlined.collect::<Option<_>>()?, sql })
+    }
+}
+
+/// `raw.orders`, in as many parts as the warehouse has levels.
+fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
+    let text = sql.text.trim();
+    let is_word = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    if text.split('.').all(is_word) {
+        let part = |part: &str| ColumnName { text: part.into(), quoted: false };
+        return Ok(Relation::Table(text.split('.').map(part).collect()));
+    }
+    let not_a_name = |offset| {
+        Problem::new(
+            "invalid-table",
+            "`sql_table` is not the name of a table",
+            "write schema.table, or use `sql: SELECT …` for anything else",
+        )
+        .at(offset, 1)
+    };
+    let mut parser = Parser::new(dialect).with_recursion_limit(20).with_tokens_with_locations(tokenize(&sql.text, dialect)?);
+    let name = parser.parse_object_name(true).map_err(|_| not_a_name(0))?;
+    if parser.peek_token_ref().token != Token::EOF {
+        return Err(not_a_name(offset_of(&sql.text, parser.peek_token_ref().span.start)));
+    }
+    let parts = name.0.into_iter().map(|part| match part {
+        ObjectNamePart::Identifier(ident) => {
+            Ok(ColumnName { quoted: ident.quote_style.is_some(), text: ident.value.into() })
+        }
+        ObjectNamePart::Function(_) => Err(not_a_name(0)),
+    });
+    Ok(Relation::Table(parts.collect::<Result<_, _>>()?))
+}
+
+/// One query without comments and without a `;` at its end.
+fn query(sql: &SqlText, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+    match clean(sql, dialect) {
+        Ok((text, warning)) => {
+            diagnostics.extend(warning.map(|problem| {
+                let error = problem.in_text(sql);
+                Diagnostic { severity: crate::diagnostic::Severity::Warning, ..error }
+            }));
+            Some(text)
+        }
+        Err(problem) => {
+            diagnostics.push(problem.in_text(sql));
+            None
+        }
+    }
+}
+
+fn clean(sql: &SqlText, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Problem>), Problem> {
+    let text = &*sql.text;
+    if text.len() > MAX_QUERY_BYTES {
+        let message = format!("the query has {} bytes", text.len());
+        return Err(Problem::new("sql-too-long", message, "a query may have 1 MiB: split it into models"));
+    }
+    let tokens = tokenize(text, dialect)?;
+    let last = tokens.iter().rposition(|token| !is_space(token) && token.token != Token::SemiColon);
+    let tokens = &tokens[..last.map_or(0, |last| last + 1)];
+    let Some(first) = tokens.iter().find(|token| !is_space(token)) else {
+        return Err(Problem::new("sql-empty", "there is no query", "write SELECT …"));
+    };
+    let begins_query = match &first.token {
+        Token::LParen => true,
+        Token::Word(word) => {
+            ["SELECT", "WITH", "FROM", "VALUES", "TABLE", "PIVOT", "UNPIVOT", "DESCRIBE", "SUMMARIZE", "SHOW"]
+                .contains(&word.value.to_ascii_uppercase().as_str())
+        }
+        _ => false,
+    };
+    if !begins_query {
+        let message = format!("the SQL begins with `{}`, which begins no query", first.token);
+        let hint = "write a query that begins with SELECT or WITH";
+        return Err(Problem::new("sql-not-a-query", message, hint).at(offset_of(text, first.span.start), first.token.to_string().chars().count()));
+    }
+    if let Some(semicolon) = tokens.iter().find(|token| token.token == Token::SemiColon) {
+        let problem = Problem::new("sql-statements", "there is more than one statement", "keep one query, without `;`");
+        return Err(problem.at(offset_of(text, semicolon.span.start), 1));
+    }
+    balanced(tokens, text)?;
+    let mut printed = String::with_capacity(text.len());
+    for token in tokens {
+        match &token.token {
+            Token::Whitespace(Whitespace::SingleLineComment { .. }) => printed.push('\n'),
+            Token::Whitespace(Whitespace::MultiLineComment(_)) => printed.push(' '),
+            _ => {
+                // As written, from the text: a token's own printing may change its quotes.
+                let (from, to) = (offset_of(text, token.span.start), offset_of(text, token.span.end));
+                printed.push_str(text.get(from..to).unwrap_or_default());
+            }
+        }
+    }
+    let warning = (tokens.len() <= MAX_PARSED_TOKENS).then(|| warning(tokens, text, dialect)).flatten();
+    Ok((printed.trim().into(), warning))
+}
+
+fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
+    let mut open: Vec<&TokenWithSpan> = Vec::new();
+    for token in tokens {
+        match token.token {
+            Token::LParen => open.push(token),
+            Token::RParen if open.pop().is_none() => {
+                let problem = Problem::new("sql-syntax", "this bracket closes nothing", "remove it, or open it before");
+                return Err(problem.at(offset_of(text, token.span.start), 1));
+            }
+            _ => {}
+        }
+    }
+    match open.last() {
+        Some(token) => Err(Problem::new("sql-syntax", "this bracket is never closed", "close it")
+            .at(offset_of(text, token.span.start), 1)),
+        None => Ok(()),
+    }
+}
+
+/// What the parser can't follow may still be right for the warehouse, so it is only a warning.
+fn warning(tokens: &[TokenWithSpan], text: &str, dialect: &dyn Dialect) -> Option<Problem> {
+    let mut parser = Parser::new(dialect).with_recursion_limit(100).with_tokens_with_locations(tokens.to_vec());
+    match parser.parse_statement() {
+        Ok(Statement::Query(_)) if parser.peek_token_ref().token == Token::EOF => None,
+        Ok(_) => None,
+        Err(error) => Some(explain(&error, text, str::to_owned)),
+    }
+}

@@ -1,0 +1,253 @@
+//! What a name in braces may stand for, at one place of the project.
+//!
+//! In: the model's names and joins (snippets are still empty), and where the text stands. Out: a
+//! [`Target`], or a [`Problem`] that lists what could stand there, nearest first.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::grammar::Problem;
+use super::nearest::suggest;
+use super::{Cube, CubeId, Member, Model, SqlPart};
+
+/// Where a snippet stands; it decides what it may refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Dimension,
+    /// The argument of a measure's aggregation, or one of its filters.
+    Measure,
+    /// A `number` measure: finished aggregates only.
+    Number,
+    Segment,
+    Join(CubeId),
+    /// A metric: measures and other metrics.
+    Metric,
+    /// A policy's row filter or mask.
+    Policy,
+}
+
+impl Place {
+    fn called(self) -> &'static str {
+        match self {
+            Place::Dimension => "a dimension",
+            Place::Measure => "the rows of a measure",
+            Place::Number => "a number measure",
+            Place::Segment => "a segment",
+            Place::Join(_) => "a join",
+            Place::Metric => "a metric",
+            Place::Policy => "a policy",
+        }
+    }
+}
+
+/// What a reference stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Target {
+    /// A cube's rows; a column must follow.
+    Cube(CubeId),
+    Part(SqlPart),
+}
+
+/// Names as one snippet sees them.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'m> {
+    pub(super) model: &'m Model,
+    /// `None` in metrics.
+    pub(super) cube: Option<CubeId>,
+    /// The cube in which the text was written, where that is another one (`extends`, aliases).
+    pub(super) written_in: &'m str,
+    pub(super) place: Place,
+    /// Names that exist but could not be read.
+    pub(super) unread: &'m BTreeSet<Arc<str>>,
+}
+
+/// A reference that can't be used; `None`: its reason has been reported elsewhere.
+pub(super) type Unresolved = Option<Problem>;
+
+impl<'m> Scope<'m> {
+    pub(super) fn own(&self) -> Option<&'m Cube> {
+        self.cube.map(|id| self.model.cube(id))
+    }
+
+    /// The own cube or, in a join, its target, under a name that the author may use.
+    pub(super) fn cube_here(&self, name: &str) -> Option<CubeId> {
+        let own = self.own()?;
+        if name == "CUBE" || name == self.written_in || name == &*own.name {
+            return Some(own.id);
+        }
+        match self.place {
+            Place::Join(target) if *self.model.cube(target).name == *name => Some(target),
+            _ => None,
+        }
+    }
+
+    /// `{name}`; a column follows if `has_column`.
+    pub(super) fn name(&self, name: &str, has_column: bool) -> Result<Target, Unresolved> {
+        let member = self.own().and_then(|own| own.member(name).map(|member| (own, member)));
+        let cube = self.cube_here(name).or_else(|| self.model.cube_named(name).map(|cube| cube.id));
+        match (member, cube) {
+            (Some((own, member)), None) => self.member(own, name, member),
+            (Some((own, member)), Some(_)) if !has_column => self.member(own, name, member),
+            (_, Some(cube)) => self.rows_of(cube).map(Target::Cube),
+            (None, None) => self.metric(name),
+        }
+    }
+
+    /// `{cube.member}`.
+    pub(super) fn member_of(&self, cube: &str, name: &str) -> Result<Target, Unresolved> {
+        let Some(id) = self.cube_here(cube).or_else(|| self.model.cube_named(cube).map(|cube| cube.id)) else {
+            return Err(self.unknown_cube(cube));
+        };
+        let of = self.model.cube(id);
+        match of.member(name) {
+            Some(member) => self.member(of, name, member),
+            None if self.unread.contains(name) => Err(None),
+            None => {
+                let usable = of.members.iter().filter(|(_, member)| self.allows(**member)).map(|(name, _)| &**name);
+                let hint = suggest(name, &format!("members of {cube}"), usable);
+                Err(Some(Problem::new("unknown-member", format!("cube `{cube}` has no member `{name}`"), hint)))
+            }
+        }
+    }
+
+    fn metric(&self, name: &str) -> Result<Target, Unresolved> {
+        if self.place == Place::Metric {
+            return match self.model.metric_named(name) {
+                Some(id) => Ok(Target::Part(SqlPart::Metric(id))),
+                None => Err(self.unknown_metric(name)),
+            };
+        }
+        if self.unread.contains(name) {
+            return Err(None);
+        }
+        let mut candidates: Vec<&str> = vec!["CUBE"];
+        if let Some(own) = self.own() {
+            candidates.push(&own.name);
+            candidates.extend(own.members.iter().filter(|(_, member)| self.allows(**member)).map(|(name, _)| &**name));
+            candidates.extend(own.joins.iter().map(|join| &*self.model.cube(join.target).name));
+        }
+        let message = format!("`{{{name}}}` is neither a member of this cube nor a cube");
+        Err(Some(Problem::new("unknown-member", message, suggest(name, "possible", candidates))))
+    }
+
+    /// A bare name in a metric that is no metric.
+    fn unknown_metric(&self, name: &str) -> Unresolved {
+        if self.unread.contains(name) {
+            return None;
+        }
+        let message = format!("there is no metric `{name}`");
+        let owners: Vec<String> = self
+            .model
+            .cubes
+            .iter()
+            .filter(|cube| matches!(cube.member(name), Some(Member::Measure(_))))
+            .map(|cube| format!("{}.{name}", cube.name))
+            .collect();
+        let hint = match owners.as_slice() {
+            [] => suggest(name, "metrics", self.model.metrics.iter().map(|metric| &*metric.name)),
+            [one] => format!("for the measure write `{one}`"),
+            many => format!("for a measure write one of {}", many.join(", ")),
+        };
+        Some(Problem::new("unknown-metric", message, hint))
+    }
+
+    pub(super) fn unknown_cube(&self, name: &str) -> Unresolved {
+        if self.unread.contains(name) {
+            return None;
+        }
+        let known = self.model.cubes.iter().map(|cube| &*cube.name);
+        Some(Problem::new("unknown-cube", format!("there is no cube `{name}`"), suggest(name, "cubes", known)))
+    }
+
+    fn allows(&self, member: Member) -> bool {
+        match self.place {
+            Place::Number | Place::Metric => matches!(member, Member::Measure(_)),
+            _ => matches!(member, Member::Dimension(_)),
+        }
+    }
+
+    fn member(&self, of: &Cube, name: &str, member: Member) -> Result<Target, Unresolved> {
+        let full = format!("{}.{name}", of.name);
+        match (member, self.place) {
+            (Member::Measure(id), Place::Number | Place::Metric) => Ok(Target::Part(SqlPart::Measure(id))),
+            (Member::Dimension(id), place) if !matches!(place, Place::Number | Place::Metric) => {
+                self.rows_of(of.id)?;
+                Ok(Target::Part(SqlPart::Dimension(id)))
+            }
+            (Member::Dimension(_), Place::Metric) => Err(Some(Problem::new(
+                "misplaced-member",
+                format!("`{full}` is a dimension, and a metric is made of measures"),
+                format!("define a measure over it in cube `{}`, for example `type: sum`", of.name),
+            ))),
+            (Member::Dimension(_), _) => Err(Some(Problem::new(
+                "misplaced-member",
+                format!("dimension `{full}` stands outside an aggregation"),
+                format!("aggregate it, as in SUM({{{name}}}), or refer to a measure"),
+            ))),
+            (Member::Measure(_), place) => Err(Some(Problem::new(
+                "misplaced-member",
+                format!("`{full}` is a measure, which {} can't refer to", place.called()),
+                "write `type: number` for arithmetic between measures, or use the column",
+            ))),
+            (Member::Segment(_), _) => Err(Some(Problem::new(
+                "misplaced-member",
+                format!("`{full}` is a segment, which no expression can refer to"),
+                "repeat its condition, or make it a boolean dimension",
+            ))),
+        }
+    }
+
+    /// The rows of a cube, if this place can see them.
+    pub(super) fn rows_of(&self, cube: CubeId) -> Result<CubeId, Unresolved> {
+        let Some(own) = self.own() else {
+            let name = &self.model.cube(cube).name;
+            return Err(Some(Problem::new(
+                "misplaced-member",
+                format!("`{name}` is a cube, and a metric is made of measures and metrics"),
+                format!("write `{name}.some_measure`"),
+            )));
+        };
+        if cube == own.id || self.place == Place::Join(cube) {
+            return Ok(cube);
+        }
+        let name = &self.model.cube(cube).name;
+        if let Place::Join(target) = self.place {
+            let target = &self.model.cube(target).name;
+            let message = format!("the join to `{target}` speaks of a third cube, `{name}`");
+            let hint = format!("a join compares `{}` with `{target}` alone; declare the other join on its own", own.name);
+            return Err(Some(Problem::new("misplaced-member", message, hint)));
+        }
+        if self.place == Place::Number {
+            let message = format!("rows of `{name}` can't stand in a number measure of `{}`", own.name);
+            return Err(Some(Problem::new("misplaced-member", message, format!("refer to a measure: {{{name}.some_measure}}"))));
+        }
+        if self.model.reach(own.id).is_to_one(cube) {
+            return Ok(cube);
+        }
+        Err(Some(unreachable(self.model, own, self.model.cube(cube))))
+    }
+}
+
+/// Why rows of `to` can't be used by a member of `from`.
+fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
+    let mut seen = vec![false; model.cubes.len()];
+    let mut open = vec![from.id];
+    while let Some(at) = open.pop() {
+        if !std::mem::replace(&mut seen[at.0 as usize], true) {
+            open.extend(model.cube(at).joins.iter().map(|join| join.target));
+        }
+    }
+    if seen[to.id.0 as usize] {
+        let message = format!("`{}` has many rows for one row of `{}`", to.name, from.name);
+        let hint = format!("aggregate in cube `{}` instead, or join so that each row finds one", to.name);
+        return Problem::new("to-many-reference", message, hint);
+    }
+    let reached = model.reach(from.id).order.iter().map(|id| &*model.cube(*id).name);
+    let hint = format!(
+        "add a many_to_one join from `{}` to `{}`; {}",
+        from.name,
+        to.name,
+        suggest(&to.name, "reachable", reached).replace("there are no reachable yet", "no cube is reachable")
+    );
+    Problem::new("no-join-path", format!("`{}` can't be reached from `{}`", to.name, from.name), hint)
+}

@@ -1,0 +1,424 @@
+//! Finds the names in a parsed expression and replaces them by finished parts.
+//!
+//! In: the tree of one expression, whose braces are stand-ins. Out: the same tree with stand-ins for
+//! [`SqlPart`]s, which `read` prints and cuts. Bare names become columns of the own cube, except
+//! inside subqueries, whose scope is unknown, and where they are a lambda's parameters or a unit.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    OneOrManyWithParens, Query, VisitMut, VisitorMut,
+};
+use sqlparser::dialect::Dialect;
+
+use super::aggregate;
+use super::grammar::{Problem, offset_of};
+use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
+use super::scope::{Place, Scope, Target};
+use super::{Aggregate, ColumnName, CubeId, Snippet, SqlPart};
+use crate::types::LogicalType;
+
+pub(super) struct Walk<'w> {
+    scope: Scope<'w>,
+    dialect: &'w dyn Dialect,
+    braces: &'w [Braces],
+    text: &'w str,
+    parts: Vec<SqlPart>,
+    problems: Vec<Problem>,
+    /// Something that has been reported elsewhere.
+    is_broken: bool,
+    subqueries: usize,
+    /// Names that are parameters of the lambdas around.
+    parameters: Vec<String>,
+    /// How many of them each enclosing call brought.
+    brought: Vec<usize>,
+}
+
+impl<'w> Walk<'w> {
+    pub(super) fn new(scope: Scope<'w>, dialect: &'w dyn Dialect, braces: &'w [Braces], text: &'w str) -> Self {
+        Walk {
+            scope,
+            dialect,
+            braces,
+            text,
+            parts: Vec::new(),
+            problems: Vec::new(),
+            is_broken: false,
+            subqueries: 0,
+            parameters: Vec::new(),
+            brought: Vec::new(),
+        }
+    }
+
+    pub(super) fn expression(&mut self, expr: &mut Expr) {
+        let _ = expr.visit(self);
+    }
+
+    pub(super) fn finish(self, expr: &Expr) -> Result<Snippet, Vec<Problem>> {
+        if self.is_broken || !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+        Ok(Snippet { parts: cut(&expr.to_string(), &self.parts), is_atomic: is_atomic(expr) })
+    }
+
+    fn part(&mut self, part: SqlPart) -> Ident {
+        self.parts.push(part);
+        Ident::new(format!("{PART}{}{END}", self.parts.len() - 1))
+    }
+
+    fn report(&mut self, problem: Problem, ident: &Ident) {
+        let at = offset_of(self.text, ident.span.start);
+        self.problems.push(problem.at(at, ident.value.chars().count()));
+    }
+
+    fn column(&mut self, cube: CubeId, ident: &Ident) -> Ident {
+        let name = ColumnName { text: ident.value.as_str().into(), quoted: ident.quote_style.is_some() };
+        self.part(SqlPart::Column { cube, name })
+    }
+
+    /// A name on its own.
+    fn bare(&mut self, ident: &Ident) -> Option<Ident> {
+        if let Some(index) = stand_in(ident, REFERENCE) {
+            let reference = &self.braces[index];
+            return match &reference.target {
+                Target::Part(part) => Some(self.part(part.clone())),
+                Target::Cube(cube) => {
+                    let name = &self.scope.model.cube(*cube).name;
+                    let problem = Problem::new(
+                        "missing-column",
+                        format!("`{}` stands for the rows of `{name}`, not for a value", reference.written),
+                        format!("name a column: {}.some_column", reference.written),
+                    );
+                    self.problems.push(problem.at(reference.offset, reference.written.chars().count()));
+                    None
+                }
+            };
+        }
+        let is_plain = stand_in(ident, PART).is_some() || ident.value.starts_with(PLAIN);
+        if is_plain || self.subqueries > 0 || self.parameters.contains(&ident.value) {
+            return None;
+        }
+        match self.scope.place {
+            Place::Metric => match self.scope.name(&ident.value, false) {
+                Ok(Target::Part(part)) => Some(self.part(part)),
+                Ok(Target::Cube(_)) => None,
+                Err(problem) => {
+                    self.is_broken = true;
+                    if let Some(problem) = problem {
+                        self.report(problem, ident);
+                    }
+                    None
+                }
+            },
+            Place::Number => {
+                let is_member = self.scope.own().is_some_and(|own| own.member(&ident.value).is_some());
+                let hint = if is_member {
+                    format!("for the member write {{{}}}", ident.value)
+                } else {
+                    format!("aggregate it, as in SUM({}), or name a measure in braces", ident.value)
+                };
+                let message = format!("the column `{}` stands outside an aggregation", ident.value);
+                self.report(Problem::new("bare-column", message, hint), ident);
+                None
+            }
+            _ => {
+                let cube = self.scope.cube?;
+                Some(self.column(cube, ident))
+            }
+        }
+    }
+
+    /// `{orders}.amount`, `orders.amount`, `payload.id`: the first names that are known, and the rest.
+    fn compound(&mut self, idents: &[Ident]) -> Option<Vec<Ident>> {
+        let [first, second, rest @ ..] = idents else { return None };
+        let with_rest = |head: Ident| {
+            let plain = rest.iter().map(|ident| Ident { value: format!("{PLAIN}{}", ident.value), ..ident.clone() });
+            std::iter::once(head).chain(plain).collect()
+        };
+        if let Some(index) = stand_in(first, REFERENCE) {
+            return match &self.braces[index].target {
+                Target::Cube(_) if self.scope.place == Place::Number => {
+                    let message = format!("the column `{}` stands outside an aggregation", second.value);
+                    let hint = format!("aggregate it, as in SUM({}.{})", self.braces[index].written, second.value);
+                    self.report(Problem::new("bare-column", message, hint), second);
+                    None
+                }
+                Target::Cube(cube) => {
+                    let column = self.column(*cube, second);
+                    Some(with_rest(column))
+                }
+                Target::Part(part) => {
+                    let head = self.part(part.clone());
+                    let plain = Ident { value: format!("{PLAIN}{}", second.value), ..second.clone() };
+                    let mut idents: Vec<Ident> = with_rest(head);
+                    idents.insert(1, plain);
+                    Some(idents)
+                }
+            };
+        }
+        if self.subqueries > 0 || stand_in(first, PART).is_some() || self.parameters.contains(&first.value) {
+            return None;
+        }
+        if self.scope.place == Place::Metric {
+            return match self.scope.member_of(&first.value, &second.value) {
+                Ok(Target::Part(part)) => Some(with_rest(self.part(part))),
+                Ok(Target::Cube(_)) => None,
+                Err(problem) => {
+                    self.is_broken = true;
+                    if let Some(problem) = problem {
+                        let at = offset_of(self.text, first.span.start);
+                        let length = first.value.chars().count() + 1 + second.value.chars().count();
+                        self.problems.push(problem.at(at, length));
+                    }
+                    None
+                }
+            };
+        }
+        if let Some(cube) = self.scope.cube_here(&first.value) {
+            if self.scope.place == Place::Number {
+                return self.bare(second).map(|head| with_rest(head));
+            }
+            return Some(with_rest(self.column(cube, second)));
+        }
+        if self.scope.model.cube_named(&first.value).is_some() {
+            let message = format!("`{}` is a cube, and a cube's name stands in braces", first.value);
+            let hint = format!("write {{{}}}.{}", first.value, second.value);
+            self.report(Problem::new("missing-braces", message, hint), first);
+            return None;
+        }
+        // A field of a structured column.
+        let head = self.bare(first)?;
+        let mut idents: Vec<Ident> = with_rest(head);
+        idents.insert(1, Ident { value: format!("{PLAIN}{}", second.value), ..second.clone() });
+        Some(idents)
+    }
+
+    /// An aggregate call: a hidden aggregate in a number, a mistake anywhere else.
+    fn aggregate(&mut self, function: &mut Function) -> Option<Ident> {
+        let name = aggregate::name(function).unwrap_or_default().to_ascii_uppercase();
+        let span = function.name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);
+        let at = span.map_or(0, |span| offset_of(self.text, span.start));
+        let length = name.chars().count();
+        let misplaced = |message: String, hint: &str| Problem::new("misplaced-aggregate", message, hint).at(at, length);
+        match self.scope.place {
+            Place::Number => {}
+            Place::Metric => {
+                let hint = "define a measure in a cube and name it here";
+                self.problems.push(misplaced(format!("{name} aggregates rows, and a metric has none"), hint));
+                return None;
+            }
+            Place::Measure => {
+                let hint = "leave the aggregation to `type`, or write `type: number`";
+                self.problems.push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), hint));
+                return None;
+            }
+            _ => {
+                let hint = "make it a measure, or compute it in the cube's `sql`";
+                self.problems.push(misplaced(format!("{name} aggregates, and here each row needs a value"), hint));
+                return None;
+            }
+        }
+        let call = match aggregate::call(function) {
+            Ok(call) => call,
+            Err(problem) => {
+                self.problems.push(problem.at(at, length));
+                return None;
+            }
+        };
+        let argument = match call.argument.map(|argument| self.rows(argument)) {
+            None => None,
+            Some(Some(snippet)) => Some(snippet),
+            Some(None) => return None,
+        };
+        let filters = match call.filter.map(|filter| self.rows(filter)) {
+            None => Vec::new(),
+            Some(Some(snippet)) => vec![snippet],
+            Some(None) => return None,
+        };
+        let aggregate =
+            Aggregate { function: call.function, argument, filters, argument_type: LogicalType::Unknown };
+        Some(self.part(SqlPart::Aggregate(Box::new(aggregate))))
+    }
+
+    /// An expression over the rows of the own cube, inside an aggregation.
+    fn rows(&mut self, mut expr: Expr) -> Option<Snippet> {
+        let scope = Scope { place: Place::Measure, ..self.scope };
+        let mut walk = Walk::new(scope, self.dialect, self.braces, self.text);
+        walk.expression(&mut expr);
+        match walk.finish(&expr) {
+            Ok(snippet) => Some(snippet),
+            Err(problems) => {
+                self.is_broken = true;
+                self.problems.extend(problems);
+                None
+            }
+        }
+    }
+
+    /// Real division that is null on zero; only values of finished aggregates have it.
+    fn divide(&mut self, left: &Expr, right: &Expr) -> Ident {
+        let side = |walk: &Self, expr: &Expr| {
+            Box::new(Snippet { parts: cut(&expr.to_string(), &walk.parts), is_atomic: is_atomic(expr) })
+        };
+        let divide = SqlPart::Divide(side(self, left), side(self, right));
+        self.part(divide)
+    }
+
+    fn enter_call(&mut self, function: &mut Function) {
+        let before = self.parameters.len();
+        let name = aggregate::name(function).unwrap_or_default().to_ascii_lowercase();
+        if let FunctionArguments::List(list) = &mut function.args {
+            let names_unit = TAKES_UNIT.contains(&name.as_str());
+            for arg in &mut list.args {
+                match arg {
+                    FunctionArg::ExprNamed { name: Expr::Identifier(ident), .. } => protect(ident),
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(ident)))
+                        if names_unit && is_unit(&ident.value) =>
+                    {
+                        protect(ident);
+                    }
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if TAKES_LAMBDA.contains(&name.as_str()) => {
+                        lambda_parameters(expr, &mut self.parameters);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.brought.push(self.parameters.len() - before);
+    }
+
+    fn leave_call(&mut self) {
+        let brought = self.brought.pop().unwrap_or(0);
+        self.parameters.truncate(self.parameters.len().saturating_sub(brought));
+    }
+}
+
+impl VisitorMut for Walk<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.subqueries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.subqueries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) => {
+                let is_aggregate = aggregate::name(function).is_some_and(aggregate::is_aggregate);
+                if self.subqueries == 0 && is_aggregate && function.over.is_none() {
+                    let replaced = self.aggregate(function);
+                    // What is refused is not looked into: its columns would be reported again.
+                    let ident = replaced.unwrap_or_else(|| Ident::new(PLAIN.to_string()));
+                    *expr = Expr::Identifier(ident);
+                    return ControlFlow::Continue(());
+                }
+                if self.subqueries == 0 && function.over.is_some() {
+                    let problem = Problem::new(
+                        "misplaced-window",
+                        "a window function needs all rows, and here stands one",
+                        "compute it in the cube's `sql`",
+                    );
+                    let ident = function.name.0.first().and_then(|part| part.as_ident()).cloned();
+                    self.report(problem, &ident.unwrap_or_else(|| Ident::new("")));
+                    *expr = Expr::Identifier(Ident::new(PLAIN.to_string()));
+                    return ControlFlow::Continue(());
+                }
+                self.enter_call(function);
+            }
+            Expr::Lambda(lambda) => {
+                let params = match &lambda.params {
+                    OneOrManyWithParens::One(param) => vec![param.name.value.clone()],
+                    OneOrManyWithParens::Many(params) => params.iter().map(|param| param.name.value.clone()).collect(),
+                };
+                self.brought.push(params.len());
+                self.parameters.extend(params);
+            }
+            Expr::CompoundFieldAccess { access_chain, .. } => {
+                for access in access_chain {
+                    if let AccessExpr::Dot(Expr::Identifier(ident)) = access {
+                        protect(ident);
+                    }
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(ident) => {
+                if let Some(replacement) = self.bare(ident) {
+                    *ident = replacement;
+                }
+            }
+            Expr::CompoundIdentifier(idents) => {
+                if let Some(replacement) = self.compound(idents) {
+                    *idents = replacement;
+                }
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::Divide, right }
+                if matches!(self.scope.place, Place::Number | Place::Metric) && self.subqueries == 0 =>
+            {
+                let ident = self.divide(left, right);
+                *expr = Expr::Identifier(ident);
+            }
+            Expr::Function(_) | Expr::Lambda(_) => self.leave_call(),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Functions whose first or last argument may be a bare word such as `day`.
+const TAKES_UNIT: &[&str] = &[
+    "date_add", "date_diff", "date_part", "date_sub", "date_trunc", "dateadd", "datediff", "datename", "datepart",
+    "datetime_add", "datetime_diff", "datetime_sub", "datetime_trunc", "last_day", "time_diff", "time_trunc",
+    "timestamp_add", "timestamp_diff", "timestamp_sub", "timestamp_trunc", "timestampadd", "timestampdiff",
+];
+const TAKES_LAMBDA: &[&str] = &[
+    "apply", "array_apply", "array_filter", "array_reduce", "array_sort", "array_transform", "exists", "filter",
+    "forall", "list_apply", "list_filter", "list_reduce", "list_transform", "reduce", "transform", "zip_with",
+];
+
+fn is_unit(word: &str) -> bool {
+    const UNITS: &[&str] = &[
+        "microsecond", "millisecond", "second", "minute", "hour", "day", "dayofweek", "dayofyear", "week", "isoweek",
+        "month", "quarter", "year", "isoyear", "decade", "century",
+    ];
+    let lower = word.to_ascii_lowercase();
+    UNITS.contains(&lower.as_str()) || UNITS.contains(&lower.trim_end_matches('s'))
+}
+
+/// Marks a name that is no column.
+fn protect(ident: &mut Ident) {
+    if !ident.value.starts_with([PLAIN, REFERENCE]) {
+        ident.value.insert(0, PLAIN);
+    }
+}
+
+/// The names left of the `->` that an argument begins with.
+fn lambda_parameters(expr: &Expr, parameters: &mut Vec<String>) {
+    let mut at = expr;
+    while let Expr::BinaryOp { left, op, .. } = at {
+        if *op == BinaryOperator::Arrow {
+            let names = match &**left {
+                Expr::Tuple(items) => items.iter().collect(),
+                Expr::Nested(inner) => vec![&**inner],
+                other => vec![other],
+            };
+            parameters.extend(names.into_iter().filter_map(|name| match name {
+                Expr::Identifier(ident) => Some(ident.value.clone()),
+                _ => None,
+            }));
+            return;
+        }
+        at = left;
+    }
+}

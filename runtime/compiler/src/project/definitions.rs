@@ -1,0 +1,233 @@
+//! What a project's files define, as written and with the place of every value.
+//!
+//! In: made by [`read`](super::read) alone. Out: input of [`build`](crate::model::build). Names are not
+//! resolved yet; shapes, words and Jinja are settled. Not here: YAML types.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::source::{SqlText, Text};
+use crate::diagnostic::Span;
+use crate::model::{AggregateFunction, DimensionType, MetricKind, Relationship, TimeKind};
+use crate::types::{Granularity, Value};
+
+#[derive(Debug, Clone, Default)]
+pub struct Definitions {
+    /// The project's name; empty if `service_project.yml` could not be read.
+    pub project: Arc<str>,
+    pub version: Option<Arc<str>>,
+    /// Names the SQL grammar of snippets.
+    pub warehouse: Arc<str>,
+    pub sources: Vec<SourceDefinition>,
+    pub models: Vec<ModelDefinition>,
+    pub cubes: Vec<CubeDefinition>,
+    pub metrics: Vec<MetricDefinition>,
+    pub policies: Vec<PolicyDefinition>,
+    /// Names that stand in files or entries that could not be read: whoever refers to one of them is
+    /// not told that it doesn't exist.
+    pub unread: BTreeSet<Arc<str>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct SourceDefinition {
+    pub name: Text,
+    pub description: Option<Arc<str>>,
+    pub database: Option<Text>,
+    pub schema: Option<Text>,
+    pub tables: Vec<TableDefinition>,
+}
+
+#[derive(Debug, Clone)]
+pub struct TableDefinition {
+    pub name: Text,
+    pub description: Option<Arc<str>>,
+    pub columns: Vec<ColumnDefinition>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ColumnDefinition {
+    pub name: Text,
+    pub ty: Option<Arc<str>>,
+    pub description: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Materialization {
+    #[default]
+    View,
+    Table,
+    Ephemeral,
+}
+
+#[derive(Debug, Clone)]
+pub struct ModelDefinition {
+    /// The file's stem, and where the file begins.
+    pub name: Text,
+    pub sql: SqlText,
+    pub materialization: Materialization,
+    pub schema: Option<Arc<str>>,
+    pub refs: Vec<Reference>,
+    /// `(source, table)`.
+    pub sources: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// One `ref('m')`.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    pub name: Arc<str>,
+    pub span: Span,
+}
+
+/// Text about a cube or member that no computation depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Wording {
+    pub title: Option<Arc<str>>,
+    pub description: Option<Arc<str>>,
+    pub format: Option<Arc<str>>,
+    pub hidden: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct CubeDefinition {
+    pub name: Text,
+    pub extends: Option<Text>,
+    pub relation: Option<RelationDefinition>,
+    pub wording: Wording,
+    pub public: bool,
+    pub measures: Vec<MeasureDefinition>,
+    pub dimensions: Vec<DimensionDefinition>,
+    pub segments: Vec<SegmentDefinition>,
+    pub joins: Vec<JoinDefinition>,
+    pub pre_aggregations: Vec<PreAggregationDefinition>,
+}
+
+#[derive(Debug, Clone)]
+pub struct RelationDefinition {
+    pub sql: SqlText,
+    /// `sql_table`: a name; else `sql`: a query.
+    pub is_table: bool,
+    pub refs: Vec<Reference>,
+    pub sources: Vec<(Arc<str>, Arc<str>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeasureType {
+    Aggregate(AggregateFunction),
+    Number,
+    RunningTotal,
+}
+
+#[derive(Debug, Clone)]
+pub struct MeasureDefinition {
+    pub name: Text,
+    pub ty: MeasureType,
+    /// Where the type stands.
+    pub ty_span: Span,
+    pub sql: Option<SqlText>,
+    pub filters: Vec<SqlText>,
+    pub drill_members: Vec<Text>,
+    /// `from: all` of a running total.
+    pub from_all: bool,
+    pub wording: Wording,
+}
+
+#[derive(Debug, Clone)]
+pub struct DimensionDefinition {
+    pub name: Text,
+    pub ty: DimensionType,
+    pub sql: SqlText,
+    pub primary_key: bool,
+    pub primary_time: Option<Span>,
+    pub time: TimeKind,
+    /// Finest first; all eight when none is named; empty unless time.
+    pub granularities: Vec<Granularity>,
+    pub wording: Wording,
+}
+
+#[derive(Debug, Clone)]
+pub struct SegmentDefinition {
+    pub name: Text,
+    pub sql: SqlText,
+    pub wording: Wording,
+}
+
+#[derive(Debug, Clone)]
+pub struct JoinDefinition {
+    pub name: Text,
+    /// Another cube behind the name.
+    pub cube: Option<Text>,
+    pub relationship: Relationship,
+    pub sql: SqlText,
+    pub always: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct PreAggregationDefinition {
+    pub name: Text,
+    pub measures: Vec<Text>,
+    pub dimensions: Vec<Text>,
+    pub time_dimension: Option<Text>,
+    pub granularity: Option<Granularity>,
+    pub partition_granularity: Option<Granularity>,
+    /// `refresh.every`, as written.
+    pub refresh_every: Option<Text>,
+}
+
+#[derive(Debug, Clone)]
+pub struct MetricDefinition {
+    pub name: Text,
+    pub kind: MetricKind,
+    pub body: MetricBody,
+    pub time_grain: Option<Granularity>,
+    pub filters: Vec<MetricFilterDefinition>,
+    pub wording: Wording,
+}
+
+#[derive(Debug, Clone)]
+pub enum MetricBody {
+    Expression(SqlText),
+    Ratio { numerator: SqlText, denominator: SqlText },
+}
+
+#[derive(Debug, Clone)]
+pub struct MetricFilterDefinition {
+    pub member: Text,
+    pub operator: Text,
+    pub values: Vec<Value>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PolicyDefinition {
+    pub name: Text,
+    pub description: Option<Arc<str>>,
+    /// `None`: all cubes.
+    pub cubes: Option<Vec<Text>>,
+    /// `None`: everyone.
+    pub when: Option<PolicyCondition>,
+    /// Holds `{{ user.… }}`, which stay parameters.
+    pub row_filter: Option<SqlText>,
+    pub masks: Vec<(Text, MaskDefinition)>,
+    pub deny: Vec<Text>,
+    /// Measures over masked members stay open.
+    pub allow_aggregate: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct PolicyCondition {
+    pub roles: Vec<Arc<str>>,
+    pub unless_roles: Vec<Arc<str>>,
+    pub groups: Vec<Arc<str>>,
+    pub unless_groups: Vec<Arc<str>>,
+    /// Attribute and the values of which one must be there.
+    pub attributes: Vec<(Arc<str>, Vec<Value>)>,
+    pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
+}
+
+#[derive(Debug, Clone)]
+pub enum MaskDefinition {
+    Hash,
+    Partial,
+    Null,
+    Constant(Value),
+    Sql(SqlText),
+}

@@ -1,0 +1,434 @@
+//! Jinja in SQL texts: `ref`, `source`, `config`, `var`, `env_var`, loops, conditions and macros.
+//!
+//! In: a text of the project and what it may refer to. Out: [`SqlText`] with the calls it made, or
+//! diagnostics at the tag. Bounded on every side: [`guard`](super::guard) refuses what could overflow
+//! a stack or grow a value, fuel bounds the steps, and every byte printed is counted, also inside
+//! macros. No filter or function of the template engine's own is available.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use minijinja::value::{Kwargs, Rest, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use sqlparser::dialect::Dialect;
+
+use super::definitions::{Materialization, Reference, RelationDefinition};
+use super::guard;
+use super::source::{SqlText, Text};
+use crate::diagnostic::Diagnostic;
+use crate::model::nearest::{likely, suggest};
+
+const FUEL: u64 = 50_000;
+const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
+const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
+
+/// What the texts may refer to.
+#[derive(Default)]
+pub(super) struct Surroundings {
+    /// Name to printed name.
+    pub(super) models: BTreeMap<Arc<str>, String>,
+    /// Source, then table, to its printed name.
+    pub(super) tables: HashMap<Arc<str>, BTreeMap<Arc<str>, String>>,
+    pub(super) vars: BTreeMap<Arc<str>, Value>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) unread: BTreeSet<Arc<str>>,
+}
+
+pub(super) struct Renderer {
+    environment: Environment<'static>,
+    record: Arc<Mutex<Record>>,
+}
+
+/// What one rendering did.
+#[derive(Default)]
+struct Record {
+    printed: usize,
+    refs: Vec<Arc<str>>,
+    sources: Vec<(Arc<str>, Arc<str>)>,
+    materialization: Option<Materialization>,
+    schema: Option<Arc<str>>,
+    problems: Vec<Problem>,
+}
+
+/// A call that could not be answered, found again in the text by its argument.
+struct Problem {
+    code: &'static str,
+    argument: String,
+    message: String,
+    hint: String,
+}
+
+/// A rendered model file.
+pub(super) struct RenderedModel {
+    pub(super) sql: SqlText,
+    pub(super) refs: Vec<Reference>,
+    pub(super) sources: Vec<(Arc<str>, Arc<str>)>,
+    pub(super) materialization: Option<Materialization>,
+    pub(super) schema: Option<Arc<str>>,
+}
+
+impl Renderer {
+    pub(super) fn new(surroundings: Surroundings) -> Renderer {
+        let record = Arc::new(Mutex::new(Record::default()));
+        let environment = environment(Arc::new(surroundings), &record);
+        Renderer { environment, record }
+    }
+
+    /// A member's SQL: no `ref` here, since a model can only stand where rows come from.
+    pub(super) fn snippet(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
+        if !has_tags(&text.value) {
+            return Some(SqlText::plain(text));
+        }
+        let (sql, record) = self.render(text, diagnostics)?;
+        if let Some(name) = record.refs.first() {
+            diagnostics.push(
+                Diagnostic::error("misplaced-ref", format!("`ref('{name}')` stands in a member's SQL"))
+                    .hint("refer to models in the cube's `sql` or `sql_table`")
+                    .at(text.span()),
+            );
+            return None;
+        }
+        Some(sql)
+    }
+
+    /// A cube's `sql` or `sql_table`.
+    pub(super) fn relation(
+        &mut self,
+        text: &Text,
+        is_table: bool,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<RelationDefinition> {
+        if !has_tags(&text.value) {
+            let sql = SqlText::plain(text);
+            return Some(RelationDefinition { sql, is_table, refs: Vec::new(), sources: Vec::new() });
+        }
+        let (sql, record) = self.render(text, diagnostics)?;
+        let refs = references(&record.refs, &sql);
+        Some(RelationDefinition { sql, is_table, refs, sources: record.sources })
+    }
+
+    pub(super) fn model(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {
+        let (sql, record) = if has_tags(&text.value) {
+            self.render(text, diagnostics)?
+        } else {
+            (SqlText::plain(text), Record::default())
+        };
+        let refs = references(&record.refs, &sql);
+        Some(RenderedModel {
+            sql,
+            refs,
+            sources: record.sources,
+            materialization: record.materialization,
+            schema: record.schema,
+        })
+    }
+
+    fn render(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
+        let template = &*text.value;
+        let unrendered = SqlText::plain(text);
+        if let Err(refusal) = guard::check(template) {
+            diagnostics.push(
+                Diagnostic::error("jinja-limit", refusal.message)
+                    .hint(refusal.hint)
+                    .at(unrendered.locate(refusal.offset, refusal.length)),
+            );
+            return None;
+        }
+        *lock(&self.record) = Record::default();
+        let outcome = self.environment.render_str(template, ());
+        let record = std::mem::take(&mut *lock(&self.record));
+        let failed = !record.problems.is_empty();
+        for problem in &record.problems {
+            diagnostics.push(
+                Diagnostic::error(problem.code, problem.message.clone())
+                    .hint(problem.hint.clone())
+                    .at(place_of_argument(&unrendered, &problem.argument)),
+            );
+        }
+        match outcome {
+            Err(error) => {
+                if !failed {
+                    diagnostics.push(explain(&error, template, &unrendered));
+                }
+                None
+            }
+            Ok(_) if failed => None,
+            Ok(rendered) => {
+                let sql = SqlText {
+                    text: rendered.into(),
+                    origin: text.origin.clone(),
+                    template: Some(Arc::clone(&text.value)),
+                };
+                Some((sql, record))
+            }
+        }
+    }
+}
+
+fn has_tags(text: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|tag| text.contains(tag))
+}
+
+fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
+    let mut seen = BTreeSet::new();
+    let first_uses = names.iter().filter(|name| seen.insert(Arc::clone(name)));
+    first_uses.map(|name| Reference { name: Arc::clone(name), span: place_of_argument(sql, name) }).collect()
+}
+
+/// Where `'argument'` stands in the text before Jinja; the text's beginning if it is computed.
+fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
+    let written = sql.template.as_ref().unwrap_or(&sql.text);
+    let found = ['\'', '"'].iter().find_map(|quote| written.find(&format!("{quote}{argument}{quote}")));
+    match found {
+        Some(offset) => sql.locate_template(offset + 1, argument.chars().count()),
+        None => sql.span(),
+    }
+}
+
+fn environment(around: Arc<Surroundings>, record: &Arc<Mutex<Record>>) -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_debug(true);
+    environment.set_fuel(Some(FUEL));
+    environment.set_recursion_limit(20);
+    let printed = Arc::clone(record);
+    environment.set_formatter(move |out, _, value| {
+        let text = match value.kind() {
+            ValueKind::Undefined => return Err(ErrorKind::UndefinedError.into()),
+            ValueKind::String | ValueKind::Number | ValueKind::Bool => value.to_string(),
+            ValueKind::None => return Ok(()),
+            kind => {
+                let detail = format!("a {kind} can't be printed; loop over it");
+                return Err(Error::new(ErrorKind::InvalidOperation, detail));
+            }
+        };
+        let mut record = lock(&printed);
+        record.printed += text.len();
+        if record.printed > MAX_OUTPUT_BYTES {
+            return Err(Error::new(ErrorKind::InvalidOperation, "the text prints more than 1 MiB"));
+        }
+        drop(record);
+        out.write_str(&text).map_err(|_| ErrorKind::WriteFailure.into())
+    });
+    add_references(&mut environment, &around, record);
+    add_values(&mut environment, &around, record);
+    add_filters(&mut environment);
+    environment
+}
+
+fn add_references(
+    environment: &mut Environment<'static>,
+    around: &Arc<Surroundings>,
+    record: &Arc<Mutex<Record>>,
+) {
+    let (known, calls) = (Arc::clone(around), Arc::clone(record));
+    environment.add_function("ref", move |name: String| {
+        if let Some((model, printed)) = known.models.get_key_value(name.as_str()) {
+            lock(&calls).refs.push(Arc::clone(model));
+            return printed.clone();
+        }
+        lock(&calls).problems.push(Problem {
+            code: "missing-ref",
+            message: format!("there is no model `{name}`"),
+            hint: suggest(&name, "models", known.models.keys().map(|m| &**m)),
+            argument: name,
+        });
+        String::new()
+    });
+    let (known, calls) = (Arc::clone(around), Arc::clone(record));
+    environment.add_function("source", move |source: String, table: String| {
+        let tables = known.tables.get(source.as_str());
+        if let Some(printed) = tables.and_then(|tables| tables.get(table.as_str())) {
+            lock(&calls).sources.push((source.into(), table.into()));
+            return printed.clone();
+        }
+        if tables.is_none() && known.unread.contains(source.as_str()) {
+            return String::new();
+        }
+        let problem = match tables {
+            Some(tables) => Problem {
+                code: "missing-source",
+                message: format!("source `{source}` has no table `{table}`"),
+                hint: suggest(&table, &format!("tables of {source}"), tables.keys().map(|t| &**t)),
+                argument: table,
+            },
+            None => Problem {
+                code: "missing-source",
+                message: format!("there is no source `{source}`"),
+                hint: suggest(&source, "sources", known.tables.keys().map(|s| &**s)),
+                argument: source,
+            },
+        };
+        lock(&calls).problems.push(problem);
+        String::new()
+    });
+}
+
+fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>, record: &Arc<Mutex<Record>>) {
+    let calls = Arc::clone(record);
+    environment.add_function("config", move |options: Kwargs| -> Result<String, Error> {
+        configure(&mut lock(&calls), &options)?;
+        Ok(String::new())
+    });
+    let (known, calls) = (Arc::clone(around), Arc::clone(record));
+    environment.add_function("var", move |name: String, default: Option<Value>| {
+        known.vars.get(name.as_str()).cloned().or(default).unwrap_or_else(|| {
+            lock(&calls).problems.push(Problem {
+                code: "missing-var",
+                message: format!("there is no var `{name}`"),
+                hint: format!(
+                    "set it under `vars:` in service_project.yml, or give a default: var('{name}', …); {}",
+                    suggest(&name, "vars", known.vars.keys().map(|v| &**v))
+                ),
+                argument: name,
+            });
+            Value::from("")
+        })
+    });
+    let (known, calls) = (Arc::clone(around), Arc::clone(record));
+    environment.add_function("env_var", move |name: String, default: Option<Value>| {
+        known.env.get(&name).map(|value| Value::from(value.as_str())).or(default).unwrap_or_else(|| {
+            lock(&calls).problems.push(Problem {
+                code: "missing-env-var",
+                message: format!("the environment has no `{name}`, or it may not be read"),
+                hint: format!("set it, or give a default: env_var('{name}', …)"),
+                argument: name,
+            });
+            Value::from("")
+        })
+    });
+    environment.add_function("range", |bounds: Rest<i64>| -> Result<Vec<i64>, Error> {
+        let (from, to) = match bounds.as_slice() {
+            [to] => (0, *to),
+            [from, to] => (*from, *to),
+            _ => return Err(Error::new(ErrorKind::InvalidOperation, "range takes one or two numbers")),
+        };
+        if to.saturating_sub(from) > 10_000 {
+            return Err(Error::new(ErrorKind::InvalidOperation, "range has more than 10,000 steps"));
+        }
+        Ok((from..to).collect())
+    });
+}
+
+fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
+    const KEYS: [&str; 5] = ["materialized", "materialization", "schema", "tags", "description"];
+    const WORDS: [(&str, Materialization); 3] = [
+        ("view", Materialization::View),
+        ("table", Materialization::Table),
+        ("ephemeral", Materialization::Ephemeral),
+    ];
+    for key in options.args() {
+        let value: Value = options.get(key)?;
+        let text = value.as_str().unwrap_or_default().to_owned();
+        match key {
+            "materialized" | "materialization" => match WORDS.iter().find(|(word, _)| *word == text) {
+                Some((_, materialization)) => record.materialization = Some(*materialization),
+                None => record.problems.push(Problem {
+                    code: "unknown-value",
+                    message: format!("the materialization is `{text}`"),
+                    hint: suggest(&text, "possible", WORDS.iter().map(|(word, _)| *word)),
+                    argument: text,
+                }),
+            },
+            "schema" => record.schema = Some(text.into()),
+            "tags" | "description" => {}
+            unknown => record.problems.push(Problem {
+                code: "unknown-key",
+                message: format!("config has an unknown key `{unknown}`"),
+                hint: suggest(unknown, "possible", KEYS),
+                argument: text,
+            }),
+        }
+    }
+    Ok(())
+}
+
+/// None of these makes a value larger than what it was given.
+fn add_filters(environment: &mut Environment<'static>) {
+    fn of_text(value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
+        let text = value.as_str().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the filter takes a text"))?;
+        Ok(change(text))
+    }
+    environment.add_filter("upper", |value: &Value| of_text(value, str::to_uppercase));
+    environment.add_filter("lower", |value: &Value| of_text(value, str::to_lowercase));
+    environment.add_filter("trim", |value: &Value| of_text(value, |text| text.trim().to_owned()));
+    environment.add_filter("length", |value: &Value| -> Result<usize, Error> {
+        value.len().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the filter takes a list or a text"))
+    });
+    environment.add_filter("default", |value: Value, other: Value| if value.is_undefined() { other } else { value });
+    environment.add_test("defined", |value: &Value| !value.is_undefined());
+    environment.add_test("undefined", |value: &Value| value.is_undefined());
+    environment.add_test("none", |value: &Value| value.is_none());
+}
+
+fn explain(error: &Error, template: &str, text: &SqlText) -> Diagnostic {
+    let range = error.range().filter(|range| range.end <= template.len() && range.start < range.end);
+    let written = range.clone().and_then(|range| template.get(range)).unwrap_or_default();
+    let span = match &range {
+        Some(range) => text.locate(range.start, written.lines().next().unwrap_or_default().chars().count()),
+        None => {
+            let line = error.line().unwrap_or(1).saturating_sub(1);
+            let offset = template.split_inclusive('\n').take(line).map(str::len).sum();
+            text.locate(offset, 1)
+        }
+    };
+    let detail = error.detail().unwrap_or_default();
+    let diagnostic = match error.kind() {
+        ErrorKind::UndefinedError => Diagnostic::error("jinja-undefined", format!("`{}` is not defined", name_in(written)))
+            .hint("a text in a call needs quotes, as in ref('model'); values come from var('name')"),
+        ErrorKind::UnknownFunction => {
+            let name = name_in(detail);
+            let hint = match likely(name, CALLS) {
+                Some(best) => format!("did you mean `{best}`? calls: {}", CALLS.join(", ")),
+                None => format!("calls: {}", CALLS.join(", ")),
+            };
+            Diagnostic::error("jinja-unknown-call", format!("there is no call `{name}`")).hint(hint)
+        }
+        ErrorKind::UnknownFilter => Diagnostic::error("jinja-unknown-filter", format!("there is no filter `{}`", name_in(detail)))
+            .hint("filters: upper, lower, trim, length, default"),
+        ErrorKind::OutOfFuel => Diagnostic::error("jinja-limit", "the template takes too many steps")
+            .hint("shorten its loops, or write the SQL out"),
+        ErrorKind::SyntaxError => Diagnostic::error("jinja-syntax", format!("the Jinja can't be read: {detail}"))
+            .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}"),
+        ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
+            Diagnostic::error("jinja-arguments", format!("the call `{written}` has too few or too many arguments"))
+                .hint("ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)")
+        }
+        kind => Diagnostic::error("jinja-failed", format!("the Jinja can't be run: {kind}: {detail}"))
+            .hint("correct the tag; the calls are ref, source, config, var and env_var"),
+    };
+    diagnostic.at(span)
+}
+
+/// The first name in a piece of a template or of the engine's message.
+fn name_in(text: &str) -> &str {
+    let start = text.find(|c: char| c.is_alphabetic() || c == '_').unwrap_or(0);
+    let rest = &text[start..];
+    &rest[..rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())]
+}
+
+/// A name as an identifier, quoted only when it must be.
+pub(super) fn quote(name: &str, dialect: &dyn Dialect) -> String {
+    use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
+    const RESERVED: [&str; 12] = [
+        "TABLE", "USER", "DEFAULT", "CHECK", "COLUMN", "PRIMARY", "REFERENCES", "CASE", "WHEN", "DESC", "ASC", "ALL",
+    ];
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let upper = name.to_ascii_uppercase();
+    let is_reserved = RESERVED.contains(&upper.as_str())
+        || ALL_KEYWORDS.binary_search(&upper.as_str()).is_ok_and(|index| {
+            let keyword = ALL_KEYWORDS_INDEX[index];
+            RESERVED_FOR_TABLE_ALIAS.contains(&keyword) || RESERVED_FOR_COLUMN_ALIAS.contains(&keyword)
+        });
+    if is_word && !is_reserved {
+        return name.to_owned();
+    }
+    let open = dialect.identifier_quote_style(name).unwrap_or('"');
+    let close = if open == '[' { ']' } else { open };
+    format!("{open}{}{close}", name.replace(close, &format!("{close}{close}")))
+}

@@ -1,0 +1,126 @@
+//! SQL model files to definitions, in dependency order.
+//!
+//! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models it refers
+//! to; what goes round in a circle is reported with its path and left out. Not here: materialising.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::definitions::ModelDefinition;
+use super::fields::is_snake_case;
+use super::jinja::Renderer;
+use super::settings::Settings;
+use super::source::{Origin, SourceFile, Text};
+use crate::diagnostic::Diagnostic;
+
+/// Larger models are refused before they are read.
+const MAX_MODEL_BYTES: usize = 256 * 1024;
+
+/// The models that the files name: path's stem and file.
+pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>) -> Vec<(Text, Arc<SourceFile>)> {
+    let mut names: Vec<(Text, Arc<SourceFile>)> = Vec::new();
+    let mut seen: HashMap<Arc<str>, Arc<str>> = HashMap::new();
+    for file in files {
+        let stem = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".sql");
+        let name = Text { value: stem.into(), origin: Origin::start_of(file) };
+        if !is_snake_case(stem) {
+            diagnostics.push(
+                Diagnostic::error("invalid-name", format!("the model `{stem}` is not snake_case"))
+                    .hint("rename the file: small letters, digits and `_`")
+                    .at(name.span()),
+            );
+        } else if let Some(first) = seen.get(stem) {
+            diagnostics.push(
+                Diagnostic::error("duplicate-name", format!("there are two models `{stem}`"))
+                    .hint(format!("rename one of the files; the other is {first}"))
+                    .at(name.span()),
+            );
+        } else if file.text.len() > MAX_MODEL_BYTES {
+            diagnostics.push(
+                Diagnostic::error("file-too-large", format!("the model has {} bytes", file.text.len()))
+                    .hint("a model may have 256 KiB: split it")
+                    .at(name.span()),
+            );
+        } else {
+            seen.insert(Arc::clone(&name.value), Arc::clone(&file.path));
+            names.push((name, Arc::clone(file)));
+        }
+    }
+    names
+}
+
+/// Renders every model.
+pub(super) fn read(
+    names: Vec<(Text, Arc<SourceFile>)>,
+    settings: &Settings,
+    renderer: &mut Renderer,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<ModelDefinition> {
+    let mut models = Vec::new();
+    for (name, file) in names {
+        let text = Text { value: Arc::clone(&file.text), origin: name.origin.clone() };
+        let Some(rendered) = renderer.model(&text, diagnostics) else { continue };
+        models.push(ModelDefinition {
+            name,
+            sql: rendered.sql,
+            materialization: rendered.materialization.unwrap_or(settings.materialization),
+            schema: rendered.schema.or_else(|| settings.schema.clone()),
+            refs: rendered.refs,
+            sources: rendered.sources,
+        });
+    }
+    in_order(models, diagnostics)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Visit {
+    New,
+    Open,
+    Done,
+    InCycle,
+}
+
+/// Dependencies first. Iterative: a chain of models may be as long as the project is large.
+fn in_order(models: Vec<ModelDefinition>, diagnostics: &mut Vec<Diagnostic>) -> Vec<ModelDefinition> {
+    let index: HashMap<Arc<str>, usize> =
+        models.iter().enumerate().map(|(at, model)| (Arc::clone(&model.name.value), at)).collect();
+    let mut state = vec![Visit::New; models.len()];
+    let mut order = Vec::with_capacity(models.len());
+    for start in 0..models.len() {
+        let mut stack = vec![(start, 0)];
+        while let Some((at, next)) = stack.pop() {
+            if next == 0 && state[at] != Visit::New {
+                continue;
+            }
+            state[at] = if state[at] == Visit::New { Visit::Open } else { state[at] };
+            let Some(reference) = models[at].refs.get(next) else {
+                if state[at] == Visit::Open {
+                    state[at] = Visit::Done;
+                    order.push(at);
+                }
+                continue;
+            };
+            stack.push((at, next + 1));
+            let Some(&target) = index.get(&reference.name) else { continue };
+            match state[target] {
+                Visit::New => stack.push((target, 0)),
+                Visit::Open => {
+                    let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
+                    let mut path: Vec<&str> = stack[from..].iter().map(|(open, _)| &*models[*open].name.value).collect();
+                    path.push(&models[target].name.value);
+                    diagnostics.push(
+                        Diagnostic::error("model-cycle", format!("models refer to one another in a circle: {}", path.join(" → ")))
+                            .hint("remove one of these refs, or move what both need into a third model")
+                            .at(reference.span.clone()),
+                    );
+                    for (open, _) in &stack[from..] {
+                        state[*open] = Visit::InCycle;
+                    }
+                }
+                Visit::Done | Visit::InCycle => {}
+            }
+        }
+    }
+    let mut slots: Vec<Option<ModelDefinition>> = models.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| slots[at].take()).collect()
+}

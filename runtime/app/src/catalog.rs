@@ -42,7 +42,7 @@ pub async fn load(
     let (model, problems) = model::build(&definitions);
     diagnostics.extend(problems);
     let types = read_types(&model, &profile, warehouse, &mut diagnostics).await;
-    Ok(Snapshot { model: model.with_types(types), profile, diagnostics })
+    Ok(Snapshot { model: model.with_types(&types), profile, diagnostics })
 }
 
 /// Asks the warehouse for the types of each cube's members. A cube that the warehouse refuses is a

@@ -1,8 +1,7 @@
-//! Adapters of the `Warehouse` port. Today DuckDB, in process.
-//!
-//! In: statements with bound values. Out: Arrow batches. Not here: dialects (they are components) and
-//! anything that knows a cube.
+//! Adapters of the warehouse port. In: printed statements and bound values. Out: Arrow batches. Not
+//! here: what a query means (compiler), when it may run (app). One folder a vendor; DuckDB in process
+//! is the first.
 
 mod duckdb;
 
-pub use self::duckdb::{DuckDb, DuckDbSettings, OpenError};
+pub use crate::duckdb::{DuckDb, DuckDbSettings, OpenError};

@@ -1,40 +1,81 @@
-//! Bound values of the compiler as DuckDB's.
+//! Bound values as DuckDB takes them.
+//!
+//! Dates and times travel as numbers, decimals as scaled integers; none of them is text. An instant
+//! is bound as a TIMESTAMP in UTC, the session's zone, and becomes an instant where it meets one.
 
 use duckdb::ToSql;
-use duckdb::types::{Decimal, TimeUnit, ToSqlOutput, Value as DuckValue, ValueRef};
+use duckdb::types::{Decimal, TimeUnit, ToSqlOutput, Value as Duck};
 use terrane_compiler::types::Value;
 
-/// A value that knows how to be bound.
+/// The most digits of a DuckDB decimal.
+const MAX_DIGITS: usize = 38;
+
+/// One value on its way to a placeholder.
 pub(super) struct Bound<'a>(pub(super) &'a Value);
 
 impl ToSql for Bound<'_> {
     fn to_sql(&self) -> duckdb::Result<ToSqlOutput<'_>> {
-        let borrowed = |value| Ok(ToSqlOutput::Borrowed(value));
-        match self.0 {
-            Value::Null => borrowed(ValueRef::Null),
-            Value::Boolean(value) => borrowed(ValueRef::Boolean(*value)),
-            Value::Integer(value) => borrowed(ValueRef::BigInt(*value)),
-            Value::Float(value) => borrowed(ValueRef::Double(*value)),
-            Value::Text(text) => borrowed(ValueRef::Text(text.as_bytes())),
-            Value::Date(days) => borrowed(ValueRef::Date32(*days)),
-            // The session's zone is UTC, so an instant compares as the same wall clock.
-            Value::Timestamp(micros) | Value::TimestampTz(micros) => {
-                borrowed(ValueRef::Timestamp(TimeUnit::Microsecond, *micros))
-            }
-            Value::Decimal(digits) => Ok(ToSqlOutput::Owned(match decimal(digits) {
-                Some(decimal) => DuckValue::Decimal(decimal),
-                // More digits than any DECIMAL holds: nothing equals it, everything compares with it.
-                None => DuckValue::Double(digits.parse().unwrap_or(f64::NAN)),
-            })),
-        }
+        Ok(ToSqlOutput::Owned(match self.0 {
+            Value::Null => Duck::Null,
+            Value::Boolean(value) => Duck::Boolean(*value),
+            Value::Integer(value) => Duck::BigInt(*value),
+            Value::Float(value) => Duck::Double(*value),
+            Value::Decimal(digits) => decimal(digits)?,
+            Value::Text(text) => Duck::Text(text.to_string()),
+            Value::Date(days) => Duck::Date32(*days),
+            Value::Timestamp(micros) | Value::TimestampTz(micros) => Duck::Timestamp(TimeUnit::Microsecond, *micros),
+        }))
     }
 }
 
-/// Digits with at most one point, exactly; `None` beyond 38 digits.
-fn decimal(digits: &str) -> Option<Decimal> {
+/// Exact up to 38 digits. Beyond, the nearest double, which compares with every column as the number
+/// itself would but for its last digits.
+fn decimal(text: &str) -> duckdb::Result<Duck> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = whole.trim_start_matches('0');
     let fraction = fraction.trim_end_matches('0');
-    let value: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let scale = u8::try_from(fraction.len()).ok()?;
-    Decimal::new(38, scale, value).ok()
+    let malformed = || duckdb::Error::ToSqlConversionFailure(format!("`{text}` is not a decimal").into());
+    if whole.len() + fraction.len() > MAX_DIGITS {
+        return text.parse().map(Duck::Double).map_err(|_| malformed());
+    }
+    let scaled = format!("0{whole}{fraction}").parse::<i128>().map_err(|_| malformed())?;
+    // One digit before the point at least, as DuckDB writes the type itself.
+    let width = (whole.len().max(1) + fraction.len()).min(MAX_DIGITS) as u8;
+    let decimal = Decimal::new(width, fraction.len() as u8, sign * scaled).map_err(|_| malformed())?;
+    Ok(Duck::Decimal(decimal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exact(text: &str) -> (u8, u8, i128) {
+        match decimal(text).expect("a decimal") {
+            Duck::Decimal(d) => (d.width(), d.scale(), d.value()),
+            other => panic!("{text} became {other:?}"),
+        }
+    }
+
+    #[test]
+    fn decimals_keep_every_digit() {
+        assert_eq!(exact("12.50"), (3, 1, 125));
+        assert_eq!(exact("-0.001"), (4, 3, -1));
+        assert_eq!(exact("0"), (1, 0, 0));
+        assert_eq!(exact("99999999999999999999999999999999999999").2, 10_i128.pow(38) - 1);
+    }
+
+    #[test]
+    fn a_decimal_wider_than_the_engines_is_a_double() {
+        assert_eq!(decimal(&"9".repeat(40)).ok(), Some(Duck::Double(1e40)));
+    }
+
+    #[test]
+    fn text_is_no_decimal() {
+        assert!(decimal("1e5").is_err());
+        assert!(decimal("--1").is_err());
+    }
 }

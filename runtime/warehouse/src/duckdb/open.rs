@@ -1,83 +1,140 @@
-//! Opening a database: configuration, the operator's `init`, the lock.
+//! Opening: the operator's settings and `init`, then the lock.
+//!
+//! The order is what matters. File paths in `init` are the project's, so the search path comes first;
+//! the allowed folders can't be set once external access is off; `lock_configuration` is last, and
+//! after it no statement changes a setting, loads an extension or attaches a file.
+//!
+//! DuckDB 1.5 holds a relative path against the allowed folders as the process's working directory
+//! completes it, not as its search path does: a view over `read_parquet('data/x.parquet')` would stop
+//! to work at the lock. So opening makes the project folder the working directory. A program that
+//! serves one project can afford that; its other paths are absolute.
 
 use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
-use duckdb::{Config, Connection};
+use duckdb::{AccessMode, Config, Connection};
 
-/// How a database is opened.
+use super::error::OpenError;
+
+/// What the operator set.
 #[derive(Debug, Clone)]
 pub struct DuckDbSettings {
-    /// `None` is a database in memory.
+    /// `None`: in memory.
     pub path: Option<PathBuf>,
-    /// Relative file names in SQL are this folder's, and files outside it can't be reached.
+    /// Absolute. What `init` and the project's SQL may read lies in here.
     pub project: PathBuf,
-    /// SQL run at each start, by the operator's authority.
+    /// Run at each start, in order.
     pub init: Vec<String>,
-    /// `None` leaves the engine's own choice.
-    pub threads: Option<u32>,
-    /// Like `4GB`; `None` leaves the engine's own choice.
-    pub memory_limit: Option<String>,
-    /// Statements that run at once.
+    /// The most statements that run at once.
     pub connections: usize,
+    /// Like `4GB`; `None` leaves DuckDB's own: 80 % of the machine.
+    pub memory_limit: Option<String>,
+    /// `None`: one for each core.
+    pub threads: Option<u32>,
 }
 
-/// Why a database can't be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error("cannot open the DuckDB database {}: {source}", path.display())]
-    Database { path: PathBuf, source: duckdb::Error },
-    #[error("`warehouse.{setting}` was refused by DuckDB: {source}")]
-    Setting { setting: &'static str, source: duckdb::Error },
-    #[error("`warehouse.init[{index}]` failed: {source}\n  in: {statement}")]
-    Init { index: usize, statement: String, source: duckdb::Error },
-    #[error("cannot lock the engine: {source}")]
-    Lock { source: duckdb::Error },
-}
+/// Folders of a project that hold definitions, components and expectations, never data.
+const NOT_DATA: &[&str] = &["sources", "models", "cubes", "metrics", "policies", "plugins", "tests"];
 
+/// Files beside the project file that a warehouse may read; the project file itself is none of them.
+const DATA_EXTENSIONS: &[&str] =
+    &["parquet", "csv", "tsv", "json", "jsonl", "ndjson", "gz", "zst", "arrow", "ipc", "duckdb", "db"];
+
+/// Opens the database, runs `init` and locks the engine.
 pub(super) fn open(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
-    let mut config = Config::default();
-    if let Some(threads) = settings.threads {
-        let setting = |source| OpenError::Setting { setting: "threads", source };
-        config = config.threads(i64::from(threads)).map_err(setting)?;
-    }
-    if let Some(limit) = &settings.memory_limit {
-        let setting = |source| OpenError::Setting { setting: "memory_limit", source };
-        config = config.max_memory(limit).map_err(setting)?;
-    }
-    let opened = match &settings.path {
-        Some(path) => Connection::open_with_flags(path, config),
-        None => Connection::open_in_memory_with_flags(config),
-    };
-    let path = || settings.path.clone().unwrap_or_else(|| PathBuf::from(":memory:"));
-    let connection = opened.map_err(|source| OpenError::Database { path: path(), source })?;
-    let lock = |source| OpenError::Lock { source };
-    let project = literal(&settings.project);
-    connection
-        .execute_batch(&format!("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL file_search_path = {project};"))
-        .map_err(lock)?;
+    let folder = |error: io::Error| OpenError::Folder { path: settings.project.clone(), message: error.to_string() };
+    env::set_current_dir(&settings.project).map_err(folder)?;
+    let connection = connect(settings)?;
+    let project = quoted(&settings.project.to_string_lossy());
+    set(&connection, "TimeZone", "'UTC'")?;
+    set(&connection, "file_search_path", &project)?;
+    set(&connection, "temp_directory", &quoted(&spill_folder(&settings.project).to_string_lossy()))?;
     for (index, statement) in settings.init.iter().enumerate() {
-        connection.execute_batch(statement).map_err(|source| OpenError::Init {
+        connection.execute_batch(statement).map_err(|error| OpenError::Init {
             index,
             statement: statement.trim().to_owned(),
-            source,
+            message: error.to_string(),
         })?;
     }
-    // The order matters: what is allowed is named before everything else is closed, and the lock
-    // comes last.
-    connection
-        .execute_batch(&format!(
-            "SET GLOBAL allowed_directories = [{project}];
-             SET GLOBAL autoinstall_known_extensions = false;
-             SET GLOBAL autoload_known_extensions = false;
-             SET GLOBAL allow_community_extensions = false;
-             SET GLOBAL enable_external_access = false;
-             SET GLOBAL lock_configuration = true;"
-        ))
-        .map_err(lock)?;
+    lock(&connection, &settings.project)?;
     Ok(connection)
 }
 
-/// A setting's value; settings take no parameters.
-fn literal(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "''"))
+fn connect(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
+    let shown = settings.path.as_deref().map_or(":memory:".to_owned(), |path| path.display().to_string());
+    let failed = |error: duckdb::Error| OpenError::Database { path: shown.clone(), message: error.to_string() };
+    let mut config = Config::default().enable_autoload_extension(false).map_err(failed)?;
+    if let Some(limit) = &settings.memory_limit {
+        config = config.max_memory(limit).map_err(failed)?;
+    }
+    if let Some(threads) = settings.threads {
+        config = config.threads(i64::from(threads)).map_err(failed)?;
+    }
+    match &settings.path {
+        None => Connection::open_in_memory_with_flags(config).map_err(failed),
+        Some(path) => {
+            // Nothing is written without `init`, and readers don't lock one another out.
+            let reads_only = settings.init.is_empty() && path.exists();
+            let mode = if reads_only { AccessMode::ReadOnly } else { AccessMode::Automatic };
+            config = config.access_mode(mode).map_err(failed)?;
+            Connection::open_with_flags(path, config).map_err(failed)
+        }
+    }
+}
+
+/// Where what doesn't fit into memory goes: beside the project's state, or the system's folder where
+/// the project can't be written.
+fn spill_folder(project: &Path) -> PathBuf {
+    let state = project.join(".terrane");
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.recursive(true).create(&state) {
+        Ok(()) => state.join("spill"),
+        Err(_) => env::temp_dir().join("terrane-spill"),
+    }
+}
+
+fn lock(connection: &Connection, project: &Path) -> Result<(), OpenError> {
+    let (folders, files) = readable(project)?;
+    set(connection, "allowed_directories", &list(&folders))?;
+    set(connection, "allowed_paths", &list(&files))?;
+    set(connection, "allow_community_extensions", "false")?;
+    set(connection, "enable_external_access", "false")?;
+    set(connection, "lock_configuration", "true")
+}
+
+/// The project's folders and files that SQL may read: neither its definitions nor its state.
+fn readable(project: &Path) -> Result<(Vec<String>, Vec<String>), OpenError> {
+    let failed = |error: std::io::Error| OpenError::Folder { path: project.to_owned(), message: error.to_string() };
+    let (mut folders, mut files) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(project).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let (Some(name), Some(text)) = (path.file_name().and_then(|n| n.to_str()), path.to_str()) else { continue };
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        if name.starts_with('.') || NOT_DATA.contains(&name) {
+            continue;
+        }
+        if path.is_dir() {
+            folders.push(format!("{text}/"));
+        } else if DATA_EXTENSIONS.contains(&extension) {
+            files.push(text.to_owned());
+        }
+    }
+    Ok((folders, files))
+}
+
+fn set(connection: &Connection, setting: &'static str, value: &str) -> Result<(), OpenError> {
+    connection
+        .execute_batch(&format!("SET GLOBAL {setting} = {value}"))
+        .map_err(|error| OpenError::Setting { setting, message: error.to_string() })
+}
+
+fn list(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }

@@ -1,124 +1,109 @@
-//! A bounded pool of connections to one database, and statements that can be interrupted.
+//! A bounded number of sessions, started when they are needed.
+//!
+//! In: requests with a time limit. Out: the answer, or a timeout at its time. A caller that times out
+//! or goes away interrupts its statement and gives the session up; a new one takes its place when it
+//! is needed. An engine may ignore an interrupt for long, so the statements left running are bounded
+//! too: as many again as may run at all, and a further one keeps its place until it ends.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use duckdb::{Connection, InterruptHandle};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use duckdb::Connection;
+use terrane_app::ports::warehouse::WarehouseError;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 
-/// Connections of one database.
+use super::error;
+use super::session::{Answer, Request, Session};
+use super::turn::{Strays, Turn};
+
 pub(super) struct Pool {
-    /// Kept to make further connections from.
+    /// Only new connections are made from it; it runs nothing itself.
     root: Mutex<Connection>,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Session>>,
     turns: Arc<Semaphore>,
+    /// Probes never queue behind queries: one at a time, beside them.
+    probe_turn: Arc<Semaphore>,
+    strays: Strays,
 }
 
-/// A connection for one statement. It goes back to the pool when dropped.
-pub(super) struct Lease {
-    pool: Arc<Pool>,
-    connection: Option<Connection>,
-    _turn: OwnedSemaphorePermit,
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("free_turns", &self.turns.available_permits()).finish_non_exhaustive()
+    }
 }
 
 impl Pool {
     pub(super) fn new(root: Connection, connections: usize) -> Self {
+        let connections = connections.max(1);
         Pool {
             root: Mutex::new(root),
             idle: Mutex::new(Vec::new()),
-            turns: Arc::new(Semaphore::new(connections.max(1))),
+            turns: Arc::new(Semaphore::new(connections)),
+            probe_turn: Arc::new(Semaphore::new(1)),
+            strays: Strays::up_to(connections),
         }
     }
 
-    /// Waits for a turn. An engine that doesn't let go of a statement keeps its turn, so threads
-    /// stay bounded.
-    pub(super) async fn lease(self: &Arc<Self>) -> Result<Lease, LeaseError> {
-        let turn = self.turns.clone().acquire_owned().await.map_err(|_| LeaseError::Closed)?;
-        let idle = lock(&self.idle).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => lock(&self.root).try_clone()?,
-        };
-        Ok(Lease { pool: self.clone(), connection: Some(connection), _turn: turn })
+    /// Runs one statement; waiting for a turn counts towards its time.
+    pub(super) async fn run(&self, request: Request, timeout: Duration) -> Answer {
+        self.run_within(&self.turns, request, timeout).await
+    }
+
+    /// Whether the engine answers.
+    pub(super) async fn ping(&self, timeout: Duration) -> Result<(), WarehouseError> {
+        self.run_within(&self.probe_turn, Request::probe(), timeout).await.map(drop)
+    }
+
+    async fn run_within(&self, turns: &Arc<Semaphore>, request: Request, timeout: Duration) -> Answer {
+        let deadline = Instant::now() + timeout;
+        let permit = timeout_at(deadline, turns.clone().acquire_owned())
+            .await
+            .map_err(|_| error::timeout())?
+            .map_err(|_| error::unavailable("the warehouse is shutting down"))?;
+        let turn = Arc::new(Turn::new(permit, self.strays.clone()));
+        let running = Running { session: Some(self.session()?), turn: turn.clone(), pool: self };
+        let Some(session) = &running.session else { return Err(error::unavailable("there is no session")) };
+        let answer = session.submit(request, turn);
+        timeout_at(deadline, answer)
+            .await
+            .map_err(|_| error::timeout())?
+            .unwrap_or_else(|_| Err(error::unavailable("the session ended before it answered")))
+    }
+
+    fn session(&self) -> Result<Session, WarehouseError> {
+        if let Some(session) = lock(&self.idle).pop() {
+            return Ok(session);
+        }
+        let connection = lock(&self.root).try_clone().map_err(|e| error::from_engine(&e))?;
+        Session::start(connection).map_err(|e| error::unavailable(&format!("no thread for a session: {e}")))
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LeaseError {
-    #[error("the database is closed")]
-    Closed,
-    #[error(transparent)]
-    Connect(#[from] duckdb::Error),
+/// A statement that somebody waits for. Dropped early, it stops the statement.
+struct Running<'a> {
+    session: Option<Session>,
+    turn: Arc<Turn>,
+    pool: &'a Pool,
 }
 
-impl Lease {
-    #[expect(clippy::expect_used, reason = "a lease holds its connection until it is dropped")]
-    pub(super) fn connection(&mut self) -> &Connection {
-        self.connection.as_ref().expect("a lease holds its connection until it is dropped")
-    }
-
-    pub(super) fn interrupt_handle(&mut self) -> Arc<InterruptHandle> {
-        self.connection().interrupt_handle()
-    }
-}
-
-impl Drop for Lease {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take()
-            && !std::thread::panicking()
-        {
-            lock(&self.pool.idle).push(connection);
-        }
+        let Some(session) = self.session.take() else { return };
+        let session = std::cell::Cell::new(Some(session));
+        self.turn.caller_ends(
+            || lock(&self.pool.idle).extend(session.take()),
+            || {
+                if let Some(session) = session.take() {
+                    session.interrupt();
+                }
+            },
+        );
     }
 }
 
-/// A statement that may be interrupted until it is finished, and never after.
-#[derive(Clone)]
-pub(super) struct Running {
-    state: Arc<RunningState>,
-}
-
-struct RunningState {
-    handle: Arc<InterruptHandle>,
-    is_cancelled: AtomicBool,
-    is_finished: Mutex<bool>,
-}
-
-/// Interrupts its statement when dropped.
-pub(super) struct InterruptOnDrop(Running);
-
-impl Running {
-    pub(super) fn new(handle: Arc<InterruptHandle>) -> Self {
-        let state = RunningState { handle, is_cancelled: AtomicBool::new(false), is_finished: Mutex::new(false) };
-        Running { state: Arc::new(state) }
-    }
-
-    pub(super) fn interrupt_on_drop(&self) -> InterruptOnDrop {
-        InterruptOnDrop(self.clone())
-    }
-
-    /// `None` when it was cancelled before it began.
-    pub(super) fn run<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
-        (!self.state.is_cancelled.load(Ordering::Acquire)).then(work)
-    }
-
-    pub(super) fn finish(&self) {
-        *lock(&self.state.is_finished) = true;
-    }
-}
-
-impl Drop for InterruptOnDrop {
-    fn drop(&mut self) {
-        let state = &self.0.state;
-        state.is_cancelled.store(true, Ordering::Release);
-        let is_finished = lock(&state.is_finished);
-        if !*is_finished {
-            state.handle.interrupt();
-        }
-    }
-}
-
-/// Every value behind these locks is replaced whole, so a poisoned one is still good.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A connection and a list of sessions are whole after any panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

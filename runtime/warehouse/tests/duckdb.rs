@@ -1,0 +1,221 @@
+//! The DuckDB adapter against the real engine: values, types, limits and the lock.
+//!
+//! All tests share one project folder, since opening one makes it the working directory.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_compiler::types::Value;
+use terrane_warehouse::{DuckDb, DuckDbSettings, OpenError};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+fn project() -> PathBuf {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(folder.path().join("data")).expect("a folder");
+        fs::create_dir_all(folder.path().join("cubes")).expect("a folder");
+        fs::write(folder.path().join("data/rows.csv"), "id,name\n1,one\n2,two\n").expect("a file");
+        fs::write(folder.path().join("cubes/rows.csv"), "id\n1\n").expect("a file");
+        fs::write(folder.path().join("service_project.yml"), "name: p\n").expect("a file");
+        fs::write(folder.path().join("top.csv"), "id\n1\n").expect("a file");
+        folder
+    });
+    folder.path().canonicalize().expect("the folder is there")
+}
+
+fn settings(init: &[&str]) -> DuckDbSettings {
+    DuckDbSettings {
+        path: None,
+        project: project(),
+        init: init.iter().map(ToString::to_string).collect(),
+        connections: 2,
+        memory_limit: Some("1GB".to_owned()),
+        threads: Some(2),
+    }
+}
+
+fn open(init: &[&str]) -> DuckDb {
+    DuckDb::open(&settings(init)).expect("the database opens")
+}
+
+async fn run(duckdb: &DuckDb, text: &str, params: &[Value]) -> Result<ResultSet, WarehouseError> {
+    duckdb.execute(Statement { text, params }, TIMEOUT).await
+}
+
+async fn text(duckdb: &DuckDb, sql: &str, params: &[Value]) -> String {
+    let rows = run(duckdb, sql, params).await.expect("the statement runs");
+    rows.batches[0].column(0).as_string::<i32>().value(0).to_owned()
+}
+
+#[tokio::test]
+async fn every_kind_of_value_binds_exactly() {
+    let duckdb = open(&[]);
+    // In two statements: DuckDB 1.5.6 fails on one that takes the type of a text and the text itself.
+    let typed = async |value: Value| {
+        let values = [value];
+        let ty = text(&duckdb, "SELECT typeof($1)", &values).await;
+        format!("{ty} {}", text(&duckdb, "SELECT CAST($1 AS VARCHAR)", &values).await)
+    };
+    assert_eq!(typed(Value::Boolean(true)).await, "BOOLEAN true");
+    assert_eq!(typed(Value::Integer(i64::MIN)).await, "BIGINT -9223372036854775808");
+    assert_eq!(typed(Value::Float(0.1)).await, "DOUBLE 0.1");
+    assert_eq!(
+        typed(Value::Decimal("12345678901234567890.000000000000000001".into())).await,
+        "DECIMAL(38,18) 12345678901234567890.000000000000000001"
+    );
+    assert_eq!(typed(Value::Decimal("-0.10".into())).await, "DECIMAL(2,1) -0.1");
+    assert_eq!(typed(Value::Text("it's \u{1F600} \0 $1".into())).await, "VARCHAR it's \u{1F600} \0 $1");
+    assert_eq!(typed(Value::Date(-1)).await, "DATE 1969-12-31");
+    assert_eq!(typed(Value::Timestamp(1)).await, "TIMESTAMP 1970-01-01 00:00:00.000001");
+    assert_eq!(
+        text(&duckdb, "SELECT CAST(CAST($1 AS TIMESTAMPTZ) AS VARCHAR)", &[Value::TimestampTz(0)]).await,
+        "1970-01-01 00:00:00+00"
+    );
+    let null = run(&duckdb, "SELECT $1 IS NULL AS n", &[Value::Null]).await.expect("runs");
+    assert!(null.batches[0].column(0).as_boolean().value(0));
+}
+
+#[tokio::test]
+async fn results_are_columns_with_their_types() {
+    let duckdb = open(&[]);
+    let sql = "SELECT i AS a, i * 0.5::DOUBLE AS b, (i * 1.25)::DECIMAL(10,2) AS c, sum(i) OVER () AS d, now() AS e FROM range(5000) t(i)";
+    let rows = run(&duckdb, sql, &[]).await.expect("runs");
+    assert_eq!(rows.batches.iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>(), 5000);
+    let first = &rows.batches[0];
+    assert_eq!(first.column(0).as_primitive::<Int64Type>().value(3), 3);
+    assert!((first.column(1).as_primitive::<Float64Type>().value(3) - 1.5).abs() < f64::EPSILON);
+    assert_eq!(first.column(2).as_primitive::<Decimal128Type>().value(3), 375);
+    assert_eq!(first.column(3).data_type(), &DataType::Decimal128(38, 0));
+    assert_eq!(rows.schema.field(4).data_type(), &DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+}
+
+#[tokio::test]
+async fn no_rows_still_have_columns() {
+    let rows = run(&open(&[]), "SELECT 1 AS a WHERE false", &[]).await.expect("runs");
+    assert!(rows.batches.iter().all(|b| b.num_rows() == 0));
+    assert_eq!(rows.schema.field(0).name(), "a");
+}
+
+#[tokio::test]
+async fn a_description_runs_nothing() {
+    let duckdb = open(&[]);
+    let text = "SELECT count(*) AS n, $1 AS t FROM range(100000000000) -- to the end";
+    let schema = duckdb.describe(Statement { text, params: &[Value::Text("x".into())] }).await.expect("describes");
+    assert_eq!(schema.field(0).data_type(), &DataType::Int64);
+    assert_eq!(schema.field(1).data_type(), &DataType::Utf8);
+}
+
+#[tokio::test]
+async fn a_refusal_carries_the_engines_words() {
+    let duckdb = open(&[]);
+    let error = run(&duckdb, "SELECT * FROM nowhere", &[]).await.expect_err("there is no such table");
+    assert_eq!(error.kind, WarehouseErrorKind::Refused);
+    assert!(error.message.contains("nowhere"), "{error}");
+    let error = run(&duckdb, "SELECT $1", &[]).await.expect_err("a value is missing");
+    assert_eq!(error.kind, WarehouseErrorKind::Refused);
+    let error = run(&duckdb, "SELECT CAST('x' AS INTEGER)", &[]).await.expect_err("it is no number");
+    assert_eq!(error.kind, WarehouseErrorKind::Refused);
+}
+
+#[tokio::test]
+async fn a_timeout_is_answered_at_its_time_and_the_next_statement_runs() {
+    let duckdb = open(&[]);
+    let endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
+    let started = Instant::now();
+    for _ in 0..3 {
+        let error = duckdb
+            .execute(Statement { text: endless, params: &[] }, Duration::from_millis(200))
+            .await
+            .expect_err("it is too long");
+        assert_eq!(error.kind, WarehouseErrorKind::Timeout);
+    }
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_stops_its_statement() {
+    let duckdb = open(&[]);
+    let endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
+    for _ in 0..8 {
+        let run = run(&duckdb, endless, &[]);
+        assert!(tokio::time::timeout(Duration::from_millis(20), run).await.is_err());
+    }
+    assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
+    duckdb.ping().await.expect("the engine answers");
+}
+
+#[tokio::test]
+async fn views_of_init_work_after_the_lock() {
+    let duckdb = open(&["CREATE VIEW r AS SELECT * FROM read_csv('data/rows.csv')", "CREATE VIEW t AS FROM 'top.csv'"]);
+    assert_eq!(text(&duckdb, "SELECT name FROM r WHERE id = $1", &[Value::Integer(2)]).await, "two");
+    assert!(run(&duckdb, "FROM t", &[]).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_engine_is_locked() {
+    let duckdb = open(&[]);
+    let outside = project().join("../outside.csv");
+    fs::write(&outside, "secret\n1\n").expect("a file");
+    for sql in [
+        "SELECT content FROM read_text('/etc/hostname')",
+        "SELECT content FROM read_text('../outside.csv')",
+        "SELECT content FROM read_text('data/../../outside.csv')",
+        "SELECT content FROM read_text('service_project.yml')",
+        "SELECT content FROM read_text('data/../service_project.yml')",
+        "SELECT content FROM read_text('cubes/rows.csv')",
+        "SELECT * FROM read_csv('https://example.com/x.csv')",
+        "COPY (SELECT 1) TO '/tmp/terrane-out.csv'",
+        "ATTACH '/tmp/terrane-other.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET TimeZone = 'Europe/Berlin'",
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "RESET lock_configuration",
+    ] {
+        assert!(run(&duckdb, sql, &[]).await.is_err(), "`{sql}` was not refused");
+    }
+    fs::remove_file(outside).expect("the file is there");
+    assert_eq!(text(&duckdb, "SELECT current_setting('TimeZone')", &[]).await, "UTC");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_into_memory_spills() {
+    let mut settings = settings(&[]);
+    settings.memory_limit = Some("64MB".to_owned());
+    let duckdb = DuckDb::open(&settings).expect("the database opens");
+    let sql = "SELECT count(*) AS n FROM (SELECT i::VARCHAR || repeat('x', 40) AS s FROM range(3000000) t(i) ORDER BY hash(i), s) WHERE s <> ''";
+    let rows = run(&duckdb, sql, &[]).await.expect("it spills and runs");
+    assert_eq!(rows.batches[0].column(0).as_primitive::<Int64Type>().value(0), 3_000_000);
+}
+
+#[test]
+fn a_statement_of_init_that_fails_is_named() {
+    let missing =
+        DuckDb::open(&settings(&["SELECT 1", "CREATE VIEW x AS SELECT * FROM read_parquet('data/none.parquet')"]));
+    match missing {
+        Err(OpenError::Init { index: 1, message, .. }) => assert!(message.contains("data/none.parquet"), "{message}"),
+        other => panic!("expected a refusal of statement 2, got {other:?}"),
+    }
+    fs::write(project().join("data/torn.parquet"), b"PAR1 and then nothing").expect("a file");
+    let torn = DuckDb::open(&settings(&["CREATE VIEW x AS SELECT * FROM read_parquet('data/torn.parquet')"]));
+    assert!(matches!(torn, Err(OpenError::Init { index: 0, .. })), "{torn:?}");
+}
+
+#[test]
+fn a_database_that_does_not_open_is_named() {
+    let mut settings = settings(&[]);
+    settings.path = Some(project().join("top.csv"));
+    match DuckDb::open(&settings) {
+        Err(OpenError::Database { path, .. }) => assert!(path.ends_with("top.csv")),
+        other => panic!("a CSV file is no database: {other:?}"),
+    }
+}

@@ -1,3 +1,23 @@
 //! The edge: HTTP in, use cases of the app, HTTP out. Handlers translate and decide nothing.
+//!
+//! In: an [`App`] (use cases and ports) and a bound socket. Out: [`serve`], and [`Edge`] for tests and
+//! for servers of one's own. [`telemetry`] writes the log. Not here: configuration and wiring (cli),
+//! warehouses and stores.
 
+mod app;
+mod call;
+mod edge;
+mod error;
 pub mod json;
+mod rest;
+mod routes;
+mod serve;
+pub mod telemetry;
+mod wire;
+
+pub use app::{Anonymous, App, HttpSettings, Ports, Scope, Scopes};
+pub use edge::{Connection, Edge};
+pub use error::Code;
+pub use rest::routes;
+pub use routes::{Access, Route};
+pub use serve::{ServeError, ServeSettings, bind, serve};

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array, GenericListArray, PrimitiveArray,
-    StructArray,
 };
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Date64Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -57,7 +56,7 @@ enum Values<'a> {
     Timestamp(TimestampValues<'a>, Stored, &'a ColumnFormat),
     Dictionary(Box<Column<'a>>, Vec<Option<usize>>),
     List(&'a GenericListArray<i32>),
-    Struct(&'a StructArray, Vec<(Vec<u8>, Column<'a>)>),
+    Struct(Vec<(Vec<u8>, Column<'a>)>),
     /// Written as its text.
     Other(Option<ArrayFormatter<'a>>),
 }
@@ -138,7 +137,7 @@ impl<'a> Column<'a> {
                 }
                 out.push(b']');
             }
-            Values::Struct(_, fields) => {
+            Values::Struct(fields) => {
                 for (key, field) in fields {
                     out.extend_from_slice(key);
                     field.write(row, out, scratch);
@@ -224,7 +223,7 @@ impl<'a> Values<'a> {
                     key.push(b':');
                     (key, Column::new(column, &ColumnFormat::Plain, numbers))
                 });
-                Values::Struct(array, columns.collect())
+                Values::Struct(columns.collect())
             }
             _ => Values::Other(ArrayFormatter::try_new(array.as_ref(), &DISPLAY).ok()),
         }

@@ -7,12 +7,14 @@
 mod column;
 mod text;
 mod time;
+mod value;
 
 use arrow::array::RecordBatch;
 use terrane_compiler::sql::ResultColumn;
 
 use column::{Column, Scratch};
 pub use text::write_string;
+pub use value::write_value;
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

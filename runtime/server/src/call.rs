@@ -1,0 +1,116 @@
+//! One admitted request: who calls, under which correlation id, and the parts a handler may read.
+
+use std::sync::Arc;
+
+use axum::RequestExt as _;
+use axum::extract::{Path, Request};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use terrane_app::query::RequestContext;
+
+use crate::app::{App, Scopes};
+use crate::error::{ApiError, Code};
+use crate::routes::Access;
+
+/// Set on every request by the edge, before routing.
+#[derive(Debug, Clone)]
+pub(crate) struct CorrelationId(pub(crate) Arc<str>);
+
+/// A request whose caller may make it.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) context: RequestContext,
+    pub(crate) scopes: Scopes,
+    request: Request,
+}
+
+impl Call {
+    pub(crate) fn correlation_id(request: &Request) -> Arc<str> {
+        request.extensions().get::<CorrelationId>().map(|id| id.0.clone()).unwrap_or_default()
+    }
+
+    /// Finds out who calls and holds it against what the route demands.
+    pub(crate) fn admit(app: &App, access: Access, request: Request) -> Result<Self, ApiError> {
+        let correlation_id = Call::correlation_id(&request);
+        let anonymous = app.settings.anonymous.as_ref();
+        let scopes = anonymous.map(|a| a.scopes).unwrap_or_default();
+        if let Access::Scoped(scope) = access {
+            if anonymous.is_none() {
+                return Err(ApiError::new(
+                    Code::Unauthorized,
+                    "this server does not answer callers without credentials",
+                ));
+            }
+            if !scopes.hold(scope) {
+                return Err(ApiError::missing_scope(scope));
+            }
+        }
+        let caller = anonymous.map(|a| a.caller.clone()).unwrap_or_default();
+        Ok(Call { context: RequestContext { caller, correlation_id }, scopes, request })
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.request.headers()
+    }
+
+    /// The text behind `?`, still percent-encoded.
+    pub(crate) fn query_string(&self) -> &str {
+        self.request.uri().query().unwrap_or_default()
+    }
+
+    /// The route's one path parameter, decoded.
+    pub(crate) async fn path_parameter(&mut self) -> Result<String, ApiError> {
+        match self.request.extract_parts::<Path<String>>().await {
+            Ok(Path(text)) => Ok(text),
+            Err(_) => Err(ApiError::not_found(self.request.uri().path())),
+        }
+    }
+
+    /// The body of a JSON request, within the limits of size and time.
+    pub(crate) async fn json_body(self, app: &App) -> Result<Bytes, ApiError> {
+        let headers = self.request.headers();
+        require_json(headers)?;
+        let limit = app.settings.body_limit_bytes;
+        let announced = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
+        if announced.is_some_and(|length| length > limit as u64) {
+            return Err(too_large(limit));
+        }
+        let body = Limited::new(self.request.into_body(), limit).collect();
+        match tokio::time::timeout(app.settings.body_timeout, body).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limit)),
+            Ok(Err(_)) => Err(ApiError::new(Code::InvalidQuery, "the body ended before it was whole")),
+            Err(_) => {
+                let seconds = app.settings.body_timeout.as_secs_f64();
+                Err(ApiError::new(Code::RequestTimeout, format!("the body did not arrive within {seconds} seconds")))
+            }
+        }
+    }
+}
+
+fn too_large(limit: usize) -> ApiError {
+    ApiError::new(Code::PayloadTooLarge, format!("a body has at most {limit} bytes")).detail("max_bytes", limit)
+}
+
+/// `application/json` or a `+json` type, whatever its parameters.
+fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let found = headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap_or("unreadable"));
+    let essence = found.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let is_json = essence.eq_ignore_ascii_case("application/json")
+        || essence.len() > 5
+            && essence.is_char_boundary(essence.len() - 5)
+            && essence[essence.len() - 5..].eq_ignore_ascii_case("+json");
+    if is_json {
+        return Ok(());
+    }
+    let message = match found {
+        Some(found) => format!(
+            "the body is `{}`; send JSON with `Content-Type: application/json`",
+            &found.chars().take(100).collect::<String>()
+        ),
+        None => "the body has no type; send JSON with `Content-Type: application/json`".to_owned(),
+    };
+    Err(ApiError::new(Code::UnsupportedMediaType, message))
+}

@@ -1,0 +1,75 @@
+//! The number under which a request is found in the log.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::http::HeaderValue;
+
+const MAX_BYTES: usize = 128;
+
+/// Makes ids that no other process and no earlier request has: a random half and a counted half,
+/// which is spread by a bijection so that ids don't look alike.
+pub(super) struct Ids {
+    process: u64,
+    next: AtomicU64,
+}
+
+impl Ids {
+    pub(super) fn new() -> Self {
+        let random = RandomState::new();
+        Ids { process: random.hash_one(0_u8), next: AtomicU64::new(random.hash_one(1_u8)) }
+    }
+
+    /// The client's own id where it is short and visible ASCII, else a new one.
+    pub(super) fn adopt_or_make(&self, sent: Option<&HeaderValue>) -> Arc<str> {
+        match sent.and_then(|value| value.to_str().ok()) {
+            Some(id) if is_sane(id) => id.into(),
+            _ => self.make(),
+        }
+    }
+
+    fn make(&self) -> Arc<str> {
+        let mut text = [0; 32];
+        write_hex(self.process, &mut text[..16]);
+        write_hex(spread(self.next.fetch_add(1, Ordering::Relaxed)), &mut text[16..]);
+        // Hexadecimal digits are UTF-8.
+        std::str::from_utf8(&text).unwrap_or_default().into()
+    }
+}
+
+fn is_sane(id: &str) -> bool {
+    (1..=MAX_BYTES).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+fn spread(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+fn write_hex(number: u64, out: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (digit, byte) in out.iter_mut().rev().enumerate() {
+        *byte = DIGITS[(number >> (4 * digit)) as usize & 15];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_and_sane_ones_are_kept() {
+        let ids = Ids::new();
+        assert_ne!(ids.make(), ids.make());
+        assert_eq!(&*ids.adopt_or_make(Some(&HeaderValue::from_static("abc-1"))), "abc-1");
+        for foreign in ["", "two words", "\u{e9}"] {
+            let sent = HeaderValue::from_str(foreign).ok();
+            assert_eq!(ids.adopt_or_make(sent.as_ref()).len(), 32, "{foreign:?}");
+        }
+        let long = HeaderValue::from_str(&"x".repeat(129)).unwrap();
+        assert_eq!(ids.adopt_or_make(Some(&long)).len(), 32);
+    }
+}

@@ -1,0 +1,231 @@
+//! The one place where an error gets its code, its status and its body.
+//!
+//! In: the facts that the compiler, the use cases and the wire reader give. Out: the interface's two
+//! shapes, `{error: {code, message, details?, …extra, correlation_id}}` and `{detail}`. Extra fields
+//! stand beside `message` or inside `details` exactly as the specification's error table writes them.
+//! Not here: the texts of `QueryError` (compiler), whose `Display` is the message.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use serde_json::{Map, Value as Json, json};
+use terrane_app::ports::warehouse::WarehouseErrorKind;
+use terrane_app::query::RunError;
+use terrane_compiler::query::{ErrorCode, Operator, QueryError};
+use terrane_compiler::types::Granularity;
+
+use crate::app::{Scope, Scopes};
+
+/// As much of a client's text as a message repeats.
+const MAX_ECHO_CHARS: usize = 200;
+
+macro_rules! codes {
+    ($($variant:ident $name:literal $status:ident;)*) => {
+        /// Every code that a body can carry.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code { $($variant),* }
+
+        impl Code {
+            pub const ALL: &'static [Code] = &[$(Code::$variant),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $name),* }
+            }
+
+            pub fn status(self) -> StatusCode {
+                match self { $(Code::$variant => StatusCode::$status),* }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidQuery "INVALID_QUERY" BAD_REQUEST;
+    InvalidMeasure "INVALID_MEASURE" BAD_REQUEST;
+    InvalidDimension "INVALID_DIMENSION" BAD_REQUEST;
+    InvalidFilter "INVALID_FILTER" BAD_REQUEST;
+    NoJoinPath "NO_JOIN_PATH" BAD_REQUEST;
+    Unauthorized "UNAUTHORIZED" UNAUTHORIZED;
+    Forbidden "FORBIDDEN" FORBIDDEN;
+    NotFound "NOT_FOUND" NOT_FOUND;
+    MethodNotAllowed "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED;
+    QueryTimeout "QUERY_TIMEOUT" REQUEST_TIMEOUT;
+    RequestTimeout "REQUEST_TIMEOUT" REQUEST_TIMEOUT;
+    PayloadTooLarge "PAYLOAD_TOO_LARGE" PAYLOAD_TOO_LARGE;
+    UnsupportedMediaType "UNSUPPORTED_MEDIA_TYPE" UNSUPPORTED_MEDIA_TYPE;
+    InternalError "INTERNAL_ERROR" INTERNAL_SERVER_ERROR;
+    WarehouseError "WAREHOUSE_ERROR" BAD_GATEWAY;
+    WarehouseUnavailable "WAREHOUSE_UNAVAILABLE" SERVICE_UNAVAILABLE;
+    Overloaded "OVERLOADED" SERVICE_UNAVAILABLE;
+}
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub(crate) struct ApiError(Box<Refusal>);
+
+#[derive(Debug)]
+struct Refusal {
+    code: Code,
+    message: String,
+    details: Map<String, Json>,
+    extra: Map<String, Json>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// `{detail}`: only where the specification lists it, on the metadata routes of cubes.
+    is_detail_form: bool,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        let headers = match code {
+            Code::Overloaded | Code::WarehouseUnavailable => vec![(RETRY_AFTER, HeaderValue::from_static("1"))],
+            _ => Vec::new(),
+        };
+        ApiError(Box::new(Refusal {
+            code,
+            message: message.into(),
+            details: Map::new(),
+            extra: Map::new(),
+            headers,
+            is_detail_form: false,
+        }))
+    }
+
+    pub(crate) fn cube_not_found(name: &str) -> Self {
+        let name: String = name.chars().take(MAX_ECHO_CHARS).collect();
+        let mut refusal = ApiError::new(Code::NotFound, format!("cube `{name}` not found"));
+        refusal.0.is_detail_form = true;
+        refusal
+    }
+
+    pub(crate) fn not_found(path: &str) -> Self {
+        let path: String = path.chars().take(MAX_ECHO_CHARS).collect();
+        ApiError::new(Code::NotFound, format!("there is no route `{path}`"))
+    }
+
+    /// `allow` is what the route has.
+    pub(crate) fn method_not_allowed(method: &Method, allow: &HeaderValue) -> Self {
+        let allowed = allow.to_str().unwrap_or_default();
+        let methods: Vec<&str> = allowed.split(',').map(str::trim).filter(|m| !m.is_empty()).collect();
+        let message = format!("this route does not answer {method}; it answers {}", methods.join(", "));
+        let mut refusal = ApiError::new(Code::MethodNotAllowed, message).detail("allowed_methods", methods);
+        refusal.0.headers.push((ALLOW, allow.clone()));
+        refusal
+    }
+
+    pub(crate) fn overloaded(message: String) -> Self {
+        ApiError::new(Code::Overloaded, message)
+    }
+
+    pub(crate) fn missing_scope(scope: Scope) -> Self {
+        ApiError::new(Code::Forbidden, format!("this needs the scope `{}`", scope.as_str()))
+            .detail("required_scope", scope.as_str())
+    }
+
+    /// Adds a field to `details`.
+    pub(crate) fn detail(mut self, name: &str, value: impl Into<Json>) -> Self {
+        self.0.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a field beside `message`.
+    fn extra(mut self, name: &str, value: impl Into<Json>) -> Self {
+        self.0.extra.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// What `run` ended with. The warehouse's own words are for callers with `admin`.
+    pub(crate) fn from_run(error: RunError, scopes: Scopes) -> Self {
+        match error {
+            RunError::Query(error) => error.into(),
+            RunError::Timeout { timeout } => timed_out(timeout),
+            RunError::Overloaded(error) => ApiError::overloaded(error.to_string()),
+            RunError::Warehouse(error) => {
+                let refusal = match error.kind {
+                    WarehouseErrorKind::Unavailable => {
+                        ApiError::new(Code::WarehouseUnavailable, "the warehouse cannot be reached")
+                    }
+                    WarehouseErrorKind::Refused | WarehouseErrorKind::Timeout => {
+                        let message = "the warehouse refused the statement; the log has its message";
+                        ApiError::new(Code::WarehouseError, message)
+                    }
+                };
+                if scopes.hold(Scope::Admin) { refusal.detail("warehouse_message", error.message) } else { refusal }
+            }
+        }
+    }
+
+    pub(crate) fn into_response(self, correlation_id: &str) -> Response {
+        let Refusal { code, message, details, extra, headers, is_detail_form } = *self.0;
+        let body = if is_detail_form {
+            json!({ "detail": message })
+        } else {
+            let mut error = Map::new();
+            error.insert("code".to_owned(), code.as_str().into());
+            error.insert("message".to_owned(), message.into());
+            if !details.is_empty() {
+                error.insert("details".to_owned(), details.into());
+            }
+            error.extend(extra);
+            error.insert("correlation_id".to_owned(), correlation_id.into());
+            json!({ "error": error })
+        };
+        let mut response = Response::new(body.to_string().into());
+        *response.status_mut() = code.status();
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.headers_mut().extend(headers);
+        response
+    }
+}
+
+fn timed_out(timeout: Duration) -> ApiError {
+    let message = format!("the query ran longer than {} seconds", timeout.as_secs_f64());
+    ApiError::new(Code::QueryTimeout, message).extra(
+        "suggestion",
+        "ask for less (a shorter time range, fewer dimensions), or run it in the background: POST /api/v1/query/async",
+    )
+}
+
+impl From<QueryError> for ApiError {
+    fn from(error: QueryError) -> Self {
+        let code = match error.code() {
+            ErrorCode::InvalidQuery => Code::InvalidQuery,
+            ErrorCode::InvalidMeasure => Code::InvalidMeasure,
+            ErrorCode::InvalidDimension => Code::InvalidDimension,
+            ErrorCode::InvalidFilter => Code::InvalidFilter,
+            ErrorCode::NoJoinPath => Code::NoJoinPath,
+            ErrorCode::Forbidden => Code::Forbidden,
+        };
+        let refusal = ApiError::new(code, error.to_string());
+        match error {
+            QueryError::UnknownCube { nearest, .. } => refusal.detail("available_cubes", names(&nearest)),
+            QueryError::UnknownMetric { nearest, .. } => refusal.detail("available_metrics", names(&nearest)),
+            QueryError::UnknownMeasure { nearest, .. } => refusal.extra("available_measures", names(&nearest)),
+            QueryError::UnknownDimension { nearest, .. } => refusal.extra("available_dimensions", names(&nearest)),
+            QueryError::UnknownSegment { nearest, .. } => refusal.extra("available_segments", names(&nearest)),
+            QueryError::UnknownOperator { .. } => {
+                refusal.extra("valid_operators", Operator::ALL.map(Operator::as_str).to_vec())
+            }
+            QueryError::OperatorNotAllowed { valid_operators, .. } => refusal.extra("valid_operators", valid_operators),
+            QueryError::UnknownGranularity { .. } => {
+                refusal.detail("available_granularities", Granularity::ALL.map(Granularity::as_str).to_vec())
+            }
+            QueryError::GranularityNotAllowed { allowed, .. } => {
+                let allowed: Vec<&str> = allowed.into_iter().map(Granularity::as_str).collect();
+                refusal.detail("available_granularities", allowed)
+            }
+            QueryError::NoJoinPath { reachable, .. } => refusal.detail("reachable_cubes", names(&reachable)),
+            QueryError::ValueDoesNotFit { member, expected, .. } => {
+                refusal.detail("member", &*member).detail("expected", expected)
+            }
+            QueryError::LimitTooLarge { max, .. } => refusal.detail("max_limit", max),
+            _ => refusal,
+        }
+    }
+}
+
+fn names(names: &[Arc<str>]) -> Vec<&str> {
+    names.iter().map(|name| &**name).collect()
+}

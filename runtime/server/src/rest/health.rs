@@ -1,0 +1,122 @@
+//! Probes. They need no credentials and never wait long.
+
+use std::future::Future;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::edge::json_response;
+use crate::error::ApiError;
+use crate::routes::{Access, Routes};
+
+/// A dependency that takes longer counts as down.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .get("/health/live", Access::Public, live)
+        .get("/health/ready", Access::Public, ready)
+        .get("/health/status", Access::Public, status)
+        .get("/api/v1/health", Access::Public, status)
+}
+
+#[derive(Serialize)]
+struct Live {
+    status: &'static str,
+}
+
+#[derive(Serialize)]
+struct Ready {
+    status: &'static str,
+    checks: ReadyChecks,
+}
+
+#[derive(Serialize)]
+struct ReadyChecks {
+    server: &'static str,
+    database: &'static str,
+    warehouse: &'static str,
+    plugins: &'static str,
+}
+
+#[derive(Serialize)]
+struct Status<'a> {
+    status: &'static str,
+    version: &'a str,
+    checks: StatusChecks,
+    uptime_seconds: u64,
+}
+
+#[derive(Serialize)]
+struct StatusChecks {
+    database: &'static str,
+    /// The cache backend; the embedded one lives and dies with the process.
+    redis: &'static str,
+    warehouse: &'static str,
+}
+
+async fn live(_: App, _: Call) -> Result<Response, ApiError> {
+    Ok(answer(StatusCode::OK, &Live { status: "alive" }))
+}
+
+async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
+    let (database, warehouse) = check_dependencies(&app).await;
+    // The profile was asked for when the project was loaded, so this only reads what is known.
+    let dialect = app.ports.plugins.dialect(app.ports.warehouse.name());
+    let checks = ReadyChecks {
+        server: if app.is_draining() { "draining" } else { "ok" },
+        database: word(database),
+        warehouse: word(warehouse),
+        plugins: word(dialect.is_ok()),
+    };
+    let is_ready = database && warehouse && dialect.is_ok() && !app.is_draining();
+    Ok(match is_ready {
+        true => answer(StatusCode::OK, &Ready { status: "ready", checks }),
+        false => answer(StatusCode::SERVICE_UNAVAILABLE, &Ready { status: "not_ready", checks }),
+    })
+}
+
+async fn status(app: App, _: Call) -> Result<Response, ApiError> {
+    let (database, warehouse) = check_dependencies(&app).await;
+    let status = Status {
+        status: if database && warehouse { "healthy" } else { "unhealthy" },
+        version: &app.settings.version,
+        checks: StatusChecks { database: word(database), redis: "ok", warehouse: word(warehouse) },
+        uptime_seconds: app.uptime().as_secs(),
+    };
+    Ok(answer(StatusCode::OK, &status))
+}
+
+async fn check_dependencies(app: &App) -> (bool, bool) {
+    tokio::join!(check("database", app.ports.store.ping()), check("warehouse", app.ports.warehouse.ping()))
+}
+
+/// Says what failed in the log; callers learn only that it did.
+async fn check<E: std::fmt::Display>(name: &str, ping: impl Future<Output = Result<(), E>>) -> bool {
+    match tokio::time::timeout(CHECK_TIMEOUT, ping).await {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            tracing::warn!(event = "health_check_failed", check = name, error_message = %error);
+            false
+        }
+        Err(_) => {
+            tracing::warn!(event = "health_check_failed", check = name, error_message = "no answer in time");
+            false
+        }
+    }
+}
+
+fn word(is_ok: bool) -> &'static str {
+    if is_ok { "ok" } else { "error" }
+}
+
+fn answer(status: StatusCode, body: &impl Serialize) -> Response {
+    // A struct of words and numbers always serialises.
+    let mut response = json_response(serde_json::to_vec(body).unwrap_or_default());
+    *response.status_mut() = status;
+    response
+}

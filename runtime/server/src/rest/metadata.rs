@@ -1,0 +1,84 @@
+//! What can be asked: cubes, measures, metrics and dimensions.
+
+use std::hash::{DefaultHasher, Hasher as _};
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::Serialize;
+
+use crate::app::{App, Scope};
+use crate::call::Call;
+use crate::edge::json_response;
+use crate::error::ApiError;
+use crate::routes::{Access, Routes};
+use crate::wire::metadata;
+
+const READ: Access = Access::Scoped(Scope::Read);
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .get("/api/v1/query/meta/cubes", READ, cubes)
+        .get("/api/v1/query/meta/cubes/{cube_name}", READ, cube)
+        .get("/api/v1/query/meta/metrics", READ, metrics)
+        .get("/api/v1/query/meta/dimensions", READ, dimensions)
+}
+
+async fn cubes(app: App, call: Call) -> Result<Response, ApiError> {
+    Ok(answer(call.headers(), &metadata::cubes(&app.ports.catalog.snapshot().model)))
+}
+
+async fn cube(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let name = call.path_parameter().await?;
+    let snapshot = app.ports.catalog.snapshot();
+    match metadata::cube(&snapshot.model, &name) {
+        Some(cube) => Ok(answer(call.headers(), &cube)),
+        None => Err(ApiError::cube_not_found(&name)),
+    }
+}
+
+async fn metrics(app: App, call: Call) -> Result<Response, ApiError> {
+    Ok(answer(call.headers(), &metadata::metrics(&app.ports.catalog.snapshot().model)))
+}
+
+async fn dimensions(app: App, call: Call) -> Result<Response, ApiError> {
+    Ok(answer(call.headers(), &metadata::dimensions(&app.ports.catalog.snapshot().model)))
+}
+
+/// The body, or 304 where the client has it already. Clients ask each time: a project can be loaded
+/// anew at any moment.
+fn answer(headers: &HeaderMap, body: &impl Serialize) -> Response {
+    // Names, words and lists always serialise.
+    let body = serde_json::to_vec(body).unwrap_or_default();
+    let tag = entity_tag(&body);
+    let is_known = headers.get_all(IF_NONE_MATCH).iter().any(|sent| matches(sent, &tag));
+    let mut response = if is_known {
+        let mut unchanged = Response::new(Body::empty());
+        *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
+        unchanged
+    } else {
+        json_response(body)
+    };
+    let headers = response.headers_mut();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    headers.insert(VARY, HeaderValue::from_static("authorization"));
+    response
+}
+
+/// Weak, since the same body may travel compressed. The hasher's keys are fixed, so replicas agree.
+fn entity_tag(body: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(body);
+    format!("W/\"{:016x}-{:x}\"", hasher.finish(), body.len())
+}
+
+/// Weak comparison (RFC 9110, section 8.8.3.2).
+fn matches(sent: &HeaderValue, tag: &str) -> bool {
+    let opaque = tag.trim_start_matches("W/");
+    let sent = sent.to_str().unwrap_or_default();
+    sent.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == opaque)
+}

@@ -1,0 +1,79 @@
+//! The only way to register a route: it demands to be told who may call it.
+//!
+//! A handler is `async fn(App, Call) -> Result<Response, ApiError>` and runs only after the demand is
+//! met. The list of routes is kept, so that a test can find one without a case.
+
+use std::future::Future;
+
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::response::Response;
+use axum::routing::{MethodFilter, Router, on};
+
+use crate::app::{App, Scope};
+use crate::call::Call;
+use crate::error::ApiError;
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Everyone, without credentials: the probes.
+    Public,
+    /// Callers that hold the scope.
+    Scoped(Scope),
+}
+
+/// One method of one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+}
+
+/// Routes being collected.
+#[derive(Default)]
+pub(crate) struct Routes {
+    router: Router<App>,
+    list: Vec<Route>,
+}
+
+impl Routes {
+    pub(crate) fn get<H, F>(self, path: &'static str, access: Access, handler: H) -> Self
+    where
+        H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        self.add(Method::GET, MethodFilter::GET, path, access, handler)
+    }
+
+    pub(crate) fn post<H, F>(self, path: &'static str, access: Access, handler: H) -> Self
+    where
+        H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        self.add(Method::POST, MethodFilter::POST, path, access, handler)
+    }
+
+    fn add<H, F>(mut self, method: Method, filter: MethodFilter, path: &'static str, access: Access, handler: H) -> Self
+    where
+        H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        let endpoint = async move |State(app): State<App>, request: Request| {
+            let correlation_id = Call::correlation_id(&request);
+            let outcome = match Call::admit(&app, access, request) {
+                Ok(call) => handler(app, call).await,
+                Err(refusal) => Err(refusal),
+            };
+            outcome.unwrap_or_else(|refusal| refusal.into_response(&correlation_id))
+        };
+        self.router = self.router.route(path, on(filter, endpoint));
+        self.list.push(Route { method, path, access });
+        self
+    }
+
+    pub(crate) fn into_parts(self) -> (Router<App>, Vec<Route>) {
+        (self.router, self.list)
+    }
+}

@@ -1,0 +1,200 @@
+//! One record as a line. Control characters never reach the output as they are, so that no field can
+//! forge a line.
+
+use std::fmt::{self, Write as _};
+
+use jiff::Timestamp;
+use tracing::Level;
+use tracing::field::{Field, Visit};
+
+use super::{LogFormat, level_word};
+use crate::json::write_string;
+
+/// Longer texts are cut.
+const MAX_TEXT_BYTES: usize = 4_096;
+/// Fields that are never written as they are.
+const SECRETS: &[&str] = &["password", "api_key", "token", "secret", "authorization", "access_token", "refresh_token"];
+const MASK: &str = "***";
+
+/// A line being written.
+pub(super) struct Line<'o> {
+    format: LogFormat,
+    out: &'o mut Vec<u8>,
+}
+
+impl<'o> Line<'o> {
+    pub(super) fn start(format: LogFormat, now: Option<Timestamp>, level: Level, out: &'o mut Vec<u8>) -> Self {
+        match format {
+            LogFormat::Json => {
+                out.push(b'{');
+                if let Some(now) = now {
+                    out.extend_from_slice(b"\"timestamp\":\"");
+                    write_timestamp(now, out);
+                    out.extend_from_slice(b"\",");
+                }
+                out.extend_from_slice(b"\"level\":\"");
+                out.extend_from_slice(level_word(level).as_bytes());
+                out.push(b'"');
+            }
+            LogFormat::Console | LogFormat::Pretty => {
+                if let Some(now) = now {
+                    write_timestamp(now, out);
+                    out.push(b' ');
+                }
+                let (colour, reset) = if format == LogFormat::Pretty { (colour(level), "\x1b[0m") } else { ("", "") };
+                let word = level_word(level).to_ascii_uppercase();
+                out.extend_from_slice(format!("{colour}{word:<7}{reset} ").as_bytes());
+            }
+        }
+        Line { format, out }
+    }
+
+    pub(super) fn event(&mut self, name: &str) {
+        match self.format {
+            LogFormat::Json => self.text("event", name),
+            _ => self.plain(name),
+        }
+    }
+
+    pub(super) fn text(&mut self, name: &str, value: &str) {
+        self.name(name);
+        let value = if SECRETS.contains(&name) { MASK } else { cut(value) };
+        match self.format {
+            LogFormat::Json => write_string(value, self.out),
+            _ => self.plain(value),
+        }
+    }
+
+    /// What has no type of its own here, by its text.
+    pub(super) fn display(&mut self, name: &str, value: &fmt::Arguments<'_>) {
+        match value.as_str() {
+            Some(text) => self.text(name, text),
+            None => {
+                let mut text = String::new();
+                // Formatting into a String fails only where the value refuses; then there is no text.
+                let _ = text.write_fmt(*value);
+                self.text(name, &text);
+            }
+        }
+    }
+
+    pub(super) fn finish(self) {
+        if self.format == LogFormat::Json {
+            self.out.push(b'}');
+        }
+        self.out.push(b'\n');
+    }
+
+    /// Digits, `true`, `null`: what looks the same everywhere.
+    fn bare(&mut self, name: &str, text: &str) {
+        if SECRETS.contains(&name) {
+            return self.text(name, MASK);
+        }
+        self.name(name);
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn name(&mut self, name: &str) {
+        match self.format {
+            LogFormat::Json => {
+                self.out.push(b',');
+                write_string(name, self.out);
+                self.out.push(b':');
+            }
+            LogFormat::Console => {
+                self.out.push(b' ');
+                self.plain(name);
+                self.out.push(b'=');
+            }
+            LogFormat::Pretty => {
+                self.out.extend_from_slice(b"\n    ");
+                self.plain(name);
+                self.out.extend_from_slice(b": ");
+            }
+        }
+    }
+
+    /// As it is, but for control characters.
+    fn plain(&mut self, text: &str) {
+        for piece in text.split_inclusive(char::is_control) {
+            let visible = piece.trim_end_matches(char::is_control);
+            self.out.extend_from_slice(visible.as_bytes());
+            for control in piece[visible.len()..].chars() {
+                self.out.extend(control.escape_default().map(|c| c as u8));
+            }
+        }
+    }
+}
+
+impl Visit for Line<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() != "event" {
+            self.text(field.name(), value);
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.bare(field.name(), itoa::Buffer::new().format(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.bare(field.name(), itoa::Buffer::new().format(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        let rounded = (value * 1_000.0).round() / 1_000.0;
+        if rounded.is_finite() {
+            self.bare(field.name(), ryu::Buffer::new().format(rounded));
+        } else {
+            self.bare(field.name(), "null");
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.bare(field.name(), if value { "true" } else { "false" });
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.display(field.name(), &format_args!("{value:?}"));
+    }
+}
+
+fn cut(text: &str) -> &str {
+    if text.len() <= MAX_TEXT_BYTES {
+        return text;
+    }
+    &text[..text.floor_char_boundary(MAX_TEXT_BYTES)]
+}
+
+fn colour(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "\x1b[31m",
+        Level::WARN => "\x1b[33m",
+        Level::INFO => "\x1b[32m",
+        _ => "\x1b[36m",
+    }
+}
+
+/// RFC 3339 in UTC with microseconds.
+fn write_timestamp(now: Timestamp, out: &mut Vec<u8>) {
+    let at = jiff::tz::Offset::UTC.to_datetime(now);
+    let parts: [(u32, usize, &str); 7] = [
+        (u32::try_from(at.year()).unwrap_or(0), 4, "-"),
+        (at.month().unsigned_abs().into(), 2, "-"),
+        (at.day().unsigned_abs().into(), 2, "T"),
+        (at.hour().unsigned_abs().into(), 2, ":"),
+        (at.minute().unsigned_abs().into(), 2, ":"),
+        (at.second().unsigned_abs().into(), 2, "."),
+        (at.subsec_nanosecond().unsigned_abs() / 1_000, 6, "Z"),
+    ];
+    for (number, width, behind) in parts {
+        let start = out.len();
+        out.resize(start + width, b'0');
+        let mut rest = number;
+        for digit in out[start..].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        out.extend_from_slice(behind.as_bytes());
+    }
+}

@@ -1,0 +1,120 @@
+//! The thread that writes lines, so that no request waits for a disk or a pipe.
+//!
+//! Lines are appended to one bounded buffer and taken from it as a whole: no allocation and no
+//! wake-up for each. When the buffer is full, lines are dropped and counted; the count is logged as
+//! soon as there is room.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const MAX_BUFFERED_BYTES: usize = 8 * 1_024 * 1_024;
+/// Lines gather for this long, so that a busy server makes few system calls.
+const GATHER: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    dropped: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: Vec<u8>,
+    is_closed: bool,
+}
+
+/// Where lines go; clones go to the same place.
+#[derive(Debug, Clone)]
+pub(super) struct Sink(Arc<Shared>);
+
+impl Sink {
+    pub(super) fn push(&self, line: &[u8]) {
+        let mut state = self.lock();
+        if state.lines.len() + line.len() > MAX_BUFFERED_BYTES {
+            self.0.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let was_empty = state.lines.is_empty();
+        state.lines.extend_from_slice(line);
+        drop(state);
+        if was_empty {
+            self.0.changed.notify_one();
+        }
+    }
+
+    pub(super) fn dropped_lines(&self) -> u64 {
+        self.0.dropped.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Bytes are appended whole or not at all, so a poisoned lock holds nothing broken.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread. Dropped, it writes what is left and ends.
+#[derive(Debug)]
+pub(super) struct Writer {
+    sink: Sink,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(target: Box<dyn Write + Send>) -> io::Result<Self> {
+        let sink = Sink(Arc::new(Shared::default()));
+        let source = sink.clone();
+        let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || write_all(&source, target))?;
+        Ok(Writer { sink, thread: Some(thread) })
+    }
+
+    pub(super) fn sink(&self) -> &Sink {
+        &self.sink
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.sink.lock().is_closed = true;
+        self.sink.0.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A panic of that thread has been shown by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn write_all(source: &Sink, mut target: Box<dyn Write + Send>) {
+    let mut lines = Vec::new();
+    let mut told = 0;
+    loop {
+        let is_closed = take(source, &mut lines);
+        let dropped = source.dropped_lines();
+        if dropped > told {
+            let event =
+                format!("{{\"level\":\"warning\",\"event\":\"log_lines_dropped\",\"count\":{}}}\n", dropped - told);
+            lines.extend_from_slice(event.as_bytes());
+            told = dropped;
+        }
+        // A full disk or a closed pipe: the lines are lost, the server goes on.
+        let _ = target.write_all(&lines).and_then(|()| target.flush());
+        lines.clear();
+        lines.shrink_to(64 * 1_024);
+        if is_closed {
+            return;
+        }
+    }
+}
+
+/// Waits for lines, lets more gather, and takes them all. True: there will be no more.
+fn take(source: &Sink, lines: &mut Vec<u8>) -> bool {
+    let wait = |state| source.0.changed.wait_while(state, |s: &mut State| s.lines.is_empty() && !s.is_closed);
+    let state = wait(source.lock()).unwrap_or_else(PoisonError::into_inner);
+    let gathered = source.0.changed.wait_timeout_while(state, GATHER, |s| !s.is_closed);
+    let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+    std::mem::swap(&mut state.lines, lines);
+    state.is_closed
+}

@@ -1,0 +1,13 @@
+//! Wire types: JSON and query strings to a `SemanticQuery`, the model and answers to JSON.
+//!
+//! No type of the model, the plan or a result derives serde; each surface says for itself how it is
+//! written. Here: REST.
+
+pub(crate) mod answer;
+mod fields;
+mod filter;
+pub(crate) mod metadata;
+mod number;
+mod parameters;
+pub(crate) mod query;
+mod time;

@@ -13,9 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Inputs, SourceTree};
-use terrane_compiler::query::{
-    DateRange, Filter, MemberRef, Operator, OrderBy, SemanticQuery, TimeDimension,
-};
+use terrane_compiler::query::{DateRange, Filter, MemberRef, Operator, OrderBy, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Granularity, Value};
 use terrane_compiler::{Environment, SecurityContext, compile};
 use terrane_golden_tests::duckdb_profile;

@@ -5,6 +5,7 @@
 
 use terrane_compiler::sql::profile::{DialectProfile, RawProfile};
 
+pub mod case;
 mod from_sdk;
 
 /// The profile of the first-party DuckDB dialect.

@@ -19,12 +19,61 @@ pub(super) struct Call {
 
 /// Functions that make one value of many rows, in the warehouses at hand.
 const AGGREGATES: &[&str] = &[
-    "any_value", "approx_count_distinct", "approx_quantile", "arbitrary", "arg_max", "arg_min", "array_agg", "avg",
-    "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "corr", "count", "count_if", "countif", "covar_pop",
-    "covar_samp", "entropy", "every", "group_concat", "histogram", "json_agg", "json_group_array", "json_object_agg",
-    "jsonb_agg", "kurtosis", "listagg", "mad", "max", "max_by", "mean", "median", "min", "min_by", "mode",
-    "percentile_cont", "percentile_disc", "product", "quantile", "quantile_cont", "quantile_disc", "skewness", "stddev",
-    "stddev_pop", "stddev_samp", "string_agg", "sum", "sum_if", "sumif", "total", "var_pop", "var_samp", "variance",
+    "any_value",
+    "approx_count_distinct",
+    "approx_quantile",
+    "arbitrary",
+    "arg_max",
+    "arg_min",
+    "array_agg",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "corr",
+    "count",
+    "count_if",
+    "countif",
+    "covar_pop",
+    "covar_samp",
+    "entropy",
+    "every",
+    "group_concat",
+    "histogram",
+    "json_agg",
+    "json_group_array",
+    "json_object_agg",
+    "jsonb_agg",
+    "kurtosis",
+    "listagg",
+    "mad",
+    "max",
+    "max_by",
+    "mean",
+    "median",
+    "min",
+    "min_by",
+    "mode",
+    "percentile_cont",
+    "percentile_disc",
+    "product",
+    "quantile",
+    "quantile_cont",
+    "quantile_disc",
+    "skewness",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "string_agg",
+    "sum",
+    "sum_if",
+    "sumif",
+    "total",
+    "var_pop",
+    "var_samp",
+    "variance",
 ];
 
 pub(super) fn is_aggregate(name: &str) -> bool {
@@ -44,7 +93,8 @@ pub(super) fn name(function: &Function) -> Option<&str> {
 pub(super) fn call(function: &mut Function) -> Result<Call, Problem> {
     let name = name(function).unwrap_or_default().to_ascii_uppercase();
     let unsupported = |what: &str| {
-        let hint = "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, each with one argument";
+        let hint =
+            "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, each with one argument";
         Problem::new("unsupported-aggregate", format!("{what} can't stand in a number measure"), hint)
     };
     if function.over.is_some() {

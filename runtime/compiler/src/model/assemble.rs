@@ -88,6 +88,7 @@ impl<'d> Skeleton<'d> {
             title,
             description: definition.wording.description.clone(),
             public: definition.public || alias_of.is_some(),
+            is_guarded: false,
             alias_of,
             relation,
             measures,
@@ -117,9 +118,12 @@ impl<'d> Skeleton<'d> {
                 if !self.unread.contains(&cube.value) {
                     let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
                     diagnostics.push(
-                        Diagnostic::error("unknown-cube", format!("join `{}` names a cube `{}` that doesn't exist", join.name.value, cube.value))
-                            .hint(suggest(&cube.value, "cubes", known))
-                            .at(cube.span()),
+                        Diagnostic::error(
+                            "unknown-cube",
+                            format!("join `{}` names a cube `{}` that doesn't exist", join.name.value, cube.value),
+                        )
+                        .hint(suggest(&cube.value, "cubes", known))
+                        .at(cube.span()),
                     );
                 }
                 self.unread.insert(Arc::clone(&join.name.value));
@@ -127,9 +131,12 @@ impl<'d> Skeleton<'d> {
             };
             if let Some(original) = target.alias_of {
                 diagnostics.push(
-                    Diagnostic::error("alias-of-alias", format!("join `{}` names `{}`, which is only another join's name", join.name.value, cube.value))
-                        .hint(format!("write `cube: {}`", self.model.cube(original).name))
-                        .at(cube.span()),
+                    Diagnostic::error(
+                        "alias-of-alias",
+                        format!("join `{}` names `{}`, which is only another join's name", join.name.value, cube.value),
+                    )
+                    .hint(format!("write `cube: {}`", self.model.cube(original).name))
+                    .at(cube.span()),
                 );
                 self.unread.insert(Arc::clone(&join.name.value));
                 continue;
@@ -144,13 +151,19 @@ impl<'d> Skeleton<'d> {
                 Some(existing) if existing.alias_of == Some(target) => {}
                 Some(existing) => {
                     let message = match existing.alias_of {
-                        Some(other) => format!("the name `{}` already stands for `{}`", join.name.value, self.model.cube(other).name),
+                        Some(other) => format!(
+                            "the name `{}` already stands for `{}`",
+                            join.name.value,
+                            self.model.cube(other).name
+                        ),
                         None => format!("`{}` is the name of a cube", join.name.value),
                     };
                     let first = spans.get(&join.name.value).map(|span| format!(" (see {span})")).unwrap_or_default();
                     diagnostics.push(
                         Diagnostic::error("alias-conflict", message)
-                            .hint(format!("choose another name for this join: a name has one target in the whole project{first}"))
+                            .hint(format!(
+                                "choose another name for this join: a name has one target in the whole project{first}"
+                            ))
                             .at(join.name.span()),
                     );
                 }
@@ -175,8 +188,12 @@ impl<'d> Skeleton<'d> {
                     // Reported as a conflict of names.
                     continue;
                 }
-                let model_join =
-                    Join { target: target.id, relationship: item.relationship, on: Snippet::default(), always: item.always };
+                let model_join = Join {
+                    target: target.id,
+                    relationship: item.relationship,
+                    on: Snippet::default(),
+                    always: item.always,
+                };
                 self.model.cubes[at].joins.push(model_join);
                 self.joins[at].push(*join);
             }
@@ -186,11 +203,8 @@ impl<'d> Skeleton<'d> {
     fn unknown_target(&self, join: &JoinDefinition) -> Diagnostic {
         let known = self.model.cubes.iter().map(|cube| &*cube.name);
         let hint = suggest(&join.name.value, "cubes", known);
-        let hint = if join.cube.is_none() {
-            format!("{hint}; to join a cube under another name add `cube:`")
-        } else {
-            hint
-        };
+        let hint =
+            if join.cube.is_none() { format!("{hint}; to join a cube under another name add `cube:`") } else { hint };
         Diagnostic::error("unknown-cube", format!("the join names a cube `{}` that doesn't exist", join.name.value))
             .hint(hint)
             .at(join.name.span())

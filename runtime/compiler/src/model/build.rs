@@ -39,11 +39,13 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
     cycles::report(&model, &mut broken, &mut diagnostics);
     policies::check(&model, definitions, &unread, &*dialect, &mut diagnostics);
+    policies::guard(&mut model, definitions);
     prune::prune(&mut model, broken);
     reach::warn_of_ties(&model, &mut diagnostics);
     if model.cubes.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(
-            Diagnostic::warning("no-cubes", "the project has no cubes").hint("add cubes/<name>.yml with a list `cubes:`"),
+            Diagnostic::warning("no-cubes", "the project has no cubes")
+                .hint("add cubes/<name>.yml with a list `cubes:`"),
         );
     }
     (model, diagnostics)
@@ -80,7 +82,13 @@ struct Reading {
 }
 
 impl Reading {
-    fn cube<'d>(&mut self, cube: &Cube, skeleton: &Skeleton<'d>, merged: &[Merged<'d>], dialect: &dyn Dialect) -> Filled {
+    fn cube<'d>(
+        &mut self,
+        cube: &Cube,
+        skeleton: &Skeleton<'d>,
+        merged: &[Merged<'d>],
+        dialect: &dyn Dialect,
+    ) -> Filled {
         let text = &merged[skeleton.texts[cube.id.0 as usize]];
         let scope = Scope {
             model: &skeleton.model,
@@ -157,7 +165,10 @@ impl Reading {
     ) -> MeasureKind {
         let item = Item::Measure(id);
         let is_own = scope.own().is_some_and(|own| own.alias_of.is_none());
-        let needs_sql = !matches!(&measure.kind, MeasureKind::Aggregate(Aggregate { function: super::AggregateFunction::Count, .. }));
+        let needs_sql = !matches!(
+            &measure.kind,
+            MeasureKind::Aggregate(Aggregate { function: super::AggregateFunction::Count, .. })
+        );
         if needs_sql && definition.sql.is_none() {
             self.broken.insert(item);
             if is_own {
@@ -167,16 +178,17 @@ impl Reading {
                 };
                 let message = format!("measure `{}` has no `sql`", definition.name.value);
                 let hint = format!("{hint}: `sql: \"{example}\"`");
-                self.tell(std::iter::once(Diagnostic::error("missing-field", message).hint(hint).at(definition.name.span())));
+                self.tell(std::iter::once(
+                    Diagnostic::error("missing-field", message).hint(hint).at(definition.name.span()),
+                ));
             }
             return measure.kind.clone();
         }
         let rows = Scope { place: Place::Measure, ..scope };
         let filters: Vec<Snippet> =
             definition.filters.iter().map(|filter| self.snippet(filter, rows, item, dialect)).collect();
-        let mut argument = |place| {
-            definition.sql.as_ref().map(|sql| self.snippet(sql, Scope { place, ..scope }, item, dialect))
-        };
+        let mut argument =
+            |place| definition.sql.as_ref().map(|sql| self.snippet(sql, Scope { place, ..scope }, item, dialect));
         match &measure.kind {
             MeasureKind::Aggregate(aggregate) => {
                 let argument = argument(Place::Measure);
@@ -191,9 +203,12 @@ impl Reading {
                 let body = argument(Place::Number).unwrap_or_default();
                 if let (Some(filter), true) = (definition.filters.first(), is_own) {
                     self.broken.insert(item);
-                    let message = format!("number measure `{}` has filters, and no rows to filter", definition.name.value);
+                    let message =
+                        format!("number measure `{}` has filters, and no rows to filter", definition.name.value);
                     let hint = "put the filters on the measures that it is computed from";
-                    self.tell(std::iter::once(Diagnostic::error("misplaced-field", message).hint(hint).at(filter.span())));
+                    self.tell(std::iter::once(
+                        Diagnostic::error("misplaced-field", message).hint(hint).at(filter.span()),
+                    ));
                 }
                 MeasureKind::Number(body)
             }
@@ -214,7 +229,8 @@ impl Reading {
         });
         let target = model.cube(join.target);
         for missing in [cube, target].into_iter().filter(|side| !sides.contains(&side.id)) {
-            let message = format!("the join of `{}` to `{}` doesn't mention `{}`", cube.name, target.name, missing.name);
+            let message =
+                format!("the join of `{}` to `{}` doesn't mention `{}`", cube.name, target.name, missing.name);
             let hint = format!("compare a column of each: {{{}}}.key = {{{}}}.key", cube.name, target.name);
             let diagnostic = Diagnostic::error("one-sided-join", message).hint(hint).at(sql.span());
             self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..diagnostic });
@@ -239,7 +255,8 @@ impl Reading {
                 let is_known = matches!(cube.member(name), Some(Member::Dimension(_) | Member::Measure(_)));
                 if is_own && !is_known {
                     let known = cube.members.keys().map(|name| &**name);
-                    let message = format!("`{}` can't be drilled into: cube `{}` has no such member", member.value, cube.name);
+                    let message =
+                        format!("`{}` can't be drilled into: cube `{}` has no such member", member.value, cube.name);
                     let diagnostic = Diagnostic::error("unknown-member", message)
                         .hint(suggest(name, "members", known))
                         .at(member.span());

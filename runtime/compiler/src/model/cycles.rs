@@ -43,7 +43,9 @@ fn of_aggregate(aggregate: &Aggregate, found: &mut Vec<Item>) {
 
 pub(super) fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
     match kind {
-        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => of_aggregate(aggregate, found),
+        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            of_aggregate(aggregate, found)
+        }
         MeasureKind::Number(snippet) => references(snippet, found),
     }
 }
@@ -165,7 +167,8 @@ fn told(model: &Model, circle: &[Item]) -> Option<Diagnostic> {
         _ => "let one of them name measures that aggregate".to_owned(),
     };
     let diagnostic =
-        Diagnostic::error("reference-cycle", format!("these refer to one another in a circle: {}", path.join(" → "))).hint(hint);
+        Diagnostic::error("reference-cycle", format!("these refer to one another in a circle: {}", path.join(" → ")))
+            .hint(hint);
     Some(match span(model, first) {
         Some(span) => diagnostic.at(span),
         None => diagnostic,

@@ -74,9 +74,9 @@ pub(super) fn explain(error: &ParserError, text: &str, readable: impl Fn(&str) -
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
     };
     let (message, place) = message.rsplit_once(" at Line: ").unwrap_or((message, ""));
-    let place = place.split_once(", Column: ").and_then(|(line, column)| {
-        Some(Location { line: line.parse().ok()?, column: column.parse().ok()? })
-    });
+    let place = place
+        .split_once(", Column: ")
+        .and_then(|(line, column)| Some(Location { line: line.parse().ok()?, column: column.parse().ok()? }));
     let offset = offset_of(text, place.unwrap_or(Location { line: 0, column: 0 }));
     let message = readable(message).replace("Expected: ", "expected ").replace(", found: EOF", ", found the end");
     let message = lower_first(&message.replace(", found: ", ", found "));

@@ -77,9 +77,12 @@ fn ancestors<'d>(
             }
             let known = by_name.keys().copied().filter(|name| *name != &*cube.name.value);
             return Err(Some(
-                Diagnostic::error("unknown-cube", format!("cube `{}` extends `{}`, which doesn't exist", cube.name.value, extends.value))
-                    .hint(suggest(&extends.value, "cubes", known))
-                    .at(extends.span()),
+                Diagnostic::error(
+                    "unknown-cube",
+                    format!("cube `{}` extends `{}`, which doesn't exist", cube.name.value, extends.value),
+                )
+                .hint(suggest(&extends.value, "cubes", known))
+                .at(extends.span()),
             ));
         };
         if let Some(start) = line.iter().position(|seen| seen.name.value == parent.name.value) {
@@ -89,17 +92,23 @@ fn ancestors<'d>(
             let first = line[start..].iter().min_by_key(|cube| &cube.name.value);
             let tells = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
             return Err(tells.then(|| {
-                Diagnostic::error("extends-cycle", format!("cubes extend one another in a circle: {}", path.join(" → ")))
-                    .hint("remove one of these `extends`")
-                    .at(extends.span())
+                Diagnostic::error(
+                    "extends-cycle",
+                    format!("cubes extend one another in a circle: {}", path.join(" → ")),
+                )
+                .hint("remove one of these `extends`")
+                .at(extends.span())
             }));
         }
         line.push(parent);
         if line.len() > MAX_ANCESTORS {
             return Err(Some(
-                Diagnostic::error("extends-limit", format!("cube `{}` extends more than {MAX_ANCESTORS} cubes in a row", cube.name.value))
-                    .hint("extend a cube nearer to the first")
-                    .at(extends.span()),
+                Diagnostic::error(
+                    "extends-limit",
+                    format!("cube `{}` extends more than {MAX_ANCESTORS} cubes in a row", cube.name.value),
+                )
+                .hint("extend a cube nearer to the first")
+                .at(extends.span()),
             ));
         }
         at = parent;
@@ -153,12 +162,7 @@ impl<'d> Merged<'d> {
     }
 }
 
-fn put<'d, T>(
-    into: &mut Vec<Inherited<'d, T>>,
-    items: &'d [T],
-    written_in: &'d str,
-    name: impl Fn(&T) -> &Arc<str>,
-) {
+fn put<'d, T>(into: &mut Vec<Inherited<'d, T>>, items: &'d [T], written_in: &'d str, name: impl Fn(&T) -> &Arc<str>) {
     let inherited: HashMap<Arc<str>, usize> =
         into.iter().enumerate().map(|(at, item)| (Arc::clone(name(item.item)), at)).collect();
     for item in items {
@@ -190,7 +194,10 @@ fn once_each<'d>(
     let mut seen: HashMap<&str, (&'static str, u32)> = HashMap::new();
     for (kind, name) in names {
         if let Some((first, line)) = seen.get(&*name.value) {
-            let message = format!("cube `{}` has a {kind} `{}` and, in line {line}, a {first} of that name", cube.name.value, name.value);
+            let message = format!(
+                "cube `{}` has a {kind} `{}` and, in line {line}, a {first} of that name",
+                cube.name.value, name.value
+            );
             diagnostics.push(Diagnostic::error("duplicate-name", message).hint(hint).at(name.span()));
             continue;
         }

@@ -89,6 +89,8 @@ pub struct Cube {
     /// False: reachable by joins, not listed and not named in queries.
     pub public: bool,
     pub alias_of: Option<CubeId>,
+    /// A policy speaks of it, or might: without a known caller nothing of it is shown.
+    pub is_guarded: bool,
     pub relation: Relation,
     pub measures: Vec<Measure>,
     pub dimensions: Vec<Dimension>,

@@ -29,19 +29,41 @@ pub(super) fn check(
                 None if unread.contains(&name.value) => {}
                 None => {
                     let known = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
-                    let message = format!("policy `{}` names a cube `{}` that doesn't exist", policy.name.value, name.value);
+                    let message =
+                        format!("policy `{}` names a cube `{}` that doesn't exist", policy.name.value, name.value);
                     diagnostics.push(
-                        Diagnostic::error("unknown-cube", message).hint(suggest(&name.value, "cubes", known)).at(name.span()),
+                        Diagnostic::error("unknown-cube", message)
+                            .hint(suggest(&name.value, "cubes", known))
+                            .at(name.span()),
                     );
                 }
                 Some(Cube { alias_of: Some(original), .. }) => {
-                    let message = format!("policy `{}` names `{}`, which is only a join's name", policy.name.value, name.value);
-                    let hint = format!("name the cube `{}`; its aliases obey the same policies", model.cube(*original).name);
+                    let message =
+                        format!("policy `{}` names `{}`, which is only a join's name", policy.name.value, name.value);
+                    let hint =
+                        format!("name the cube `{}`; its aliases obey the same policies", model.cube(*original).name);
                     diagnostics.push(Diagnostic::error("alias-policy", message).hint(hint).at(name.span()));
                 }
                 Some(cube) => check_members(policy, cube, model, unread, dialect, diagnostics),
             }
         }
+    }
+}
+
+/// Marks the cubes that policies speak of, their aliases too. A policy whose cube can't be found might
+/// have meant any of them.
+pub(super) fn guard(model: &mut Model, definitions: &Definitions) {
+    let mut guarded = vec![false; model.cubes.len()];
+    for policy in &definitions.policies {
+        let named = policy.cubes.iter().flatten().map(|name| model.cube_named(&name.value).map(|cube| cube.id));
+        match named.collect::<Option<Vec<_>>>() {
+            Some(ids) if policy.cubes.is_some() => ids.into_iter().for_each(|id| guarded[id.0 as usize] = true),
+            _ => guarded.fill(true),
+        }
+    }
+    for cube in &mut model.cubes {
+        let original = cube.alias_of.unwrap_or(cube.id);
+        cube.is_guarded = guarded[cube.id.0 as usize] || guarded[original.0 as usize];
     }
 }
 
@@ -57,9 +79,12 @@ fn check_members(
     for member in named {
         if cube.member(&member.value).is_none() && !unread.contains(&member.value) {
             let known = cube.members.keys().map(|name| &**name);
-            let message = format!("policy `{}`: cube `{}` has no member `{}`", policy.name.value, cube.name, member.value);
+            let message =
+                format!("policy `{}`: cube `{}` has no member `{}`", policy.name.value, cube.name, member.value);
             diagnostics.push(
-                Diagnostic::error("unknown-member", message).hint(suggest(&member.value, "members", known)).at(member.span()),
+                Diagnostic::error("unknown-member", message)
+                    .hint(suggest(&member.value, "members", known))
+                    .at(member.span()),
             );
         }
     }

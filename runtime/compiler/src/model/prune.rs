@@ -7,9 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::cycles::Item;
-use super::{
-    Aggregate, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, SegmentId, Snippet, SqlPart,
-};
+use super::{Aggregate, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, SegmentId, Snippet, SqlPart};
 
 /// New index of each old one; `None`: left out.
 struct Renumbered {
@@ -38,12 +36,16 @@ pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
         dimensions: cubes
             .clone()
             .map(|cube| {
-                numbers(cube.dimensions.len(), &|index| broken.contains(&Item::Dimension(DimensionId { cube: cube.id, index })))
+                numbers(cube.dimensions.len(), &|index| {
+                    broken.contains(&Item::Dimension(DimensionId { cube: cube.id, index }))
+                })
             })
             .collect(),
         measures: cubes
             .map(|cube| {
-                numbers(cube.measures.len(), &|index| broken.contains(&Item::Measure(MeasureId { cube: cube.id, index })))
+                numbers(cube.measures.len(), &|index| {
+                    broken.contains(&Item::Measure(MeasureId { cube: cube.id, index }))
+                })
             })
             .collect(),
         metrics: numbers(model.metrics.len(), &|index| broken.contains(&Item::Metric(MetricId(index)))),
@@ -56,7 +58,8 @@ pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
     for metric in &mut model.metrics {
         renumbered.snippet(&mut metric.body);
     }
-    model.metric_names = (0u32..).zip(&model.metrics).map(|(at, metric)| (Arc::clone(&metric.name), MetricId(at))).collect();
+    model.metric_names =
+        (0u32..).zip(&model.metrics).map(|(at, metric)| (Arc::clone(&metric.name), MetricId(at))).collect();
     model.reach = model.cubes.iter().map(|_| OnceLock::new()).collect();
 }
 
@@ -82,7 +85,9 @@ fn cube(model: &mut Model, at: usize, broken: &HashSet<Item>, renumbered: &Renum
     }
     for measure in &mut cube.measures {
         match &mut measure.kind {
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => renumbered.aggregate(aggregate),
+            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                renumbered.aggregate(aggregate)
+            }
             MeasureKind::Number(snippet) => renumbered.snippet(snippet),
         }
     }
@@ -109,8 +114,12 @@ impl Renumbered {
     fn snippet(&self, snippet: &mut Snippet) {
         for part in &mut snippet.parts {
             match part {
-                SqlPart::Dimension(id) => id.index = self.dimensions[id.cube.0 as usize][id.index as usize].unwrap_or(id.index),
-                SqlPart::Measure(id) => id.index = self.measures[id.cube.0 as usize][id.index as usize].unwrap_or(id.index),
+                SqlPart::Dimension(id) => {
+                    id.index = self.dimensions[id.cube.0 as usize][id.index as usize].unwrap_or(id.index)
+                }
+                SqlPart::Measure(id) => {
+                    id.index = self.measures[id.cube.0 as usize][id.index as usize].unwrap_or(id.index)
+                }
                 SqlPart::Metric(id) => id.0 = self.metrics[id.0 as usize].unwrap_or(id.0),
                 SqlPart::Aggregate(aggregate) => self.aggregate(aggregate),
                 SqlPart::Divide(left, right) => {

@@ -79,9 +79,11 @@ fn one_name(text: &str, scope: Scope<'_>, dialect: &dyn Dialect) -> Option<Resul
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     };
-    let is_column = |name: &str| is_name(name) && ALL_KEYWORDS.binary_search(&name.to_ascii_uppercase().as_str()).is_err();
+    let is_column =
+        |name: &str| is_name(name) && ALL_KEYWORDS.binary_search(&name.to_ascii_uppercase().as_str()).is_err();
     let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true });
-    let column = |cube, name: &str| single(SqlPart::Column { cube, name: ColumnName { text: name.into(), quoted: false } });
+    let column =
+        |cube, name: &str| single(SqlPart::Column { cube, name: ColumnName { text: name.into(), quoted: false } });
     if is_column(text) {
         let is_bare_allowed = !matches!(scope.place, Place::Number | Place::Metric);
         return scope.cube.filter(|_| is_bare_allowed).map(|cube| column(cube, text));
@@ -117,8 +119,9 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     }
     if let Token::Word(word) = &first.token {
         let word = word.value.to_ascii_uppercase();
-        let statements =
-            ["SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "ATTACH", "COPY", "WHERE", "SET"];
+        let statements = [
+            "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "ATTACH", "COPY", "WHERE", "SET",
+        ];
         if statements.contains(&word.as_str()) {
             let message = format!("`{word}` begins a statement, and here stands one expression");
             let hint = if word == "WHERE" { "write the condition alone" } else { "a query goes into the cube's `sql`" };
@@ -172,7 +175,8 @@ fn resolve_braces(
         let offset = offset_of(text, token.span.start);
         let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
         let Some(close) = close else {
-            problems.push(Problem::new("unclosed-brace", "this brace is never closed", "close it: {name}").at(offset, 1));
+            problems
+                .push(Problem::new("unclosed-brace", "this brace is never closed", "close it: {name}").at(offset, 1));
             break;
         };
         let inside: Vec<&Token> = tokens[at + 1..close].iter().filter(|t| !is_space(t)).map(|t| &t.token).collect();

@@ -46,7 +46,9 @@ impl<'d> Models<'d> {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Relation> {
         if relation.is_table && relation.refs.is_empty() {
-            return table(&relation.sql, dialect).map_err(|problem| diagnostics.push(problem.in_text(&relation.sql))).ok();
+            return table(&relation.sql, dialect)
+                .map_err(|problem| diagnostics.push(problem.in_text(&relation.sql)))
+                .ok();
         }
         let sql = if relation.is_table {
             let name = relation.sql.text.trim();
@@ -97,7 +99,8 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
         )
         .at(offset, 1)
     };
-    let mut parser = Parser::new(dialect).with_recursion_limit(20).with_tokens_with_locations(tokenize(&sql.text, dialect)?);
+    let mut parser =
+        Parser::new(dialect).with_recursion_limit(20).with_tokens_with_locations(tokenize(&sql.text, dialect)?);
     let name = parser.parse_object_name(true).map_err(|_| not_a_name(0))?;
     if parser.peek_token_ref().token != Token::EOF {
         return Err(not_a_name(offset_of(&sql.text, parser.peek_token_ref().span.start)));
@@ -151,7 +154,8 @@ fn clean(sql: &SqlText, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Probl
     if !begins_query {
         let message = format!("the SQL begins with `{}`, which begins no query", first.token);
         let hint = "write a query that begins with SELECT or WITH";
-        return Err(Problem::new("sql-not-a-query", message, hint).at(offset_of(text, first.span.start), first.token.to_string().chars().count()));
+        return Err(Problem::new("sql-not-a-query", message, hint)
+            .at(offset_of(text, first.span.start), first.token.to_string().chars().count()));
     }
     if let Some(semicolon) = tokens.iter().find(|token| token.token == Token::SemiColon) {
         let problem = Problem::new("sql-statements", "there is more than one statement", "keep one query, without `;`");

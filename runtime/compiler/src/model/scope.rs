@@ -214,12 +214,17 @@ impl<'m> Scope<'m> {
         if let Place::Join(target) = self.place {
             let target = &self.model.cube(target).name;
             let message = format!("the join to `{target}` speaks of a third cube, `{name}`");
-            let hint = format!("a join compares `{}` with `{target}` alone; declare the other join on its own", own.name);
+            let hint =
+                format!("a join compares `{}` with `{target}` alone; declare the other join on its own", own.name);
             return Err(Some(Problem::new("misplaced-member", message, hint)));
         }
         if self.place == Place::Number {
             let message = format!("rows of `{name}` can't stand in a number measure of `{}`", own.name);
-            return Err(Some(Problem::new("misplaced-member", message, format!("refer to a measure: {{{name}.some_measure}}"))));
+            return Err(Some(Problem::new(
+                "misplaced-member",
+                message,
+                format!("refer to a measure: {{{name}.some_measure}}"),
+            )));
         }
         if self.model.reach(own.id).is_to_one(cube) {
             return Ok(cube);

@@ -210,7 +210,8 @@ impl<'w> Walk<'w> {
             }
             Place::Measure => {
                 let hint = "leave the aggregation to `type`, or write `type: number`";
-                self.problems.push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), hint));
+                self.problems
+                    .push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), hint));
                 return None;
             }
             _ => {
@@ -236,8 +237,7 @@ impl<'w> Walk<'w> {
             Some(Some(snippet)) => vec![snippet],
             Some(None) => return None,
         };
-        let aggregate =
-            Aggregate { function: call.function, argument, filters, argument_type: LogicalType::Unknown };
+        let aggregate = Aggregate { function: call.function, argument, filters, argument_type: LogicalType::Unknown };
         Some(self.part(SqlPart::Aggregate(Box::new(aggregate))))
     }
 
@@ -378,19 +378,66 @@ impl VisitorMut for Walk<'_> {
 
 /// Functions whose first or last argument may be a bare word such as `day`.
 const TAKES_UNIT: &[&str] = &[
-    "date_add", "date_diff", "date_part", "date_sub", "date_trunc", "dateadd", "datediff", "datename", "datepart",
-    "datetime_add", "datetime_diff", "datetime_sub", "datetime_trunc", "last_day", "time_diff", "time_trunc",
-    "timestamp_add", "timestamp_diff", "timestamp_sub", "timestamp_trunc", "timestampadd", "timestampdiff",
+    "date_add",
+    "date_diff",
+    "date_part",
+    "date_sub",
+    "date_trunc",
+    "dateadd",
+    "datediff",
+    "datename",
+    "datepart",
+    "datetime_add",
+    "datetime_diff",
+    "datetime_sub",
+    "datetime_trunc",
+    "last_day",
+    "time_diff",
+    "time_trunc",
+    "timestamp_add",
+    "timestamp_diff",
+    "timestamp_sub",
+    "timestamp_trunc",
+    "timestampadd",
+    "timestampdiff",
 ];
 const TAKES_LAMBDA: &[&str] = &[
-    "apply", "array_apply", "array_filter", "array_reduce", "array_sort", "array_transform", "exists", "filter",
-    "forall", "list_apply", "list_filter", "list_reduce", "list_transform", "reduce", "transform", "zip_with",
+    "apply",
+    "array_apply",
+    "array_filter",
+    "array_reduce",
+    "array_sort",
+    "array_transform",
+    "exists",
+    "filter",
+    "forall",
+    "list_apply",
+    "list_filter",
+    "list_reduce",
+    "list_transform",
+    "reduce",
+    "transform",
+    "zip_with",
 ];
 
 fn is_unit(word: &str) -> bool {
     const UNITS: &[&str] = &[
-        "microsecond", "millisecond", "second", "minute", "hour", "day", "dayofweek", "dayofyear", "week", "isoweek",
-        "month", "quarter", "year", "isoyear", "decade", "century",
+        "microsecond",
+        "millisecond",
+        "second",
+        "minute",
+        "hour",
+        "day",
+        "dayofweek",
+        "dayofyear",
+        "week",
+        "isoweek",
+        "month",
+        "quarter",
+        "year",
+        "isoyear",
+        "decade",
+        "century",
     ];
     let lower = word.to_ascii_lowercase();
     UNITS.contains(&lower.as_str()) || UNITS.contains(&lower.trim_end_matches('s'))

@@ -4,8 +4,8 @@
 //! its cube stays. Not here: what a name refers to, and SQL.
 
 use super::definitions::{
-    CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType,
-    PreAggregationDefinition, SegmentDefinition, Wording,
+    CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
+    SegmentDefinition, Wording,
 };
 use super::fields::{Fields, choice_of};
 use super::jinja::Renderer;
@@ -16,20 +16,47 @@ use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
 use crate::types::Granularity;
 
 const CUBE: &[&str] = &[
-    "name", "sql", "sql_table", "title", "description", "measures", "dimensions", "joins", "segments",
-    "pre_aggregations", "extends", "public", "meta",
+    "name",
+    "sql",
+    "sql_table",
+    "title",
+    "description",
+    "measures",
+    "dimensions",
+    "joins",
+    "segments",
+    "pre_aggregations",
+    "extends",
+    "public",
+    "meta",
 ];
-const MEASURE: &[&str] = &[
-    "name", "type", "sql", "title", "description", "format", "filters", "drill_members", "from", "hidden", "meta",
-];
+const MEASURE: &[&str] =
+    &["name", "type", "sql", "title", "description", "format", "filters", "drill_members", "from", "hidden", "meta"];
 const DIMENSION: &[&str] = &[
-    "name", "type", "sql", "primary_key", "title", "description", "format", "hidden", "granularities",
-    "primary_time", "timezone", "meta",
+    "name",
+    "type",
+    "sql",
+    "primary_key",
+    "title",
+    "description",
+    "format",
+    "hidden",
+    "granularities",
+    "primary_time",
+    "timezone",
+    "meta",
 ];
 const SEGMENT: &[&str] = &["name", "sql", "title", "description", "hidden", "meta"];
 const JOIN: &[&str] = &["name", "cube", "relationship", "sql", "always", "description", "meta"];
 const PRE_AGGREGATION: &[&str] = &[
-    "name", "measures", "dimensions", "time_dimension", "granularity", "partition_granularity", "refresh", "meta",
+    "name",
+    "measures",
+    "dimensions",
+    "time_dimension",
+    "granularity",
+    "partition_granularity",
+    "refresh",
+    "meta",
     "description",
 ];
 
@@ -124,9 +151,12 @@ pub(super) fn cube(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<D
         (true, true) => {
             let span = fields.key_origin("sql_table").unwrap_or(fields.origin()).span();
             fields.report(
-                Diagnostic::error("conflicting-fields", format!("cube `{}` has both `sql` and `sql_table`", name.value))
-                    .hint("keep `sql_table` for a plain table, `sql` for a query")
-                    .at(span),
+                Diagnostic::error(
+                    "conflicting-fields",
+                    format!("cube `{}` has both `sql` and `sql_table`", name.value),
+                )
+                .hint("keep `sql_table` for a plain table, `sql` for a query")
+                .at(span),
             );
             None
         }
@@ -251,12 +281,11 @@ fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnos
     let ty = fields.choice("type", DIMENSION_TYPES, DIMENSION_SYNONYMS);
     let primary_key = fields.boolean("primary_key", false);
     let is_primary_time = fields.boolean("primary_time", false);
-    let timezone = fields.choice("timezone", &[("utc", TimeKind::Utc), ("none", TimeKind::WallClock)], &[
-        ("local", "none"),
-        ("wall_clock", "none"),
-        ("gmt", "utc"),
-        ("z", "utc"),
-    ]);
+    let timezone = fields.choice(
+        "timezone",
+        &[("utc", TimeKind::Utc), ("none", TimeKind::WallClock)],
+        &[("local", "none"), ("wall_clock", "none"), ("gmt", "utc"), ("z", "utc")],
+    );
     let has_granularities = fields.has("granularities");
     let mut granularities: Vec<Granularity> = Vec::new();
     let label = format!("an item of `granularities` of {}", fields.what());
@@ -277,9 +306,12 @@ fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnos
             }
         } else if ty.is_some() {
             fields.report(
-                Diagnostic::error("misplaced-field", format!("{} has `{key}`, which is for time dimensions", fields.what()))
-                    .hint("remove it, or write `type: time`")
-                    .at(origin.span()),
+                Diagnostic::error(
+                    "misplaced-field",
+                    format!("{} has `{key}`, which is for time dimensions", fields.what()),
+                )
+                .hint("remove it, or write `type: time`")
+                .at(origin.span()),
             );
         }
     }

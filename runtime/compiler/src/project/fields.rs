@@ -234,9 +234,12 @@ pub(super) fn check_name(name: &Text, what: &str) -> Result<(), Diagnostic> {
         }
     };
     let kind = what.split(" `").next().unwrap_or(what);
-    Err(Diagnostic::error("invalid-name", format!("the name of a {kind} is `{}`, which is not snake_case", shorten(text)))
-        .hint(hint)
-        .at(name.span()))
+    Err(Diagnostic::error(
+        "invalid-name",
+        format!("the name of a {kind} is `{}`, which is not snake_case", shorten(text)),
+    )
+    .hint(hint)
+    .at(name.span()))
 }
 
 pub(super) fn is_snake_case(text: &str) -> bool {

@@ -108,9 +108,8 @@ struct Scan<'t> {
 
 impl<'t> Scan<'t> {
     fn tag(&mut self, tokens: &[&'t str], is_block: bool, offset: usize) -> Result<(), Refusal> {
-        let refuse = |message: &str, hint: &'static str| {
-            Err(Refusal { offset, length: 2, message: message.to_owned(), hint })
-        };
+        let refuse =
+            |message: &str, hint: &'static str| Err(Refusal { offset, length: 2, message: message.to_owned(), hint });
         self.tags += 1;
         if self.tags > MAX_TAGS || tokens.len() > MAX_TOKENS_IN_TAG {
             return refuse("the Jinja of this text is too long", "a text may have 2,000 tags of 400 words: split it");

@@ -220,11 +220,7 @@ fn environment(around: Arc<Surroundings>, record: &Arc<Mutex<Record>>) -> Enviro
     environment
 }
 
-fn add_references(
-    environment: &mut Environment<'static>,
-    around: &Arc<Surroundings>,
-    record: &Arc<Mutex<Record>>,
-) {
+fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundings>, record: &Arc<Mutex<Record>>) {
     let (known, calls) = (Arc::clone(around), Arc::clone(record));
     environment.add_function("ref", move |name: String| {
         if let Some((model, printed)) = known.models.get_key_value(name.as_str()) {
@@ -316,11 +312,8 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>
 
 fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
     const KEYS: [&str; 5] = ["materialized", "materialization", "schema", "tags", "description"];
-    const WORDS: [(&str, Materialization); 3] = [
-        ("view", Materialization::View),
-        ("table", Materialization::Table),
-        ("ephemeral", Materialization::Ephemeral),
-    ];
+    const WORDS: [(&str, Materialization); 3] =
+        [("view", Materialization::View), ("table", Materialization::Table), ("ephemeral", Materialization::Ephemeral)];
     for key in options.args() {
         let value: Value = options.get(key)?;
         let text = value.as_str().unwrap_or_default().to_owned();
@@ -378,8 +371,10 @@ fn explain(error: &Error, template: &str, text: &SqlText) -> Diagnostic {
     };
     let detail = error.detail().unwrap_or_default();
     let diagnostic = match error.kind() {
-        ErrorKind::UndefinedError => Diagnostic::error("jinja-undefined", format!("`{}` is not defined", name_in(written)))
-            .hint("a text in a call needs quotes, as in ref('model'); values come from var('name')"),
+        ErrorKind::UndefinedError => {
+            Diagnostic::error("jinja-undefined", format!("`{}` is not defined", name_in(written)))
+                .hint("a text in a call needs quotes, as in ref('model'); values come from var('name')")
+        }
         ErrorKind::UnknownFunction => {
             let name = name_in(detail);
             let hint = match likely(name, CALLS) {
@@ -388,8 +383,10 @@ fn explain(error: &Error, template: &str, text: &SqlText) -> Diagnostic {
             };
             Diagnostic::error("jinja-unknown-call", format!("there is no call `{name}`")).hint(hint)
         }
-        ErrorKind::UnknownFilter => Diagnostic::error("jinja-unknown-filter", format!("there is no filter `{}`", name_in(detail)))
-            .hint("filters: upper, lower, trim, length, default"),
+        ErrorKind::UnknownFilter => {
+            Diagnostic::error("jinja-unknown-filter", format!("there is no filter `{}`", name_in(detail)))
+                .hint("filters: upper, lower, trim, length, default")
+        }
         ErrorKind::OutOfFuel => Diagnostic::error("jinja-limit", "the template takes too many steps")
             .hint("shorten its loops, or write the SQL out"),
         ErrorKind::SyntaxError => Diagnostic::error("jinja-syntax", format!("the Jinja can't be read: {detail}"))
@@ -414,9 +411,8 @@ fn name_in(text: &str) -> &str {
 /// A name as an identifier, quoted only when it must be.
 pub(super) fn quote(name: &str, dialect: &dyn Dialect) -> String {
     use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
-    const RESERVED: [&str; 12] = [
-        "TABLE", "USER", "DEFAULT", "CHECK", "COLUMN", "PRIMARY", "REFERENCES", "CASE", "WHEN", "DESC", "ASC", "ALL",
-    ];
+    const RESERVED: [&str; 12] =
+        ["TABLE", "USER", "DEFAULT", "CHECK", "COLUMN", "PRIMARY", "REFERENCES", "CASE", "WHEN", "DESC", "ASC", "ALL"];
     let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let upper = name.to_ascii_uppercase();

@@ -15,15 +15,34 @@ use crate::model::MetricKind;
 use crate::types::Value;
 
 const METRIC: &[&str] = &[
-    "name", "type", "expression", "numerator", "denominator", "description", "title", "time_grain", "filters",
-    "format", "hidden", "meta",
+    "name",
+    "type",
+    "expression",
+    "numerator",
+    "denominator",
+    "description",
+    "title",
+    "time_grain",
+    "filters",
+    "format",
+    "hidden",
+    "meta",
 ];
 const KINDS: &[(&str, MetricKind)] =
     &[("simple", MetricKind::Simple), ("ratio", MetricKind::Ratio), ("derived", MetricKind::Derived)];
-const SYNONYMS: &[(&str, &str)] =
-    &[("number", "derived"), ("expression", "derived"), ("calculated", "derived"), ("measure", "simple"), ("rate", "ratio")];
+const SYNONYMS: &[(&str, &str)] = &[
+    ("number", "derived"),
+    ("expression", "derived"),
+    ("calculated", "derived"),
+    ("measure", "simple"),
+    ("rate", "ratio"),
+];
 
-pub(super) fn metric(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricDefinition> {
+pub(super) fn metric(
+    node: &Node,
+    renderer: &mut Renderer,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<MetricDefinition> {
     let mut fields = Fields::open(node, "metric", METRIC, diagnostics)?;
     let name = fields.name()?;
     let wording = Wording {

@@ -57,7 +57,9 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         Some(Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) }))
     };
     let settings = settings::read(file_at(settings::FILE).as_ref(), &mut diagnostics);
-    let is_in = |path: &str, folder: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let is_in = |path: &str, folder: &str| {
+        folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    };
     let (mut yaml_files, mut sql_files) = (Vec::new(), Vec::new());
     for path in tree.files.keys() {
         let is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
@@ -78,18 +80,16 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
 
     let model_names = models::names(&sql_files, &mut diagnostics);
-    let mut renderer = Renderer::new(
-        Surroundings {
-            models: model_names
-                .iter()
-                .map(|(name, _)| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
-                .collect(),
-            tables: printed_tables(&sources, &*dialect),
-            vars: settings.vars.clone(),
-            env: inputs.env.clone(),
-            unread: unread.clone(),
-        },
-    );
+    let mut renderer = Renderer::new(Surroundings {
+        models: model_names
+            .iter()
+            .map(|(name, _)| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
+            .collect(),
+        tables: printed_tables(&sources, &*dialect),
+        vars: settings.vars.clone(),
+        env: inputs.env.clone(),
+        unread: unread.clone(),
+    });
     let models = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
 
     let (mut cubes, mut metrics, mut policies) = (Vec::new(), Vec::new(), Vec::new());
@@ -121,7 +121,11 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
 }
 
 /// The files that could be parsed, as mappings of lists.
-fn documents(files: &[Arc<SourceFile>], unread: &mut BTreeSet<Arc<str>>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Node> {
+fn documents(
+    files: &[Arc<SourceFile>],
+    unread: &mut BTreeSet<Arc<str>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Node> {
     let mut documents = Vec::new();
     for file in files {
         match yaml::parse(file) {
@@ -145,7 +149,8 @@ fn documents(files: &[Arc<SourceFile>], unread: &mut BTreeSet<Arc<str>>, diagnos
 /// Whatever looks like a name in a file that could not be parsed.
 fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
     text.match_indices("name:").filter_map(|(at, found)| {
-        let name: &str = text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+        let name: &str =
+            text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
         (!name.is_empty()).then(|| name.into())
     })
 }

@@ -106,12 +106,16 @@ fn in_order(models: Vec<ModelDefinition>, diagnostics: &mut Vec<Diagnostic>) -> 
                 Visit::New => stack.push((target, 0)),
                 Visit::Open => {
                     let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
-                    let mut path: Vec<&str> = stack[from..].iter().map(|(open, _)| &*models[*open].name.value).collect();
+                    let mut path: Vec<&str> =
+                        stack[from..].iter().map(|(open, _)| &*models[*open].name.value).collect();
                     path.push(&models[target].name.value);
                     diagnostics.push(
-                        Diagnostic::error("model-cycle", format!("models refer to one another in a circle: {}", path.join(" → ")))
-                            .hint("remove one of these refs, or move what both need into a third model")
-                            .at(reference.span.clone()),
+                        Diagnostic::error(
+                            "model-cycle",
+                            format!("models refer to one another in a circle: {}", path.join(" → ")),
+                        )
+                        .hint("remove one of these refs, or move what both need into a third model")
+                        .at(reference.span.clone()),
                     );
                     for (open, _) in &stack[from..] {
                         state[*open] = Visit::InCycle;

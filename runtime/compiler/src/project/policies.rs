@@ -13,8 +13,7 @@ use crate::types::Value;
 
 const POLICY: &[&str] =
     &["name", "cubes", "when", "row_filter", "mask", "deny", "allow_aggregate", "description", "meta"];
-const WHEN: &[&str] =
-    &["roles", "unless_roles", "groups", "unless_groups", "attributes", "unless_attributes"];
+const WHEN: &[&str] = &["roles", "unless_roles", "groups", "unless_groups", "attributes", "unless_attributes"];
 
 #[derive(Clone, Copy)]
 enum Word {

@@ -75,7 +75,9 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     let mut known: Vec<&str> = OURS.to_vec();
     for (key, _) in map {
         let is_ours = OURS.contains(&&*key.text);
-        let is_slip = !is_ours && key.text.len() > 3 && strsim::osa_distance(&key.text, likely(&key.text, OURS).unwrap_or("")) == 1;
+        let is_slip = !is_ours
+            && key.text.len() > 3
+            && strsim::osa_distance(&key.text, likely(&key.text, OURS).unwrap_or("")) == 1;
         if !is_ours && !is_slip {
             known.push(&key.text);
         }
@@ -124,9 +126,8 @@ fn paths(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>
 
 /// A folder inside the project, without `./` and a slash at its end.
 fn inside(path: &str, origin: &Origin) -> Result<String, Diagnostic> {
-    let is_outside = path.starts_with(['/', '\\', '~'])
-        || path.contains(':')
-        || path.split(['/', '\\']).any(|part| part == "..");
+    let is_outside =
+        path.starts_with(['/', '\\', '~']) || path.contains(':') || path.split(['/', '\\']).any(|part| part == "..");
     if is_outside {
         return Err(Diagnostic::error("path-outside", format!("the path `{path}` leaves the project"))
             .hint("name a folder inside the project, relative to service_project.yml")

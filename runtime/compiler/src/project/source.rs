@@ -58,12 +58,7 @@ impl Origin {
     }
 
     pub fn span(&self) -> Span {
-        Span {
-            file: Arc::clone(&self.file.path),
-            line: self.line,
-            column: self.column,
-            length: self.length.max(1),
-        }
+        Span { file: Arc::clone(&self.file.path), line: self.line, column: self.column, length: self.length.max(1) }
     }
 }
 

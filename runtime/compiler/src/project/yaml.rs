@@ -27,7 +27,10 @@ pub struct Node {
 pub enum NodeValue {
     Null,
     /// The text of a scalar; `plain` tells what an unquoted one looks like.
-    Scalar { text: Arc<str>, plain: Plain },
+    Scalar {
+        text: Arc<str>,
+        plain: Plain,
+    },
     List(Vec<Node>),
     Map(Vec<(Key, Node)>),
 }
@@ -52,8 +55,8 @@ pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
             .hint("split it: a YAML file may have 4 MiB")
             .at(Origin::start_of(file).span()));
     }
-    let raw: Spanned<Raw> = serde_saphyr::from_str_with_options(&file.text, options())
-        .map_err(|error| explain(file, &error))?;
+    let raw: Spanned<Raw> =
+        serde_saphyr::from_str_with_options(&file.text, options()).map_err(|error| explain(file, &error))?;
     Ok(node(file, raw))
 }
 

@@ -82,8 +82,8 @@ pub enum QueryError {
     RunningTotalAxis { member: Arc<str> },
     #[error("the dialect `{dialect}` has no template for `{op}` on {ty:?}")]
     DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
-    #[error("this caller may not see `{member}`")]
-    Denied { member: Arc<str> },
+    #[error("cube `{cube}` is under a policy, and this server cannot tell its callers apart")]
+    Guarded { cube: Arc<str> },
 }
 
 impl QueryError {
@@ -98,7 +98,7 @@ impl QueryError {
             | QueryError::ValueCount { .. }
             | QueryError::ReversedRange { .. } => ErrorCode::InvalidFilter,
             QueryError::NoJoinPath { .. } => ErrorCode::NoJoinPath,
-            QueryError::Denied { .. } => ErrorCode::Forbidden,
+            QueryError::Guarded { .. } => ErrorCode::Forbidden,
             _ => ErrorCode::InvalidQuery,
         }
     }

@@ -35,13 +35,8 @@ pub fn of(model: &Model) -> String {
             }
         }
         for dimension in &cube.dimensions {
-            let _ = writeln!(
-                out,
-                "  dimension {} {}: {}",
-                dimension.name,
-                kind(dimension),
-                snippet(model, &dimension.sql)
-            );
+            let _ =
+                writeln!(out, "  dimension {} {}: {}", dimension.name, kind(dimension), snippet(model, &dimension.sql));
         }
         for measure in &cube.measures {
             let body = match &measure.kind {

@@ -12,7 +12,6 @@ use std::time::Duration;
 use duckdb::Connection;
 use terrane_app::ports::warehouse::WarehouseError;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
 
 use super::error;
 use super::session::{Answer, Request, Session};
@@ -57,19 +56,17 @@ impl Pool {
     }
 
     async fn run_within(&self, turns: &Arc<Semaphore>, request: Request, timeout: Duration) -> Answer {
-        let deadline = Instant::now() + timeout;
-        let permit = timeout_at(deadline, turns.clone().acquire_owned())
-            .await
-            .map_err(|_| error::timeout())?
-            .map_err(|_| error::unavailable("the warehouse is shutting down"))?;
+        tokio::time::timeout(timeout, self.run_in_turn(turns, request)).await.unwrap_or_else(|_| Err(error::timeout()))
+    }
+
+    async fn run_in_turn(&self, turns: &Arc<Semaphore>, request: Request) -> Answer {
+        let permit = turns.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| error::unavailable("the warehouse is shutting down"))?;
         let turn = Arc::new(Turn::new(permit, self.strays.clone()));
-        let running = Running { session: Some(self.session()?), turn: turn.clone(), pool: self };
-        let Some(session) = &running.session else { return Err(error::unavailable("there is no session")) };
-        let answer = session.submit(request, turn);
-        timeout_at(deadline, answer)
-            .await
-            .map_err(|_| error::timeout())?
-            .unwrap_or_else(|_| Err(error::unavailable("the session ended before it answered")))
+        let session = self.session()?;
+        let answer = session.submit(request, turn.clone());
+        let _running = Running { session: Some(session), turn, pool: self };
+        answer.await.unwrap_or_else(|_| Err(error::unavailable("the session ended before it answered")))
     }
 
     fn session(&self) -> Result<Session, WarehouseError> {

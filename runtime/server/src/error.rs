@@ -18,6 +18,7 @@ use terrane_compiler::query::{ErrorCode, Operator, QueryError};
 use terrane_compiler::types::Granularity;
 
 use crate::app::{Scope, Scopes};
+use crate::local::Refused;
 
 /// As much of a client's text as a message repeats.
 const MAX_ECHO_CHARS: usize = 200;
@@ -155,6 +156,12 @@ impl ApiError {
                 if scopes.hold(Scope::Admin) { refusal.detail("warehouse_message", error.message) } else { refusal }
             }
         }
+    }
+
+    pub(crate) fn into_local(self) -> Refused {
+        let Refusal { code, message, mut details, extra, .. } = *self.0;
+        details.extend(extra);
+        Refused { code: code.as_str(), message, details }
     }
 
     pub(crate) fn into_response(self, correlation_id: &str) -> Response {

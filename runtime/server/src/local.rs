@@ -1,0 +1,32 @@
+//! REST's reader of queries and its refusals without HTTP, so that the command line accepts and refuses
+//! what a client would.
+
+use serde_json::{Map, Value as Json};
+use terrane_app::query::RunError;
+use terrane_compiler::query::SemanticQuery;
+
+use crate::app::Scopes;
+use crate::error::ApiError;
+use crate::wire;
+
+/// A refusal as the body of an answer would tell it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    pub code: &'static str,
+    pub message: String,
+    /// `details` and the extra fields of the code, in one.
+    pub details: Map<String, Json>,
+}
+
+/// Reads the body of `POST /api/v1/query`.
+///
+/// # Errors
+/// As the route would refuse it.
+pub fn read_query(body: &[u8]) -> Result<SemanticQuery, Refused> {
+    wire::query::from_wire(body).map(|request| request.query).map_err(|misfit| ApiError::from(misfit).into_local())
+}
+
+/// What the route would answer in place of rows, told to the operator: the warehouse's words included.
+pub fn refuse(error: RunError) -> Refused {
+    ApiError::from_run(error, Scopes { read: true, write: true, admin: true }).into_local()
+}

@@ -89,9 +89,10 @@ impl<'m> JoinTree<'m> {
                 member: asker.target.into(),
             };
         }
+        // A cube that isn't public stays unnamed.
+        let reached = self.model.reach(self.fact).order.iter().map(|id| self.model.cube(*id)).filter(|c| c.public);
         let mut reachable: Vec<Arc<str>> = vec![self.model.cube(self.fact).name.clone()];
-        reachable.extend(self.model.reach(self.fact).order.iter().map(|id| self.model.cube(*id).name.clone()));
-        reachable.truncate(20);
+        reachable.extend(reached.map(|cube| cube.name.clone()).take(19));
         QueryError::NoJoinPath { what: format!("`{}`", asker.value), target: asker.target.into(), reachable }
     }
 }

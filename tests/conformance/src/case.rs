@@ -1,0 +1,281 @@
+//! Case files: what is asked of which server, and what has to come back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode};
+use futures_util::stream;
+use http_body_util::BodyExt as _;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+use serde_json::Value as Json;
+use terrane_app::catalog::Catalog;
+use terrane_app::query::{QueryService, QuerySettings};
+use terrane_server::{Anonymous, App, Connection, Edge, HttpSettings, Ports, Scopes};
+
+use crate::compare::differences;
+use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
+use crate::project;
+
+/// One file: cases that belong together.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    pub about: String,
+    pub cases: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    pub name: String,
+    #[serde(default)]
+    pub world: World,
+    pub request: Asked,
+    pub response: Expected,
+}
+
+/// The server's surroundings.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct World {
+    pub caller: Caller,
+    pub warehouse: Mood,
+    pub warehouse_ping: Mood,
+    pub database_ping: Mood,
+    /// The columns of every result set.
+    pub columns: Vec<Column>,
+    pub is_dialect_missing: bool,
+    pub is_draining: bool,
+    /// Another query has the only turn, and none may wait.
+    pub is_busy: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Caller {
+    #[default]
+    Reader,
+    Admin,
+    /// Anonymous callers are let in and may do nothing.
+    Powerless,
+    /// Anonymous callers are not let in.
+    Stranger,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    #[serde(default = "get")]
+    pub method: String,
+    pub path: String,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    pub json: Option<Json>,
+    pub text: Option<String>,
+    /// A JSON text of as many bytes.
+    pub size: Option<usize>,
+    /// The body begins and never ends.
+    #[serde(default)]
+    pub stalls: bool,
+    /// It comes through a connection that is one too many.
+    #[serde(default)]
+    pub is_surplus: bool,
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    pub status: u16,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub json: Json,
+    /// The whole body.
+    pub text: Option<String>,
+    #[serde(default)]
+    pub lacks: Vec<String>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answered {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// Every case of `cases/`, with the name of its file.
+///
+/// # Panics
+/// Where a file can't be read.
+pub fn all() -> Vec<(String, Case)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let mut paths: Vec<_> = folder.read_dir().expect("cases/").map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let mut cases = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).expect("a case file");
+        let file: File = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        cases.extend(file.cases.into_iter().map(|case| (stem.clone(), case)));
+    }
+    cases
+}
+
+impl World {
+    pub fn edge(&self) -> Edge {
+        let snapshot = project::snapshot();
+        let profile = (!self.is_dialect_missing).then(|| snapshot.profile.clone());
+        let catalog = Arc::new(Catalog::new(snapshot));
+        let columns = self.columns.clone();
+        let warehouse = Arc::new(FakeWarehouse { mood: self.warehouse, ping: self.warehouse_ping, columns });
+        let clock = Arc::new(FakeClock::default());
+        let settings = QuerySettings {
+            timeout: Duration::from_secs(30),
+            default_limit: 1_000,
+            max_limit: 50_000,
+            timezone: TimeZone::UTC,
+            max_concurrent_queries: 1,
+            max_queued_queries: if self.is_busy { 0 } else { 8 },
+        };
+        let queries = QueryService::new(catalog.clone(), warehouse.clone(), clock.clone(), settings);
+        let app = App::new(
+            Ports {
+                queries: Arc::new(queries),
+                catalog,
+                warehouse,
+                store: Arc::new(FakeStore { ping: self.database_ping }),
+                plugins: Arc::new(FakePlugins { profile }),
+                clock,
+            },
+            HttpSettings { version: "1.2.3".into(), anonymous: self.caller.anonymous(), ..HttpSettings::default() },
+        );
+        if self.is_draining {
+            app.start_draining();
+        }
+        Edge::new(app)
+    }
+}
+
+impl Caller {
+    fn anonymous(self) -> Option<Anonymous> {
+        let scopes = match self {
+            Caller::Reader => Scopes::READ,
+            Caller::Admin => Scopes { admin: true, ..Scopes::default() },
+            Caller::Powerless => Scopes::default(),
+            Caller::Stranger => return None,
+        };
+        Some(Anonymous { scopes, ..Anonymous::default() })
+    }
+}
+
+impl Asked {
+    /// # Panics
+    /// Where the case is no HTTP.
+    pub fn request(&self) -> Request {
+        let body = if let Some(json) = &self.json {
+            Body::from(json.to_string())
+        } else if let Some(size) = self.size {
+            Body::from(format!("\"{}\"", "x".repeat(size.saturating_sub(2))))
+        } else if self.stalls {
+            let begun = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{"))]);
+            Body::from_stream(stream::StreamExt::chain(begun, stream::pending()))
+        } else {
+            Body::from(self.text.clone().unwrap_or_default())
+        };
+        let mut request = Request::builder().method(self.method.as_str()).uri(&self.path);
+        if self.method == "POST" && !self.headers.contains_key("content-type") {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in self.headers.iter().filter(|(_, value)| *value != "absent") {
+            request = request.header(name, value);
+        }
+        request.body(body).expect("a request")
+    }
+}
+
+/// Asks, and gives what came back.
+///
+/// # Panics
+/// Where the body can't be read.
+pub async fn ask(edge: &Edge, asked: &Asked) -> Answered {
+    let connection = Connection { is_surplus: asked.is_surplus, ..Connection::default() };
+    let (parts, body) = edge.call(connection, asked.request()).await.into_parts();
+    let body = body.collect().await.expect("a body").to_bytes();
+    Answered { status: parts.status, headers: parts.headers, body }
+}
+
+impl Case {
+    /// What differs from what is expected.
+    pub async fn run(&self) -> Vec<String> {
+        let edge = self.world.edge();
+        let other = self.world.is_busy.then(|| {
+            let (edge, asked) = (edge.clone(), self.request.clone());
+            tokio::spawn(async move { ask(&edge, &asked).await })
+        });
+        // Lets the other request take the turn.
+        tokio::task::yield_now().await;
+        let answered = ask(&edge, &self.request).await;
+        if let Some(other) = other {
+            other.abort();
+        }
+        self.response.differences(&answered)
+    }
+}
+
+impl Expected {
+    fn differences(&self, answered: &Answered) -> Vec<String> {
+        let mut out = Vec::new();
+        let text = String::from_utf8_lossy(&answered.body);
+        if answered.status.as_u16() != self.status {
+            out.push(format!("status is {}, expected {}: {text}", answered.status, self.status));
+        }
+        for (name, expected) in &self.headers {
+            let found = answered.headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"));
+            let fits = match (expected.as_str(), found) {
+                ("absent", found) => found.is_none(),
+                ("*", found) => found.is_some(),
+                (expected, found) => found == Some(expected),
+            };
+            if !fits {
+                out.push(format!("header {name} is {found:?}, expected {expected}"));
+            }
+        }
+        if !self.json.is_null() {
+            match serde_json::from_slice(&answered.body) {
+                Ok(found) => out.extend(differences(&self.json, &found)),
+                Err(error) => out.push(format!("the body is not JSON ({error}): {text}")),
+            }
+        }
+        if self.text.as_ref().is_some_and(|expected| *expected != text) {
+            out.push(format!("the body is {text}"));
+        }
+        let lacks = self.lacks.iter().map(String::as_str).chain([SECRET]);
+        out.extend(lacks.filter(|part| text.contains(part)).map(|part| format!("the body holds {part:?}: {text}")));
+        out.extend(self.error_form(answered, &text));
+        out
+    }
+
+    /// Every refusal has one of the two shapes, with the correlation id of its header.
+    fn error_form(&self, answered: &Answered, text: &str) -> Option<String> {
+        let is_probe = text.contains("\"checks\"");
+        if answered.status.as_u16() < 400 || answered.body.is_empty() || is_probe {
+            return None;
+        }
+        let body: Json = serde_json::from_str(text).unwrap_or_default();
+        let id = answered.headers.get("x-correlation-id").and_then(|id| id.to_str().ok());
+        let is_standard = body["error"]["code"].is_string()
+            && body["error"]["message"].is_string()
+            && body["error"]["correlation_id"].as_str() == id;
+        (!is_standard && !body["detail"].is_string()).then(|| format!("the body has no error's shape: {text}"))
+    }
+}

@@ -1,0 +1,172 @@
+//! The ports, as a case wants them to behave.
+
+use std::future::pending;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Schema, SchemaRef};
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value as Json;
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::plugins::{PluginError, PluginStatus, Plugins};
+use terrane_app::ports::store::{Store, StoreError};
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_compiler::sql::profile::DialectProfile;
+
+/// How a dependency answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mood {
+    #[default]
+    Answers,
+    /// With a message that no caller may see.
+    Refuses,
+    TimesOut,
+    Unavailable,
+    Hangs,
+    Panics,
+}
+
+/// What the fakes put into messages; it must never reach a caller.
+pub const SECRET: &str = "table raw.orders at /srv/secret.parquet";
+
+/// A column of the warehouse's answer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    #[serde(rename = "type")]
+    pub ty: String,
+    pub values: Vec<Json>,
+}
+
+impl Column {
+    fn array(&self) -> ArrayRef {
+        let values = self.values.iter();
+        match self.ty.as_str() {
+            "text" => Arc::new(values.map(Json::as_str).collect::<StringArray>()),
+            "integer" => Arc::new(values.map(Json::as_i64).collect::<Int64Array>()),
+            "double" => Arc::new(values.map(Json::as_f64).collect::<Float64Array>()),
+            "boolean" => Arc::new(values.map(Json::as_bool).collect::<BooleanArray>()),
+            "cents" => {
+                let cents = values.map(|value| value.as_i64().map(i128::from)).collect::<Decimal128Array>();
+                Arc::new(cents.with_precision_and_scale(18, 2).expect("a decimal of two places"))
+            }
+            other => panic!("a column of type {other}"),
+        }
+    }
+}
+
+pub struct FakeWarehouse {
+    pub mood: Mood,
+    pub ping: Mood,
+    pub columns: Vec<Column>,
+}
+
+impl FakeWarehouse {
+    fn batch(&self) -> RecordBatch {
+        let named = self.columns.iter().enumerate().map(|(index, column)| (format!("c{index}"), column.array()));
+        RecordBatch::try_from_iter_with_nullable(named.map(|(name, array)| (name, array, true)))
+            .unwrap_or_else(|_| RecordBatch::new_empty(Arc::new(Schema::empty())))
+    }
+
+    fn refusal(kind: WarehouseErrorKind) -> WarehouseError {
+        WarehouseError { warehouse: "duckdb".to_owned(), kind, message: SECRET.to_owned() }
+    }
+
+    async fn act(mood: Mood) -> Result<(), WarehouseError> {
+        match mood {
+            Mood::Answers => Ok(()),
+            Mood::Refuses => Err(Self::refusal(WarehouseErrorKind::Refused)),
+            Mood::TimesOut => Err(Self::refusal(WarehouseErrorKind::Timeout)),
+            Mood::Unavailable => Err(Self::refusal(WarehouseErrorKind::Unavailable)),
+            Mood::Hangs => pending().await,
+            Mood::Panics => panic!("{SECRET}"),
+        }
+    }
+}
+
+#[async_trait]
+impl Warehouse for FakeWarehouse {
+    fn name(&self) -> &str {
+        "duckdb"
+    }
+
+    async fn execute(&self, _: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
+        Self::act(self.mood).await?;
+        let batch = self.batch();
+        Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
+    }
+
+    async fn describe(&self, _: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
+        Ok(self.batch().schema())
+    }
+
+    async fn ping(&self) -> Result<(), WarehouseError> {
+        Self::act(self.ping).await
+    }
+}
+
+pub struct FakeStore {
+    pub ping: Mood,
+}
+
+#[async_trait]
+impl Store for FakeStore {
+    async fn ping(&self) -> Result<(), StoreError> {
+        match self.ping {
+            Mood::Answers => Ok(()),
+            Mood::Hangs => pending().await,
+            _ => Err(StoreError { message: SECRET.to_owned() }),
+        }
+    }
+
+    async fn schema_version(&self) -> Result<i64, StoreError> {
+        Ok(1)
+    }
+
+    async fn record_start(&self, _: &str, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+pub struct FakePlugins {
+    /// `None`: there is no such component.
+    pub profile: Option<Arc<DialectProfile>>,
+}
+
+impl Plugins for FakePlugins {
+    fn dialect(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError> {
+        let not_found =
+            || PluginError::NotFound { file: format!("dialect-{name}.wasm"), looked_in: vec![PathBuf::from(SECRET)] };
+        self.profile.clone().ok_or_else(not_found)
+    }
+
+    fn loaded(&self) -> Vec<PluginStatus> {
+        Vec::new()
+    }
+
+    fn guest_calls(&self) -> u64 {
+        0
+    }
+}
+
+/// Stands still at noon of 14 February 2024; `elapsed` moves by 1.5 ms each time it is read.
+#[derive(Default)]
+pub struct FakeClock {
+    reads: AtomicU64,
+}
+
+impl Clock for FakeClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_707_912_000).expect("a time")
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_micros(1_500) * u32::try_from(self.reads.fetch_add(1, Ordering::Relaxed)).unwrap_or(u32::MAX)
+    }
+}

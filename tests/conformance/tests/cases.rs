@@ -1,0 +1,80 @@
+//! Runs the case files, and looks for routes and codes that have none.
+
+use std::collections::BTreeSet;
+
+use terrane_conformance_tests::case::{self, Case};
+use terrane_server::{Access, Code};
+
+fn runtime() -> tokio::runtime::Runtime {
+    // Time is paused: what waits only for time goes on at once.
+    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+}
+
+#[test]
+fn every_case_is_answered_as_it_says() {
+    let mut failures = Vec::new();
+    let mut names = BTreeSet::new();
+    for (file, case) in case::all() {
+        assert!(names.insert((file.clone(), case.name.clone())), "{file}: two cases are called {:?}", case.name);
+        let differences = runtime().block_on(case.run());
+        failures.extend(differences.into_iter().map(|difference| format!("{file}: {}: {difference}", case.name)));
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn every_route_has_a_case() {
+    let cases = case::all();
+    let lacks = |route: &&terrane_server::Route| {
+        !cases.iter().any(|(_, case)| {
+            case.request.method == route.method.as_str() && case.response.status < 400 && is_on(case, route.path)
+        })
+    };
+    let without: Vec<String> =
+        terrane_server::routes().iter().filter(lacks).map(|route| format!("{} {}", route.method, route.path)).collect();
+    assert!(without.is_empty(), "no case is answered well by {without:?}");
+}
+
+#[test]
+fn every_code_has_a_case() {
+    let cases = case::all();
+    let lacks = |code: &&Code| {
+        !cases.iter().any(|(_, case)| {
+            case.response.json["error"]["code"] == code.as_str() && case.response.status == code.status().as_u16()
+        })
+    };
+    let without: Vec<&str> = Code::ALL.iter().filter(lacks).map(|code| code.as_str()).collect();
+    assert!(without.is_empty(), "no case ends with {without:?}");
+}
+
+#[test]
+fn every_scoped_route_refuses_strangers_and_the_powerless() {
+    use terrane_conformance_tests::case::{Caller, World, ask};
+    for route in terrane_server::routes() {
+        let asked = case::Asked {
+            method: route.method.to_string(),
+            path: route.path.replace("{cube_name}", "orders"),
+            headers: Default::default(),
+            json: None,
+            text: None,
+            size: None,
+            stalls: false,
+            is_surplus: false,
+        };
+        for (caller, refusal) in [(Caller::Stranger, 401), (Caller::Powerless, 403)] {
+            let edge = World { caller, ..World::default() }.edge();
+            let status = runtime().block_on(ask(&edge, &asked)).status.as_u16();
+            match route.access {
+                Access::Public => assert_eq!(status, 200, "{} {} as {caller:?}", route.method, route.path),
+                Access::Scoped(_) => assert_eq!(status, refusal, "{} {} as {caller:?}", route.method, route.path),
+            }
+        }
+    }
+}
+
+/// `{name}` in a route stands for one step of a path.
+fn is_on(case: &Case, route: &str) -> bool {
+    let path = case.request.path.split('?').next().unwrap_or_default();
+    let (path, route): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), route.split('/').collect());
+    path.len() == route.len() && path.iter().zip(&route).all(|(step, name)| step == name || name.starts_with('{'))
+}

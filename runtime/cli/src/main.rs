@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary; see the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    terrane_cli::main(std::env::args_os())
+}

@@ -1,0 +1,31 @@
+//! The machine's clocks behind the `Clock` port.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use terrane_app::ports::clock::Clock;
+
+/// Time as this machine tells it.
+#[derive(Debug)]
+pub struct SystemClock {
+    started: Instant,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        #[allow(clippy::disallowed_methods, reason = "this is the adapter of the Clock port")]
+        let started = Instant::now();
+        SystemClock { started }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        #[allow(clippy::disallowed_methods, reason = "this is the adapter of the Clock port")]
+        Timestamp::now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}

@@ -1,0 +1,39 @@
+//! The commands, one a file. Each reads what it was given, asks the other modules, and prints.
+
+pub mod check;
+pub mod query;
+pub mod serve;
+pub mod test;
+
+use std::io::Write as _;
+
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::SourceTree;
+
+use crate::report::{self, Style};
+
+/// What a command needs to know of the terminal.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    pub stdout: Style,
+    pub stderr: Style,
+    pub is_stdout_terminal: bool,
+    pub is_stderr_terminal: bool,
+}
+
+/// Writes to standard output; a reader that went away (`| head`) is no failure.
+pub(crate) fn print(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Writes to standard error.
+pub(crate) fn tell(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Draws diagnostics to standard error, with a blank line behind each.
+pub(crate) fn tell_problems(problems: &[Diagnostic], tree: &SourceTree, style: Style) {
+    if !problems.is_empty() {
+        tell(&format!("{}\n", report::draw(problems, tree, style)));
+    }
+}

@@ -1,0 +1,104 @@
+//! `terrane query`: one query, answered on the terminal.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use terrane_server::Refused;
+use terrane_server::json::{Numbers, write_rows};
+
+use super::{Terminal, print, tell};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::plural;
+use crate::rows::Rows;
+use crate::{wire, wiring};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane query . '{\"measures\": [\"orders.revenue\"], \"dimensions\": [\"customers.region\"]}'
+  terrane query . @question.json --json
+  echo '{\"metrics\": [\"on_time_rate\"]}' | terrane query examples/flights -
+  terrane query . '{\"measures\": [\"orders.count\"]}' --sql
+
+The query is what POST /api/v1/query takes: metrics, measures, dimensions, filters, order_by, limit,
+offset, time_range, time_dimensions, segments, cube, timezone.")]
+pub struct QueryArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// The query as JSON; `@FILE` reads a file, `-` standard input
+    pub query: String,
+    /// Print the rows as JSON, also on a terminal
+    #[arg(long, conflicts_with = "sql")]
+    pub json: bool,
+    /// Print the SQL with its values written in, and run nothing
+    #[arg(long)]
+    pub sql: bool,
+}
+
+/// A query's text may have this many bytes.
+const MAX_QUERY_BYTES: u64 = 1024 * 1024;
+
+/// Answers the query.
+///
+/// # Errors
+/// The project has errors, or the query is refused.
+pub async fn run(arguments: &QueryArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
+    let text = query_text(&arguments.query)?;
+    let query = wire::parse(&text).map_err(explain)?;
+    let (engine, _) = wiring::load(&project).await?;
+    if arguments.sql {
+        print(&format!("{}\n", wire::inline_sql(&engine, &query).map_err(explain)?));
+        return Ok(());
+    }
+    let answer = wire::run(&engine, &query).await.map_err(explain)?;
+    if arguments.json || !terminal.is_stdout_terminal {
+        let mut bytes = Vec::new();
+        write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut bytes);
+        bytes.push(b'\n');
+        print(&String::from_utf8_lossy(&bytes));
+        return Ok(());
+    }
+    let rows = Rows::of_answer(&answer).map_err(|error| Failure::new(format!("{error:#}")))?;
+    print(&format!("{}\n", rows.table(None)));
+    let of = match answer.total_rows {
+        Some(total) if total != answer.returned_rows => format!(" of {total}"),
+        _ => String::new(),
+    };
+    let shown = plural(rows.rows.len(), "row");
+    tell(&format!("{shown}{of}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));
+    Ok(())
+}
+
+fn query_text(argument: &str) -> Result<String, Failure> {
+    if argument == "-" {
+        return read(io::stdin().lock(), "standard input");
+    }
+    match argument.strip_prefix('@') {
+        Some(path) => {
+            let file = std::fs::File::open(Path::new(path)).map_err(|error| {
+                Failure::new(format!("{path} can't be read: {error}")).hint("check the path after the @")
+            })?;
+            read(file, path)
+        }
+        None => Ok(argument.to_owned()),
+    }
+}
+
+fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = source.take(MAX_QUERY_BYTES + 1).read_to_string(&mut text);
+    let length = read.map_err(|error| Failure::new(format!("{name} can't be read: {error}")))?;
+    if length as u64 > MAX_QUERY_BYTES {
+        return Err(Failure::new(format!("{name} is larger than 1 MiB")));
+    }
+    Ok(text)
+}
+
+fn explain(refusal: Refused) -> Failure {
+    let failure = Failure::new(format!("{}: {}", refusal.code, refusal.message));
+    match wire::hint(&refusal) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

@@ -1,0 +1,128 @@
+//! `terrane serve`: a project behind HTTP, until it is told to end.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_server::{App, ServeError, telemetry};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::check::contents;
+use super::{Terminal, tell, tell_problems};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::{self, plural};
+use crate::{start_rules, wiring};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane serve examples/flights
+  terrane serve . --port 8080
+  SERVICE_QUERY__TIMEOUT=60 SERVICE_LOG_FORMAT=pretty terrane serve .
+
+Then ask:
+  curl -s http://127.0.0.1:8000/api/v1/query -H 'Content-Type: application/json' \\
+    -d '{\"metrics\": [\"on_time_rate\"], \"dimensions\": [\"airlines.name\"]}'
+
+There are no credentials yet: the project must say `security: {anonymous: {scopes: [read]}}`, and the
+server listens on a loopback address only. SIGTERM and Ctrl-C end it once the requests in flight are
+answered.")]
+pub struct ServeArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// The address to listen on; else `server.host`, else 127.0.0.1
+    #[arg(long)]
+    pub host: Option<String>,
+    /// The port to listen on, 0 for a free one; else `server.port`, else 8000
+    #[arg(long)]
+    pub port: Option<u16>,
+}
+
+/// Serves until SIGTERM or Ctrl-C; a second one breaks off what is still in flight.
+///
+/// # Errors
+/// Whatever keeps the server from starting.
+pub async fn run(arguments: &ServeArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
+    let address = address(arguments, &project)?;
+    // Before anything slow is done.
+    let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
+    let (mut first, mut second) = (Ending::listen()?, Ending::listen()?);
+    let (engine, mut problems) = wiring::load(&project).await?;
+    problems.extend(start_rules::warnings(&project.config));
+    problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
+    tell_problems(&problems, &project.tree, terminal.stderr);
+    let store = wiring::store(&project, &engine).await?;
+    // The guard writes what is left when it is dropped.
+    let _log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&engine.clock))
+        .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
+
+    let name = engine.catalog.snapshot().model.project.to_string();
+    let bound = listener.local_addr().unwrap_or(address);
+    if terminal.is_stderr_terminal {
+        let warnings = plural(problems.len(), "warning");
+        tell(&format!("terrane serves {name} on http://{bound}: {}; {warnings}\n", contents(&engine)));
+    }
+    tracing::info!(event = "server_started", address = %bound, project = name, warnings = problems.len());
+    let app = App::new(wiring::ports(&engine, store), wiring::http_settings(&project.config));
+    let settings = wiring::serve_settings(&project.config);
+    let is_finished = tokio::select! {
+        is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,
+        () = second.comes_twice() => false,
+    };
+    tracing::info!(event = "server_stopped", is_finished);
+    Ok(())
+}
+
+/// The address to listen on, if this configuration may be served there.
+fn address(arguments: &ServeArguments, project: &Project) -> Result<SocketAddr, Failure> {
+    let config = &project.config;
+    // The values below may be stand-ins for what could not be read.
+    let mut refused: Vec<_> = project.problems.iter().filter(|problem| problem.is_error()).cloned().collect();
+    refused.extend(start_rules::refusals(config));
+    let host = arguments.host.as_deref().unwrap_or(&config.server.host);
+    match start_rules::address(host, arguments.port.unwrap_or(config.server.port)) {
+        Ok(address) if refused.is_empty() => return Ok(address),
+        Ok(_) => {}
+        Err(problem) => refused.push(problem),
+    }
+    report::sort(&mut refused);
+    Err(Failure::Project { problems: refused, tree: project.tree.clone() })
+}
+
+fn explain_bind(error: &ServeError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        ServeError::PortInUse { address } => {
+            let next = address.port().checked_add(1).unwrap_or(8_000);
+            failure.hint(format!("`--port {next}`, or `--port 0` for any that is free"))
+        }
+        ServeError::NotAllowed { .. } => failure.hint("`--port 8000`"),
+        _ => failure,
+    }
+}
+
+/// The signals that end the server.
+struct Ending {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ending {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("listening for signals: {error}")));
+        Ok(Ending { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    async fn comes(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    async fn comes_twice(&mut self) {
+        self.comes().await;
+        self.comes().await;
+    }
+}

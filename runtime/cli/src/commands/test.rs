@@ -1,0 +1,149 @@
+//! `terrane test`: a project's own expectations.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{Terminal, print};
+use crate::expectations::{self, Outcome};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::{self, Style, plural};
+use crate::wiring;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane test .
+  terrane test examples/flights --filter daylight
+  terrane test . --json | jq '.cases[] | select(.ok | not)'
+
+A case of tests/*.yml has a name, a query, and one of
+  sql:    a statement for the project's warehouse, its columns named like the result's keys
+  rows:   the rows themselves
+  error:  {code: INVALID_FILTER, contains: a part of the message}
+Rows come in order, unless `ordered: false` says otherwise.
+
+Exit code: 0 when every case passes, 1 otherwise.")]
+pub struct TestArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// Only cases whose name or file holds this text
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// For scripts.
+#[derive(Debug, Serialize)]
+struct TestJson<'a> {
+    ok: bool,
+    passed: usize,
+    failed: usize,
+    cases: Vec<CaseJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CaseJson<'a> {
+    name: &'a str,
+    file: &'a str,
+    line: u32,
+    ok: bool,
+    duration_ms: f64,
+    failure: Option<&'a str>,
+    sql: Option<&'a str>,
+}
+
+/// Whether every case passed.
+///
+/// # Errors
+/// The project or its expectations have errors, or no case was chosen.
+pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
+    let outcomes = outcomes(&project, arguments.filter.as_deref(), |outcome| {
+        if !arguments.json {
+            print(&line(outcome, terminal.stdout));
+        }
+    })
+    .await?;
+    let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+    let passed = outcomes.len() - failed;
+    if arguments.json {
+        let json = TestJson { ok: failed == 0, passed, failed, cases: outcomes.iter().map(case_json).collect() };
+        let text = serde_json::to_string_pretty(&json).map_err(|error| Failure::new(error.to_string()))?;
+        print(&format!("{text}\n"));
+    } else {
+        let total: Duration = outcomes.iter().map(|outcome| outcome.duration).sum();
+        print(&format!("\n{passed} passed, {failed} failed, {:.1} s\n", total.as_secs_f64()));
+    }
+    Ok(failed == 0)
+}
+
+/// Runs the cases of a project one after the other and tells of each as it ends.
+///
+/// # Errors
+/// The project or its expectations have errors, or there is no such case.
+pub async fn outcomes(
+    project: &Project,
+    filter: Option<&str>,
+    mut ended: impl FnMut(&Outcome),
+) -> Result<Vec<Outcome>, Failure> {
+    let (tree, mut problems) = project.folder.collect_folder(expectations::FOLDER);
+    let (cases, found) = expectations::read(&tree);
+    problems.extend(found);
+    if !problems.is_empty() {
+        report::sort(&mut problems);
+        return Err(Failure::Project { problems, tree });
+    }
+    let is_chosen = |text: &str| filter.is_none_or(|filter| text.contains(filter));
+    let chosen: Vec<_> = cases.iter().filter(|case| is_chosen(&case.name) || is_chosen(&case.place.file)).collect();
+    if chosen.is_empty() {
+        let message = match filter {
+            Some(filter) => format!("no case of {} has `{filter}` in its name or file", plural(cases.len(), "case")),
+            None => "the project has no expectations".to_owned(),
+        };
+        return Err(Failure::new(message).hint("put cases into tests/*.yml; `terrane test --help` shows how"));
+    }
+    let (engine, _) = wiring::load(project).await?;
+    let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
+    let mut outcomes = Vec::with_capacity(chosen.len());
+    for case in chosen {
+        let outcome = expectations::run(&engine, timeout, case).await;
+        ended(&outcome);
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn line(outcome: &Outcome, style: Style) -> String {
+    let Some(failure) = &outcome.failure else {
+        return format!("{} {}\n", style.paint("32", "pass"), outcome.name);
+    };
+    let mut text = format!("{} {} ({})\n", style.paint("1;31", "FAIL"), outcome.name, outcome.place);
+    if let Some(description) = &outcome.description {
+        text.push_str(&indented(description));
+    }
+    text.push_str(&indented(failure));
+    if let Some(sql) = &outcome.sql {
+        text.push_str(&indented(&format!("SQL:\n{sql}")));
+    }
+    text
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("     {line}\n")).collect()
+}
+
+fn case_json(outcome: &Outcome) -> CaseJson<'_> {
+    CaseJson {
+        name: &outcome.name,
+        file: &outcome.place.file,
+        line: outcome.place.line,
+        ok: outcome.failure.is_none(),
+        duration_ms: outcome.duration.as_secs_f64() * 1_000.0,
+        failure: outcome.failure.as_deref(),
+        sql: outcome.sql.as_deref(),
+    }
+}

@@ -1,0 +1,153 @@
+//! The configuration: one typed value from `service_project.yml`, the environment and the defaults.
+//!
+//! In: the project file's text and the [`Environment`]. Out: a [`Config`] and every problem found. The
+//! environment wins over the file, the file over the default. Not here: what a project defines (cubes
+//! and the like are the compiler's), and whether a configuration may be served (`start_rules`).
+
+mod environment;
+mod reader;
+mod sections;
+mod security;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::SourceFile;
+use terrane_compiler::project::yaml;
+use terrane_server::telemetry::LogSettings;
+
+pub use environment::Environment;
+pub use reader::{Located, Place, Secret};
+pub use security::{Anonymous, Refusable, Scope, SecurityConfig};
+
+use reader::{Collected, Section};
+
+/// The project file's name; the folder that holds it is the project.
+pub const PROJECT_FILE: &str = "service_project.yml";
+
+/// Everything that the operator sets.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub folders: Folders,
+    pub warehouse: WarehouseConfig,
+    pub query: QueryConfig,
+    pub server: ServerConfig,
+    pub state: StateConfig,
+    pub security: SecurityConfig,
+    pub plugins: PluginsConfig,
+    /// The file's path is the project's.
+    pub log: LogSettings,
+    pub metrics: MetricsConfig,
+    pub cache: CacheConfig,
+    pub optimization: OptimizationConfig,
+}
+
+/// Where the project's files lie, relative to it.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    pub sources: String,
+    pub models: String,
+    pub cubes: String,
+    pub metrics: String,
+    pub policies: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct WarehouseConfig {
+    /// Names the dialect component and the connector.
+    pub kind: String,
+    pub place: Option<Place>,
+    /// File of an embedded engine, relative to the project.
+    pub path: Option<Located<String>>,
+    pub url: Option<Secret>,
+    /// SQL that runs at each start, by the operator's authority.
+    pub init: Vec<Located<String>>,
+    pub threads: Option<u64>,
+    /// As the engine writes it: `4GB`.
+    pub memory_limit: Option<String>,
+    pub max_connections: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub struct QueryConfig {
+    pub timeout_seconds: f64,
+    pub default_limit: u64,
+    pub max_limit: u64,
+    pub max_export_rows: u64,
+    pub timezone: TimeZone,
+}
+
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    pub host: String,
+    pub port: u16,
+    pub max_concurrent_queries: usize,
+    pub max_queued_queries: usize,
+    /// Threads; `None` is one a core.
+    pub workers: Option<usize>,
+    pub cors_origins: Vec<String>,
+    pub max_body_bytes: u64,
+    pub shutdown_seconds: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct StateConfig {
+    pub url: Secret,
+}
+
+/// Components besides those that come with the program.
+#[derive(Debug, Clone, Default)]
+pub struct PluginsConfig {
+    /// Folders to look in, relative to the project.
+    pub paths: Vec<String>,
+    pub listed: Vec<PluginConfig>,
+    pub place: Option<Place>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PluginConfig {
+    pub name: Option<String>,
+    pub source: Option<String>,
+    pub role: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct MetricsConfig {
+    pub enabled: bool,
+    pub place: Option<Place>,
+}
+
+#[derive(Debug, Clone)]
+pub struct CacheConfig {
+    pub enabled: bool,
+    pub place: Option<Place>,
+}
+
+/// Sections whose modules are not part of this program yet.
+#[derive(Debug, Clone)]
+pub struct OptimizationConfig {
+    pub place: Option<Place>,
+}
+
+/// Reads the configuration. Without a file, everything comes from the environment and the defaults. A
+/// value that could not be read is reported, and its default stands in.
+pub fn read(file: Option<&str>, environment: &Environment) -> (Config, Vec<Diagnostic>) {
+    let mut collected = Collected::default();
+    let parsed = file.map(|text| yaml::parse(&Arc::new(SourceFile { path: PROJECT_FILE.into(), text: text.into() })));
+    let node = match parsed {
+        Some(Ok(node)) => Some(node),
+        Some(Err(diagnostic)) => {
+            collected.diagnostics.push(diagnostic);
+            None
+        }
+        None => None,
+    };
+    let mut top = Section::top(node.as_ref(), environment, &mut collected);
+    let config = sections::all(&mut top);
+    top.finish();
+    (config, collected.finish(environment))
+}

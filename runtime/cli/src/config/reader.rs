@@ -1,0 +1,433 @@
+//! Reads settings key by key: from the environment, else from the file, else the default.
+//!
+//! In: the parsed project file and the environment. Out: values of the types asked for; every problem
+//! becomes a diagnostic, with its place or the variable's name, and reading goes on. A key is known by
+//! being asked for, so what remains unasked is unknown. Not here: which keys there are (`sections`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::model::nearest;
+use terrane_compiler::project::SourceFile;
+use terrane_compiler::project::yaml::{self, Key, Node, NodeValue};
+
+use super::environment::{Environment, ExpandError, PREFIX};
+
+/// The names of variables that the interface writes in its own way.
+const SPELLED: &[(&str, &str)] = &[
+    ("security.jwt.secret", "SERVICE_SECURITY__JWT_SECRET"),
+    ("security.jwt.algorithm", "SERVICE_SECURITY__JWT_ALGORITHM"),
+    ("security.jwt.access_token_expiry", "SERVICE_SECURITY__JWT_ACCESS_EXPIRY"),
+    ("security.jwt.refresh_token_expiry", "SERVICE_SECURITY__JWT_REFRESH_EXPIRY"),
+    ("security.jwt.issuer", "SERVICE_SECURITY__JWT_ISSUER"),
+    ("security.jwt.audience", "SERVICE_SECURITY__JWT_AUDIENCE"),
+    ("log.level", "SERVICE_LOG_LEVEL"),
+    ("log.format", "SERVICE_LOG_FORMAT"),
+    ("log.timestamps", "SERVICE_LOG_TIMESTAMPS"),
+    ("log.caller", "SERVICE_LOG_CALLER"),
+    ("log.output", "SERVICE_LOG_OUTPUT"),
+    ("log.file", "SERVICE_LOG_FILE"),
+    ("log.max_size_mb", "SERVICE_LOG_MAX_SIZE_MB"),
+    ("log.backup_count", "SERVICE_LOG_BACKUP_COUNT"),
+    ("log.requests", "SERVICE_LOG_REQUESTS"),
+    ("log.queries", "SERVICE_LOG_QUERIES"),
+];
+
+/// A text that no log and no message may show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub(super) fn new(text: &str) -> Self {
+        Secret(text.to_owned())
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Where a value stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    File(Span),
+    Variable(String),
+}
+
+impl Place {
+    /// The diagnostic at this place; a variable is named in the message.
+    pub(crate) fn mark(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        match self {
+            Place::File(span) => diagnostic.at(span.clone()),
+            Place::Variable(name) => {
+                diagnostic.message = format!("environment variable {name}: {}", diagnostic.message);
+                diagnostic
+            }
+        }
+    }
+}
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located<T> {
+    pub value: T,
+    pub place: Place,
+}
+
+/// One mapping of the configuration.
+pub(super) struct Section<'a> {
+    environment: &'a Environment,
+    /// `security.jwt`; empty at the top.
+    path: String,
+    entries: Vec<(&'a Key, &'a Node)>,
+    known: Vec<&'static str>,
+    collected: &'a mut Collected,
+}
+
+/// What all sections write down together.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) diagnostics: Vec<Diagnostic>,
+    variables: BTreeSet<String>,
+    /// Levels with keys of the user's own.
+    open_levels: Vec<String>,
+}
+
+/// A scalar, completed from the environment.
+struct Scalar {
+    text: String,
+    place: Place,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn top(node: Option<&'a Node>, environment: &'a Environment, collected: &'a mut Collected) -> Self {
+        let mut section =
+            Section { environment, path: String::new(), entries: Vec::new(), known: Vec::new(), collected };
+        if let Some(node) = node {
+            section.open(node);
+        }
+        section
+    }
+
+    /// The keys of a mapping; anything else is reported.
+    fn open(&mut self, node: &'a Node) {
+        let NodeValue::Map(map) = &node.value else {
+            if !matches!(node.value, NodeValue::Null) {
+                let what =
+                    if self.path.is_empty() { "the project file".to_owned() } else { format!("`{}`", self.path) };
+                let diagnostic =
+                    Diagnostic::error("wrong-type", format!("{what} must be a mapping of keys and values"));
+                self.report(diagnostic.hint("write `key: value` lines").at(node.origin.span()));
+            }
+            return;
+        };
+        for (key, value) in map {
+            match self.entries.iter().find(|(seen, _)| seen.text == key.text) {
+                Some((first, _)) => {
+                    let line = first.origin.line;
+                    self.report(
+                        Diagnostic::error("duplicate-key", format!("`{}` stands twice", self.full(&key.text)))
+                            .hint(format!("keep one; the first is in line {line}"))
+                            .at(key.origin.span()),
+                    );
+                }
+                None => self.entries.push((key, value)),
+            }
+        }
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.collected.diagnostics.push(diagnostic);
+    }
+
+    fn full(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The variables that set a key, the interface's own spelling first.
+    fn variables(&self, key: &str) -> Vec<String> {
+        let path = self.full(key);
+        let regular = format!("{PREFIX}{}", path.to_ascii_uppercase().replace('.', "__"));
+        let spelled = SPELLED.iter().filter(|(known, _)| *known == path).map(|(_, name)| (*name).to_owned());
+        spelled.chain([regular]).collect()
+    }
+
+    /// Makes a key known, and finds who sets it.
+    fn take(&mut self, key: &'static str) -> (Option<(String, &'a str)>, Option<&'a Node>) {
+        self.known.push(key);
+        let variables = self.variables(key);
+        let environment = self.environment;
+        let set = variables.iter().find_map(|name| environment.get(name).map(|value| (name.clone(), value)));
+        self.collected.variables.extend(variables);
+        let node = self.entries.iter().find(|(found, _)| &*found.text == key).map(|(_, node)| *node);
+        (set, node.filter(|node| !matches!(node.value, NodeValue::Null)))
+    }
+
+    /// Where a key is set, if it is: for rules that speak of its presence.
+    pub(super) fn place(&mut self, key: &'static str) -> Option<Place> {
+        let (set, node) = self.take(key);
+        if let Some((name, _)) = set {
+            return Some(Place::Variable(name));
+        }
+        if let Some(node) = node {
+            return Some(Place::File(node.origin.span()));
+        }
+        let level = self.variables(key).pop()?;
+        self.environment.has_level(&level).then_some(Place::Variable(level))
+    }
+
+    fn scalar(&mut self, key: &'static str) -> Option<Scalar> {
+        let (set, node) = self.take(key);
+        if let Some((name, value)) = set {
+            return Some(Scalar { text: value.to_owned(), place: Place::Variable(name) });
+        }
+        self.scalar_of(node?, &self.full(key))
+    }
+
+    /// The text of a node of the file, with its `${VAR}` replaced.
+    fn scalar_of(&mut self, node: &Node, name: &str) -> Option<Scalar> {
+        let place = Place::File(node.origin.span());
+        let NodeValue::Scalar { text, .. } = &node.value else {
+            let diagnostic = Diagnostic::error("wrong-type", format!("`{name}` must be one value"));
+            let hint = "put a text that begins with a bracket or a brace in quotes";
+            self.report(place.mark(diagnostic.hint(hint)));
+            return None;
+        };
+        match self.environment.expand(text) {
+            Ok(text) => Some(Scalar { text, place }),
+            Err(error) => {
+                let diagnostic = match error {
+                    ExpandError::Unset { name: variable } => {
+                        Diagnostic::error("missing-variable", format!("environment variable {variable} is not set"))
+                            .hint(format!("set {variable}, or write the value of `{name}` into the file"))
+                    }
+                    ExpandError::Unclosed => {
+                        Diagnostic::error("missing-variable", format!("`${{` in `{name}` has no `}}`"))
+                            .hint("write ${NAME}, or $${ where the characters themselves are meant")
+                    }
+                };
+                self.report(place.mark(diagnostic));
+                None
+            }
+        }
+    }
+
+    pub(super) fn text(&mut self, key: &'static str) -> Option<String> {
+        self.scalar(key).map(|scalar| scalar.text)
+    }
+
+    pub(super) fn located(&mut self, key: &'static str) -> Option<Located<String>> {
+        self.scalar(key).map(|scalar| Located { value: scalar.text, place: scalar.place })
+    }
+
+    pub(super) fn secret(&mut self, key: &'static str) -> Option<Secret> {
+        self.text(key).map(Secret)
+    }
+
+    /// A value read from its text; `wanted` says what it must be.
+    pub(super) fn parsed<T: FromStr>(&mut self, key: &'static str, wanted: &str) -> Option<T> {
+        self.checked(key, wanted, |text| text.trim().parse().ok())
+    }
+
+    /// As [`Section::parsed`], by a function of the caller's.
+    pub(super) fn checked<T>(
+        &mut self,
+        key: &'static str,
+        wanted: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let scalar = self.scalar(key)?;
+        let value = read(&scalar.text);
+        if value.is_none() {
+            let message = format!("`{}` must be {wanted}, found `{}`", self.full(key), shorten(&scalar.text));
+            self.report(scalar.place.mark(Diagnostic::error("wrong-value", message).hint(format!("write {wanted}"))));
+        }
+        value
+    }
+
+    pub(super) fn integer(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+        let wanted = if *range.end() == u64::MAX {
+            format!("a whole number of at least {}", range.start())
+        } else {
+            format!("a whole number from {} to {}", range.start(), range.end())
+        };
+        self.checked(key, &wanted, |text| text.trim().replace('_', "").parse().ok().filter(|n| range.contains(n)))
+    }
+
+    pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        self.checked(key, "true or false", |text| match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => None,
+        })
+    }
+
+    pub(super) fn choice<T: Clone>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let wanted = format!("one of {}", words.join(", "));
+        self.checked(key, &wanted, |text| {
+            choices.iter().find(|(word, _)| word.eq_ignore_ascii_case(text.trim())).map(|(_, value)| value.clone())
+        })
+    }
+
+    pub(super) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
+        let name = self.full(key);
+        self.list(key, |section, node| section.scalar_of(node, &name).map(|scalar| scalar.text))
+    }
+
+    pub(super) fn located_texts(&mut self, key: &'static str) -> Option<Vec<Located<String>>> {
+        let name = self.full(key);
+        self.list(key, |section, node| {
+            section.scalar_of(node, &name).map(|scalar| Located { value: scalar.text, place: scalar.place })
+        })
+    }
+
+    /// A list whose items are mappings.
+    pub(super) fn sections<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Section<'_>) -> T,
+    ) -> Option<Vec<T>> {
+        let path = self.full(key);
+        self.list(key, |section, node| {
+            let mut item = Section {
+                environment: section.environment,
+                path: path.clone(),
+                entries: Vec::new(),
+                known: Vec::new(),
+                collected: section.collected,
+            };
+            item.open(node);
+            let value = read(&mut item);
+            item.finish();
+            Some(value)
+        })
+    }
+
+    fn list<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Section<'_>, &Node) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let (set, node) = self.take(key);
+        let parsed = set.and_then(|(name, text)| self.flow(&name, text));
+        let node = parsed.as_ref().or(node)?;
+        let NodeValue::List(items) = &node.value else {
+            let diagnostic = Diagnostic::error("wrong-type", format!("`{}` must be a list", self.full(key)));
+            self.report(diagnostic.hint(format!("write `{key}: [first, second]`")).at(node.origin.span()));
+            return None;
+        };
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            values.extend(read(self, item));
+        }
+        Some(values)
+    }
+
+    /// A nested section; it is read also when only the environment sets something in it.
+    pub(super) fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
+        let (set, node) = self.take(key);
+        let parsed = set.and_then(|(name, text)| self.flow(&name, text));
+        let mut section = Section {
+            environment: self.environment,
+            path: self.full(key),
+            entries: Vec::new(),
+            known: Vec::new(),
+            collected: self.collected,
+        };
+        if let Some(node) = parsed.as_ref().or(node) {
+            section.open(node);
+        }
+        let value = read(&mut section);
+        section.finish();
+        value
+    }
+
+    /// A key that somebody else reads. Gives the variable that would set it, if there is one.
+    pub(super) fn skip(&mut self, key: &'static str) -> Option<String> {
+        let (set, _) = self.take(key);
+        let level = self.variables(key).pop().unwrap_or_default();
+        let below = format!("{level}__");
+        let found = self.environment.settings().find(|name| name.starts_with(&below)).map(str::to_owned);
+        self.collected.open_levels.push(below);
+        set.map(|(name, _)| name).or(found)
+    }
+
+    /// Keys that may stand here with whatever value.
+    pub(super) fn accept(&mut self, keys: &[&'static str]) {
+        self.known.extend(keys);
+    }
+
+    /// Whether a key holds a list, for keys that may hold one or a mapping.
+    pub(super) fn is_list(&mut self, key: &'static str) -> bool {
+        match self.take(key) {
+            (Some((_, text)), _) => text.trim_start().starts_with(['[', '-']),
+            (None, node) => node.is_some_and(|node| matches!(node.value, NodeValue::List(_))),
+        }
+    }
+
+    /// The list or mapping that a variable holds as YAML.
+    fn flow(&mut self, name: &str, text: &str) -> Option<Node> {
+        let file = Arc::new(SourceFile { path: format!("${name}").into(), text: text.into() });
+        match yaml::parse(&file) {
+            Ok(node) => Some(node),
+            Err(diagnostic) => {
+                self.report(diagnostic);
+                None
+            }
+        }
+    }
+
+    /// Reports the keys that nobody asked for.
+    pub(super) fn finish(self) {
+        for (key, _) in &self.entries {
+            if self.known.contains(&&*key.text) {
+                continue;
+            }
+            let near = nearest(&key.text, self.known.iter().copied(), self.known.len());
+            let within = if self.path.is_empty() { "the project file".to_owned() } else { format!("`{}`", self.path) };
+            let hint = match near.first() {
+                Some(first) => format!("did you mean `{first}`? possible: {}", near.join(", ")),
+                None => "remove it".to_owned(),
+            };
+            let message = format!("{within} has an unknown key `{}`", shorten(&key.text));
+            self.collected.diagnostics.push(Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span()));
+        }
+    }
+}
+
+impl Collected {
+    /// Warns of variables that look like settings and set nothing.
+    pub(super) fn finish(mut self, environment: &Environment) -> Vec<Diagnostic> {
+        for name in environment.settings() {
+            let is_known = self.variables.contains(name);
+            if is_known || self.open_levels.iter().any(|level| name.starts_with(level)) {
+                continue;
+            }
+            let near = nearest(name, self.variables.iter().map(String::as_str), 1);
+            let message = format!("environment variable {name} sets nothing");
+            let hint = format!("did you mean {}?", near.first().copied().unwrap_or_default());
+            self.diagnostics.push(Diagnostic::warning("unknown-variable", message).hint(hint));
+        }
+        self.diagnostics
+    }
+}
+
+/// Enough of a value to recognise it.
+fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(60).filter(|c| !c.is_control()).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,210 @@
+//! Every key of the configuration, with its type, its bounds and its default.
+//!
+//! In: the reader. Out: the typed sections of [`Config`]. This is the list that people look things up
+//! in: a key that is not asked for here is unknown. Not here: security (`security`).
+
+use jiff::tz::TimeZone;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings};
+
+use super::reader::Section;
+use super::{
+    CacheConfig, Config, Folders, MetricsConfig, OptimizationConfig, PluginConfig, PluginsConfig, QueryConfig, Secret,
+    ServerConfig, StateConfig, WarehouseConfig, security,
+};
+
+pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
+
+/// Warehouses and what they connect with.
+const WAREHOUSES: &[&str] =
+    &["duckdb", "postgres", "mysql", "sqlite", "clickhouse", "snowflake", "bigquery", "redshift", "trino", "mssql"];
+
+pub(super) fn all(top: &mut Section<'_>) -> Config {
+    definitions(top);
+    Config {
+        folders: top.section("paths", folders),
+        warehouse: top.section("warehouse", warehouse),
+        query: top.section("query", query),
+        server: top.section("server", server),
+        state: top
+            .section("state", |s| StateConfig { url: s.secret("url").unwrap_or_else(|| Secret::new(DEFAULT_STATE)) }),
+        security: top.section("security", security::read),
+        plugins: plugins(top),
+        log: top.section("log", log),
+        metrics: metrics(top),
+        cache: cache(top),
+        optimization: optimization(top),
+    }
+}
+
+/// What the project is called and how its models are made is read by the compiler, with the file.
+fn definitions(top: &mut Section<'_>) {
+    for key in ["name", "version", "models", "vars"] {
+        if let Some(variable) = top.skip(key) {
+            let message = format!("environment variable {variable} sets nothing: `{key}` defines the project");
+            let hint = format!("write `{key}` into service_project.yml");
+            top.report(Diagnostic::warning("unknown-variable", message).hint(hint));
+        }
+    }
+}
+
+fn folders(s: &mut Section<'_>) -> Folders {
+    let mut folder = |key: &'static str| s.text(key).unwrap_or_else(|| key.to_owned());
+    Folders {
+        sources: folder("sources"),
+        models: folder("models"),
+        cubes: folder("cubes"),
+        metrics: folder("metrics"),
+        policies: folder("policies"),
+    }
+}
+
+fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
+    let wanted = format!("a warehouse: {}", WAREHOUSES.join(", "));
+    // A dialect component of one's own may bring another name.
+    let is_name = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c))
+    };
+    WarehouseConfig {
+        kind: s
+            .checked("type", &wanted, |text| is_name(text).then(|| text.to_owned()))
+            .unwrap_or_else(|| "duckdb".to_owned()),
+        place: s.place("type").or_else(|| s.place("url")),
+        path: s.located("path"),
+        url: s.secret("url"),
+        init: s.located_texts("init").unwrap_or_default(),
+        threads: s.integer("threads", 1..=1_024),
+        memory_limit: s.checked("memory_limit", "a size like 4GB", size),
+        max_connections: s.integer("max_connections", 1..=1_000),
+    }
+}
+
+/// `4GB`, `512 MiB`, `80%`: digits and a unit, and nothing that SQL could take for more.
+fn size(text: &str) -> Option<String> {
+    let text = text.trim();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
+    let has_digits = text.starts_with(|c: char| c.is_ascii_digit());
+    let known = ["B", "KB", "MB", "GB", "TB", "KIB", "MIB", "GIB", "TIB", "%"];
+    (has_digits && known.contains(&unit.to_ascii_uppercase().as_str())).then(|| text.to_owned())
+}
+
+fn query(s: &mut Section<'_>) -> QueryConfig {
+    let seconds = |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.001..=86_400.0).contains(n));
+    let zone = s.checked("timezone", "a timezone of the IANA database, like Europe/Berlin", |text| {
+        jiff::tz::TimeZoneDatabase::bundled().get(text.trim()).ok()
+    });
+    let config = QueryConfig {
+        timeout_seconds: s.checked("timeout", "seconds from 0.001 to 86400", seconds).unwrap_or(30.0),
+        default_limit: s.integer("default_limit", 1..=u64::MAX).unwrap_or(1_000),
+        max_limit: s.integer("max_limit", 1..=u64::MAX).unwrap_or(50_000),
+        max_export_rows: s.integer("max_export_rows", 1..=u64::MAX).unwrap_or(10_000_000),
+        timezone: zone.unwrap_or(TimeZone::UTC),
+    };
+    if config.default_limit > config.max_limit {
+        let message = format!(
+            "`query.default_limit` is {}, over `query.max_limit` of {}",
+            config.default_limit, config.max_limit
+        );
+        let diagnostic = Diagnostic::error("wrong-value", message).hint("lower the one or raise the other");
+        let place = s.place("default_limit").or_else(|| s.place("max_limit"));
+        s.report(match place {
+            Some(place) => place.mark(diagnostic),
+            None => diagnostic,
+        });
+    }
+    config
+}
+
+fn server(s: &mut Section<'_>) -> ServerConfig {
+    ServerConfig {
+        host: s.text("host").unwrap_or_else(|| "127.0.0.1".to_owned()),
+        port: s.integer("port", 0..=65_535).map_or(8_000, |port| port as u16),
+        max_concurrent_queries: s.integer("max_concurrent_queries", 1..=10_000).map_or(32, |n| n as usize),
+        max_queued_queries: s.integer("max_queued_queries", 0..=1_000_000).map_or(1_000, |n| n as usize),
+        workers: s.integer("workers", 1..=1_024).map(|n| n as usize),
+        cors_origins: s.section("cors", |s| s.texts("origins").unwrap_or_default()),
+        max_body_bytes: s.integer("max_body_bytes", 1_024..=1_073_741_824).unwrap_or(256 * 1024),
+        shutdown_seconds: s.integer("shutdown_seconds", 1..=3_600).unwrap_or(25),
+    }
+}
+
+fn plugins(top: &mut Section<'_>) -> PluginsConfig {
+    let place = top.place("plugins");
+    if top.is_list("plugins") {
+        let listed = top.sections("plugins", |s| {
+            let plugin = PluginConfig { name: s.text("name"), source: s.text("source"), role: s.text("role") };
+            s.accept(&["sha256", "signature", "enforcement", "mode", "config", "grants", "limits"]);
+            plugin
+        });
+        return PluginsConfig { paths: Vec::new(), listed: listed.unwrap_or_default(), place };
+    }
+    let paths = top.section("plugins", |s| s.texts("paths").unwrap_or_default());
+    PluginsConfig { paths, listed: Vec::new(), place }
+}
+
+fn log(s: &mut Section<'_>) -> LogSettings {
+    const LEVELS: &[(&str, LogLevel)] = &[
+        ("DEBUG", LogLevel::Debug),
+        ("INFO", LogLevel::Info),
+        ("WARNING", LogLevel::Warning),
+        ("ERROR", LogLevel::Error),
+        ("CRITICAL", LogLevel::Critical),
+    ];
+    const FORMATS: &[(&str, LogFormat)] =
+        &[("json", LogFormat::Json), ("console", LogFormat::Console), ("pretty", LogFormat::Pretty)];
+    let file = LogFile {
+        path: s.text("file").unwrap_or_else(|| ".terrane/terrane.log".to_owned()).into(),
+        max_size_bytes: s.integer("max_size_mb", 1..=1_048_576).unwrap_or(100) * 1024 * 1024,
+        backup_count: s.integer("backup_count", 0..=1_000).map_or(5, |n| n as u32),
+    };
+    let outputs = [("stdout", LogOutput::Stdout), ("stderr", LogOutput::Stderr), ("file", LogOutput::File(file))];
+    LogSettings {
+        level: s.choice("level", LEVELS).unwrap_or(LogLevel::Info),
+        format: s.choice("format", FORMATS).unwrap_or(LogFormat::Json),
+        timestamps: s.boolean("timestamps").unwrap_or(true),
+        caller: s.boolean("caller").unwrap_or(false),
+        output: s.choice("output", &outputs).unwrap_or(LogOutput::Stdout),
+        requests: s.boolean("requests").unwrap_or(true),
+        queries: s.boolean("queries").unwrap_or(true),
+    }
+}
+
+fn metrics(top: &mut Section<'_>) -> MetricsConfig {
+    let place = top.place("metrics");
+    top.section("metrics", |s| {
+        let enabled = s.boolean("enabled").unwrap_or(false);
+        for key in ["include_process", "include_runtime", "public"] {
+            s.boolean(key);
+        }
+        for key in ["path", "address"] {
+            s.text(key);
+        }
+        MetricsConfig { enabled, place }
+    })
+}
+
+fn cache(top: &mut Section<'_>) -> CacheConfig {
+    let place = top.place("cache");
+    top.section("cache", |s| {
+        let enabled = s.boolean("enabled").unwrap_or(false);
+        s.secret("url");
+        s.integer("ttl_seconds", 0..=u64::MAX);
+        s.checked("max_size", "a size like 256MB", size);
+        CacheConfig { enabled, place }
+    })
+}
+
+/// The settings of the cost module that the interface names.
+fn optimization(top: &mut Section<'_>) -> OptimizationConfig {
+    let place = top.place("optimization");
+    top.section("optimization", |s| {
+        s.integer("cache_ttl_seconds", 0..=u64::MAX);
+        for key in ["max_cost_per_query", "max_execution_seconds", "daily_budget", "monthly_budget", "alert_at_percent"]
+        {
+            s.parsed::<f64>(key, "a number");
+        }
+        s.text("max_bytes_scanned");
+        s.integer("recommendation_window_days", 1..=3_650);
+        OptimizationConfig { place }
+    })
+}

@@ -1,0 +1,226 @@
+//! Reads `tests/*.yml`: a top-level list `tests:`.
+//!
+//! In: the texts of a project's `tests` folder. Out: expectations in the order of the files, and a
+//! diagnostic for each that can't be read.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Number, Value};
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::model::nearest;
+use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
+use terrane_compiler::project::{SourceFile, SourceTree};
+
+/// Where a project keeps its expectations.
+pub const FOLDER: &str = "tests";
+
+/// One case.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    pub name: String,
+    pub description: Option<String>,
+    pub place: Span,
+    /// As a client would send it.
+    pub query: Value,
+    pub expected: Expected,
+    /// False: rows may come in any order.
+    pub is_ordered: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum Expected {
+    /// A statement for the project's warehouse, its columns named like the result's keys.
+    Sql(String),
+    Rows(Vec<Map<String, Value>>),
+    /// The query must be refused with this code; the message must hold the text.
+    Error {
+        code: String,
+        contains: Option<String>,
+    },
+}
+
+const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
+
+/// All expectations of the files.
+pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
+    let mut found: Vec<Expectation> = Vec::new();
+    let mut diagnostics = Vec::new();
+    for (path, text) in &tree.files {
+        if path.ends_with(".sql") {
+            continue;
+        }
+        let file = Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) });
+        let node = match yaml::parse(&file) {
+            Ok(node) => node,
+            Err(diagnostic) => {
+                diagnostics.push(diagnostic);
+                continue;
+            }
+        };
+        for case in cases(&node, &mut diagnostics) {
+            match expectation(case, &mut diagnostics) {
+                Some(case)
+                    if found.iter().any(|other| other.name == case.name && other.place.file == case.place.file) =>
+                {
+                    let message = format!("two cases of this file are named `{}`", case.name);
+                    diagnostics.push(problem(message, "rename one").at(case.place));
+                }
+                case => found.extend(case),
+            }
+        }
+    }
+    (found, diagnostics)
+}
+
+fn problem(message: impl Into<String>, hint: &str) -> Diagnostic {
+    Diagnostic::error("wrong-expectation", message).hint(hint)
+}
+
+/// The items of `tests:`.
+fn cases<'n>(node: &'n Node, diagnostics: &mut Vec<Diagnostic>) -> &'n [Node] {
+    const HINT: &str = "write `tests:` and below it `- name: …`";
+    match &node.value {
+        NodeValue::Null => return &[],
+        NodeValue::Map(map) => {
+            known(map, &["tests"], "the file", diagnostics);
+            if let Some((_, list)) = map.iter().find(|(key, _)| &*key.text == "tests") {
+                match &list.value {
+                    NodeValue::List(items) => return items,
+                    NodeValue::Null => return &[],
+                    _ => diagnostics.push(problem("`tests` must be a list", HINT).at(list.origin.span())),
+                }
+            }
+        }
+        _ => diagnostics.push(problem("the file must hold a list `tests:`", HINT).at(node.origin.span())),
+    }
+    &[]
+}
+
+fn known(map: &[(Key, Node)], keys: &[&str], what: &str, diagnostics: &mut Vec<Diagnostic>) {
+    for (index, (key, _)) in map.iter().enumerate() {
+        if map[..index].iter().any(|(seen, _)| seen.text == key.text) {
+            let message = format!("`{}` stands twice in {what}", key.text);
+            diagnostics.push(Diagnostic::error("duplicate-key", message).hint("keep one").at(key.origin.span()));
+        }
+        if !keys.contains(&&*key.text) {
+            let near = nearest(&key.text, keys.iter().copied(), keys.len());
+            let hint = format!("did you mean `{}`? possible: {}", near.first().unwrap_or(&""), near.join(", "));
+            let message = format!("{what} has an unknown key `{}`", key.text);
+            diagnostics.push(Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span()));
+        }
+    }
+}
+
+fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expectation> {
+    let place = node.origin.span();
+    let NodeValue::Map(map) = &node.value else {
+        diagnostics.push(problem("a case must be a mapping", "write `- name: …`").at(place));
+        return None;
+    };
+    known(map, &KEYS, "the case", diagnostics);
+    let field = |name: &str| map.iter().find(|(key, _)| &*key.text == name).map(|(_, node)| node);
+    let text = |name: &str| match &field(name)?.value {
+        NodeValue::Scalar { text, .. } => Some(text.to_string()),
+        _ => None,
+    };
+    let (Some(name), Some(query)) = (text("name"), field("query")) else {
+        diagnostics.push(problem("a case needs a `name` and a `query`", "add what is missing").at(place));
+        return None;
+    };
+    let expected: Vec<Expected> = [
+        text("sql").map(Expected::Sql),
+        field("rows").and_then(rows).map(Expected::Rows),
+        field("error").and_then(|node| error(node, diagnostics)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let [expected] = <[Expected; 1]>::try_from(expected)
+        .map_err(|_| {
+            let message = format!("case `{name}` needs exactly one of `sql`, `rows` and `error`");
+            diagnostics.push(
+                problem(message, "`rows` is a list of mappings, `error` a mapping with a `code`").at(place.clone()),
+            );
+        })
+        .ok()?;
+    Some(Expectation {
+        name,
+        description: text("description"),
+        place,
+        query: json(query),
+        expected,
+        is_ordered: text("ordered").as_deref() != Some("false"),
+    })
+}
+
+fn rows(node: &Node) -> Option<Vec<Map<String, Value>>> {
+    let NodeValue::List(items) = &node.value else { return None };
+    let row = |item: &Node| match json(item) {
+        Value::Object(row) => Some(row),
+        _ => None,
+    };
+    items.iter().map(row).collect()
+}
+
+fn error(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expected> {
+    let NodeValue::Map(map) = &node.value else { return None };
+    known(map, &["code", "contains"], "`error`", diagnostics);
+    let text = |name: &str| match &map.iter().find(|(key, _)| &*key.text == name)?.1.value {
+        NodeValue::Scalar { text, .. } => Some(text.to_string()),
+        _ => None,
+    };
+    Some(Expected::Error { code: text("code")?, contains: text("contains") })
+}
+
+/// YAML as the JSON that a client would send: what is not in quotes is a number if it looks like one.
+fn json(node: &Node) -> Value {
+    match &node.value {
+        NodeValue::Null => Value::Null,
+        NodeValue::Scalar { text, plain } => match plain {
+            Plain::Boolean(value) => Value::Bool(*value),
+            Plain::Integer | Plain::Fraction => number(text).map_or_else(|| Value::from(&**text), Value::Number),
+            Plain::Text => Value::from(&**text),
+        },
+        NodeValue::List(items) => items.iter().map(json).collect(),
+        NodeValue::Map(map) => {
+            Value::Object(map.iter().map(|(key, node)| (key.text.to_string(), json(node))).collect())
+        }
+    }
+}
+
+/// The number with all its digits, where JSON would write it so too.
+fn number(text: &str) -> Option<Number> {
+    serde_json::from_str(text.trim().trim_start_matches('+')).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> (Vec<Expectation>, Vec<String>) {
+        let tree = SourceTree { files: [("tests/a.yml".into(), text.into())].into_iter().collect() };
+        let (cases, problems) = read(&tree);
+        (cases, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_case_keeps_digits_texts_and_order() {
+        let (cases, problems) =
+            check("tests:\n  - name: a\n    query: {limit: 2, x: \"2\"}\n    rows: [{b: 1.10, a: null, c: true}]\n");
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(cases[0].query.to_string(), r#"{"limit":2,"x":"2"}"#);
+        let Expected::Rows(rows) = &cases[0].expected else { panic!("{:?}", cases[0].expected) };
+        assert_eq!(serde_json::to_string(rows).unwrap(), r#"[{"b":1.10,"a":null,"c":true}]"#);
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let (_, problems) = check("tests:\n  - name: a\n    qurey: {}\n    rows: []\n");
+        assert!(problems[0].starts_with("tests/a.yml:3:5: error[unknown-key]"), "{problems:?}");
+        assert!(problems[0].contains("did you mean `query`"), "{problems:?}");
+        let (_, problems) = check("tests:\n  - name: a\n    query: {}\n    rows: []\n    sql: SELECT 1\n");
+        assert!(problems[0].contains("exactly one"), "{problems:?}");
+        let (_, problems) = check("tests:\n  - {name: a, query: {}, rows: []}\n  - {name: a, query: {}, rows: []}\n");
+        assert!(problems[0].contains("two cases"), "{problems:?}");
+    }
+}

@@ -1,0 +1,174 @@
+//! The `terrane` program: commands, configuration, and the wiring of adapters to use cases.
+//!
+//! In: arguments, the environment, a project's folder. Out: an exit code: 0 done, 1 a project,
+//! configuration or data problem, 2 a wrong call. A library too, so that the system tests run a
+//! project's expectations in process. Not here: what a query means (compiler), HTTP (server).
+
+pub mod clock;
+pub mod commands;
+pub mod config;
+pub mod expectations;
+pub mod failure;
+pub mod project;
+pub mod project_files;
+pub mod report;
+pub mod rows;
+pub mod start_rules;
+pub mod wire;
+pub mod wiring;
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+
+use clap::{Parser, Subcommand};
+
+use commands::{Terminal, check, query, serve, tell, tell_problems, test};
+use config::Environment;
+use failure::Failure;
+use project::Project;
+use report::Style;
+
+/// For workers, and for the thread that reads a project: deeply nested text must not end the process.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "terrane",
+    version,
+    about = "A semantic layer over your warehouse: metrics and dimensions in YAML, answers over HTTP",
+    after_help = "\
+A project is a folder with service_project.yml, cubes/*.yml and, as needed, sources/, models/, metrics/.
+
+First steps:
+  terrane check examples/flights      what is wrong with the project, if anything
+  terrane query examples/flights '{\"measures\": [\"flights.count\"], \"dimensions\": [\"flights.origin\"]}'
+  terrane serve examples/flights      answers on http://127.0.0.1:8000
+
+Every key of service_project.yml has an environment variable: SERVICE_ and the path in upper case, two
+underscores between levels, as in SERVICE_SERVER__PORT or SERVICE_QUERY__TIMEOUT. `${NAME}` in a value of
+the file is replaced from the environment. SQL of the project sees only variables that begin with
+TERRANE_VAR_, by env_var('TERRANE_VAR_…').",
+    disable_help_subcommand = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve a project over HTTP
+    Serve(serve::ServeArguments),
+    /// Find every problem of a project
+    Check(check::CheckArguments),
+    /// Answer one query on the terminal
+    Query(query::QueryArguments),
+    /// Run a project's own expectations (tests/*.yml)
+    Test(test::TestArguments),
+}
+
+/// Runs the program.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and the version are no errors; clap knows which stream and code are meant.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code().clamp(0, 255) as u8);
+        }
+    };
+    let environment = Environment::of_process();
+    let terminal = terminal(&environment);
+    let outcome = on_large_stack(move || run(arguments.command, &environment, terminal));
+    match outcome {
+        Ok(Ok(true)) => ExitCode::SUCCESS,
+        Ok(Ok(false)) => ExitCode::FAILURE,
+        Ok(Err(failure)) => {
+            explain(&failure, terminal);
+            ExitCode::FAILURE
+        }
+        Err(failure) => {
+            explain(&failure, terminal);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command, environment: &Environment, terminal: Terminal) -> Result<bool, Failure> {
+    let read = |dir: &Path| Project::read(dir, environment);
+    match command {
+        Command::Serve(arguments) => {
+            let project = read(&arguments.dir)?;
+            let workers = project.config.server.workers;
+            in_runtime(workers, serve::run(&arguments, project, terminal))?.map(|()| true)
+        }
+        Command::Check(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, check::run(&arguments, project, terminal))?
+        }
+        Command::Query(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, query::run(&arguments, project, terminal))?.map(|()| true)
+        }
+        Command::Test(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, test::run(&arguments, project, terminal))?
+        }
+    }
+}
+
+/// Runs a future to its end on this thread, with workers beside it. What still runs then (an engine
+/// that doesn't heed an interrupt) is left behind.
+fn in_runtime<T>(workers: Option<usize>, future: impl Future<Output = T>) -> Result<T, Failure> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().thread_name("terrane").thread_stack_size(STACK_BYTES);
+    if let Some(workers) = workers {
+        builder.worker_threads(workers);
+    }
+    let runtime = builder.build().map_err(|error| Failure::new(format!("starting the threads: {error}")))?;
+    let value = runtime.block_on(future);
+    runtime.shutdown_background();
+    Ok(value)
+}
+
+/// Runs a function on a thread of its own, whose stack is large enough for a project's text.
+///
+/// # Errors
+/// The thread can't be started, or it panicked.
+pub fn on_large_stack<T: Send>(function: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("terrane-main".to_owned()).stack_size(STACK_BYTES);
+        let running = thread
+            .spawn_scoped(scope, function)
+            .map_err(|error| Failure::new(format!("starting a thread: {error}")))?;
+        running.join().map_err(|_| {
+            Failure::new("the program met a state that it should never be in; the lines above say where")
+                .hint("please report it")
+        })
+    })
+}
+
+fn terminal(environment: &Environment) -> Terminal {
+    let wants_colour = environment.get("NO_COLOR").is_none_or(str::is_empty) && environment.get("TERM") != Some("dumb");
+    let style = |is_terminal: bool| if is_terminal && wants_colour { Style::Coloured } else { Style::Plain };
+    let (stdout, stderr) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+    Terminal { stdout: style(stdout), stderr: style(stderr), is_stdout_terminal: stdout, is_stderr_terminal: stderr }
+}
+
+fn explain(failure: &Failure, terminal: Terminal) {
+    match failure {
+        Failure::Plain { message, hint } => {
+            let label = terminal.stderr.paint("1;31", "error");
+            let hint = hint.as_ref().map_or(String::new(), |hint| format!("  hint: {hint}\n"));
+            tell(&format!("{label}: {message}\n{hint}"));
+        }
+        Failure::Project { problems, tree } => {
+            tell_problems(problems, tree, terminal.stderr);
+            tell(&format!("{}\n", report::counts(problems)));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A project as a command meets it: its folder, its texts, its configuration, and what is wrong so far.
+//!
+//! In: a folder and the environment. Out: a [`Project`]. Nothing is connected to yet (`wiring`).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::{Inputs, SourceTree};
+
+use crate::config::{self, Config, Environment};
+use crate::failure::Failure;
+use crate::project_files::ProjectFolder;
+
+/// A project's texts and configuration.
+#[derive(Debug)]
+pub struct Project {
+    pub folder: ProjectFolder,
+    pub config: Config,
+    pub tree: SourceTree,
+    pub inputs: Inputs,
+    /// Of the configuration and the files; the compiler's own come with the snapshot.
+    pub problems: Vec<Diagnostic>,
+}
+
+impl Project {
+    /// Reads all texts of a project.
+    ///
+    /// # Errors
+    /// There is no project. Whatever is wrong inside one is among its problems.
+    pub fn read(path: &Path, environment: &Environment) -> Result<Self, Failure> {
+        let folder = ProjectFolder::open(path)?;
+        let mut problems = Vec::new();
+        // A project file that can't be read is told by `collect`.
+        let settings = folder.settings().ok();
+        let (config, found) = config::read(settings.as_deref(), environment);
+        problems.extend(found);
+        let (tree, found) = folder.collect(&config.folders);
+        problems.extend(found);
+        let inputs = Inputs { warehouse: Arc::from(&*config.warehouse.kind), env: environment.for_projects() };
+        Ok(Project { folder, config, tree, inputs, problems })
+    }
+}

@@ -1,0 +1,269 @@
+//! A project's folder, opened so that nothing outside it can be read.
+//!
+//! In: a folder's path. Out: the texts of the project as a [`SourceTree`], and a diagnostic for each
+//! file that can't be part of it. Bounds on count, size and depth keep a wrong folder (`/`, a home)
+//! from being read whole. Not here: what the texts mean, and data files, which the warehouse reads.
+
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::project::SourceTree;
+
+use crate::config::{Folders, PROJECT_FILE};
+use crate::failure::Failure;
+
+const MAX_ENTRIES: usize = 20_000;
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_DEPTH: usize = 16;
+const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];
+
+/// An open project folder.
+#[derive(Debug)]
+pub struct ProjectFolder {
+    root: PathBuf,
+    dir: Dir,
+}
+
+impl ProjectFolder {
+    /// Opens the folder that holds the project file; the file's own path will do too.
+    ///
+    /// # Errors
+    /// There is no such folder, or it holds no project file.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let folder = if path.ends_with(PROJECT_FILE) && path.is_file() { path.parent().unwrap_or(path) } else { path };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let root = folder.canonicalize().map_err(|error| missing_folder(path, &error))?;
+        if !root.is_dir() {
+            return Err(Failure::new(format!("{} is a file, not a project's folder", path.display()))
+                .hint(format!("name the folder that holds {PROJECT_FILE}")));
+        }
+        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(|error| missing_folder(path, &error))?;
+        if !dir.exists(PROJECT_FILE) {
+            let message = format!("{} holds no {PROJECT_FILE}", path.display());
+            return Err(Failure::new(message).hint(where_instead(&root)));
+        }
+        Ok(ProjectFolder { root, dir })
+    }
+
+    /// The folder, absolute and without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The absolute path of a file inside the project, which need not exist yet.
+    ///
+    /// # Errors
+    /// The path leaves the project.
+    pub fn inside(&self, path: &str) -> Result<PathBuf, Diagnostic> {
+        let relative = Path::new(path);
+        let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        // A link may lead out, also when only the folder of the file exists.
+        let existing = relative.ancestors().find(|part| self.dir.symlink_metadata(part).is_ok());
+        let leaves = existing.is_some_and(|part| self.dir.metadata(part).is_err_and(|error| is_escape(&error)));
+        if !is_plain || leaves {
+            return Err(outside(path));
+        }
+        Ok(self.root.join(relative))
+    }
+
+    /// The project file's text.
+    ///
+    /// # Errors
+    /// It can't be read: too large, no UTF-8, a link that leaves the folder.
+    pub fn settings(&self) -> Result<Arc<str>, Diagnostic> {
+        let mut bytes_left = MAX_TOTAL_BYTES;
+        read_text(&self.dir, PROJECT_FILE, &mut bytes_left)
+    }
+
+    /// The project file and every YAML and SQL file of the project's folders. What can't be read is
+    /// reported and left out.
+    pub fn collect(&self, folders: &Folders) -> (SourceTree, Vec<Diagnostic>) {
+        let mut walk = Walk::new(&self.dir);
+        walk.file(PROJECT_FILE);
+        for name in [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies] {
+            walk.start(name);
+        }
+        (walk.tree, walk.diagnostics)
+    }
+
+    /// The YAML files of one folder, by path.
+    pub fn collect_folder(&self, name: &str) -> (SourceTree, Vec<Diagnostic>) {
+        let mut walk = Walk::new(&self.dir);
+        walk.start(name);
+        (walk.tree, walk.diagnostics)
+    }
+}
+
+/// What was found so far, and how much more may be looked at. Every path counts from the project's
+/// folder, so that a link may lead from one of its folders to another.
+struct Walk<'a> {
+    dir: &'a Dir,
+    tree: SourceTree,
+    diagnostics: Vec<Diagnostic>,
+    bytes_left: u64,
+    entries_left: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(dir: &'a Dir) -> Self {
+        Walk {
+            dir,
+            tree: SourceTree::default(),
+            diagnostics: Vec::new(),
+            bytes_left: MAX_TOTAL_BYTES,
+            entries_left: MAX_ENTRIES,
+        }
+    }
+
+    /// One of the project's folders, which need not exist.
+    fn start(&mut self, name: &str) {
+        let name = name.trim_start_matches("./").trim_end_matches('/');
+        let path = if name == "." { "" } else { name };
+        match self.dir.metadata(if path.is_empty() { "." } else { path }) {
+            Ok(metadata) if metadata.is_dir() => self.folder(path, 0),
+            Ok(_) => {
+                let message = format!("`{path}` is a file, not a folder");
+                self.diagnostics.push(Diagnostic::error("unreadable-file", message).at(start_of(path)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.diagnostics.push(explain(path, &error)),
+        }
+    }
+
+    fn folder(&mut self, path: &str, depth: usize) {
+        if depth > MAX_DEPTH {
+            let message = format!("`{path}` is nested deeper than {MAX_DEPTH} folders");
+            let hint = "move its files up, or remove a link that leads back";
+            self.diagnostics.push(Diagnostic::error("too-deep", message).hint(hint).at(start_of(path)));
+            return;
+        }
+        let mut names: Vec<String> = match self.dir.read_dir(if path.is_empty() { "." } else { path }) {
+            Ok(entries) => entries
+                .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+                .filter(|name| !name.starts_with('.'))
+                .take(self.entries_left + 1)
+                .collect(),
+            Err(error) => return self.diagnostics.push(explain(path, &error)),
+        };
+        names.sort_unstable();
+        for name in names {
+            if !self.count_entry(path) {
+                return;
+            }
+            let inner = if path.is_empty() { name } else { format!("{path}/{name}") };
+            // Follows links, which stay inside the project or are refused.
+            match self.dir.metadata(&inner) {
+                Ok(metadata) if metadata.is_dir() => self.folder(&inner, depth + 1),
+                Ok(metadata) if metadata.is_file() && has_known_ending(&inner) => self.file(&inner),
+                Ok(_) => {}
+                Err(error) => self.diagnostics.push(explain(&inner, &error)),
+            }
+        }
+    }
+
+    /// False when the folder is too large to be a project; told once.
+    fn count_entry(&mut self, path: &str) -> bool {
+        if self.entries_left == 1 {
+            let message = format!("the project's folders hold more than {MAX_ENTRIES} files");
+            let hint = "is this the right folder?";
+            self.diagnostics.push(Diagnostic::error("too-many-files", message).hint(hint).at(start_of(path)));
+        }
+        self.entries_left = self.entries_left.saturating_sub(1);
+        self.entries_left > 0
+    }
+
+    fn file(&mut self, path: &str) {
+        if self.tree.files.contains_key(path) {
+            return;
+        }
+        match read_text(self.dir, path, &mut self.bytes_left) {
+            Ok(text) => {
+                self.tree.files.insert(path.into(), text);
+            }
+            Err(diagnostic) => self.diagnostics.push(diagnostic),
+        }
+    }
+}
+
+fn has_known_ending(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
+}
+
+fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Diagnostic> {
+    let file = dir.open(path).map_err(|error| explain(path, &error))?;
+    let mut bytes = Vec::new();
+    let limit = MAX_FILE_BYTES.min(*bytes_left);
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| explain(path, &error))?;
+    if bytes.len() as u64 > limit {
+        let (message, hint) = if limit == MAX_FILE_BYTES {
+            (format!("`{path}` is larger than 4 MiB"), "split it")
+        } else {
+            ("the project's files are larger than 256 MiB together".to_owned(), "is this the right folder?")
+        };
+        return Err(Diagnostic::error("file-too-large", message).hint(hint).at(start_of(path)));
+    }
+    *bytes_left -= bytes.len() as u64;
+    let text =
+        String::from_utf8(bytes).map_err(|error| {
+            let place = error.utf8_error().valid_up_to();
+            let before = &error.as_bytes()[..place];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
+            Diagnostic::error("not-utf-8", format!("`{path}` is not UTF-8 text"))
+                .hint("save the file as UTF-8")
+                .at(Span { file: path.into(), line, column: 1, length: 1 })
+        })?;
+    // A byte order mark is no part of the text.
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).into())
+}
+
+fn start_of(path: &str) -> Span {
+    Span { file: path.into(), line: 1, column: 1, length: 1 }
+}
+
+/// Why a path of the project can't be used.
+fn explain(path: &str, error: &io::Error) -> Diagnostic {
+    if is_escape(error) || Path::new(path).is_absolute() {
+        return outside(path).at(start_of(path));
+    }
+    Diagnostic::error("unreadable-file", format!("`{path}` can't be read: {error}"))
+        .hint("check that it exists and that you may read it")
+        .at(start_of(path))
+}
+
+/// The sandbox refuses what leaves the folder with the kind of error that missing permissions have,
+/// but without a number of the system's.
+fn is_escape(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
+fn outside(path: &str) -> Diagnostic {
+    Diagnostic::error("path-outside", format!("the path `{path}` leaves the project"))
+        .hint("paths stay inside the project: copy what they name into it")
+}
+
+fn missing_folder(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::new(format!("there is no folder {}", path.display()))
+            .hint(format!("name the folder that holds {PROJECT_FILE}, for example `terrane check examples/flights`")),
+        _ => Failure::new(format!("{} can't be opened: {error}", path.display())),
+    }
+}
+
+/// Looks around for the project that was meant.
+fn where_instead(root: &Path) -> String {
+    if let Some(above) = root.ancestors().skip(1).take(8).find(|folder| folder.join(PROJECT_FILE).is_file()) {
+        return format!("did you mean {}?", above.display());
+    }
+    let children = root.read_dir().into_iter().flatten().take(1_000).filter_map(Result::ok).map(|entry| entry.path());
+    let mut below: Vec<PathBuf> = children.filter(|child| child.join(PROJECT_FILE).is_file()).take(5).collect();
+    below.sort();
+    match below.first() {
+        Some(first) => format!("did you mean {}?", first.display()),
+        None => format!("create {PROJECT_FILE} there, with `name: my_project` in it"),
+    }
+}

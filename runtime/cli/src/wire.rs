@@ -1,0 +1,54 @@
+//! A query as people write it on the command line and in `tests/`: what REST accepts, and refuses, by
+//! REST's own code.
+//!
+//! In: JSON. Out: a query for the app, an answer, or a refusal in the words that REST would use. The
+//! caller is anonymous.
+
+use terrane_app::query::{Answer, RequestContext, RunError};
+use terrane_compiler::query::SemanticQuery;
+use terrane_server::{Refused, read_query, refuse};
+
+use crate::wiring::Engine;
+
+/// Reads a query.
+///
+/// # Errors
+/// As the server would refuse the body.
+pub fn parse(query: &str) -> Result<SemanticQuery, Refused> {
+    read_query(query.as_bytes())
+}
+
+/// Runs a query.
+///
+/// # Errors
+/// As the server would refuse it, with the warehouse's own words.
+pub async fn run(engine: &Engine, query: &SemanticQuery) -> Result<Answer, Refused> {
+    engine.queries.run(&RequestContext::default(), query).await.map_err(refuse)
+}
+
+/// The statement with its values written in.
+///
+/// # Errors
+/// As the server would refuse it.
+pub fn inline_sql(engine: &Engine, query: &SemanticQuery) -> Result<String, Refused> {
+    let sql = engine.queries.inline_sql(&RequestContext::default(), query);
+    sql.map_err(|error| refuse(RunError::Query(error)))
+}
+
+/// What a refusal says besides its message: the names that could have been meant, what the warehouse
+/// said.
+pub fn hint(refusal: &Refused) -> Option<String> {
+    let hints = refusal.details.iter().filter_map(|(key, value)| {
+        let text = match value {
+            serde_json::Value::Array(names) => {
+                names.iter().filter_map(serde_json::Value::as_str).take(8).collect::<Vec<_>>().join(", ")
+            }
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        (!text.is_empty()).then(|| format!("{}: {text}", key.replace('_', " ")))
+    });
+    let text = hints.collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then_some(text)
+}

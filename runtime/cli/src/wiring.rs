@@ -1,0 +1,270 @@
+//! Puts the adapters together as the configuration says: the only place that knows them all.
+//!
+//! In: a [`Project`]. Out: an [`Engine`]: ports with their adapters, and the use cases over them. Not
+//! here: what any of them does.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_app::catalog::{self, Catalog, Snapshot};
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::plugins::Plugins;
+use terrane_app::ports::store::Store;
+use terrane_app::ports::warehouse::Warehouse;
+use terrane_app::query::{QueryService, QuerySettings};
+use terrane_compiler::SecurityContext;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::{model, project};
+use terrane_plugin_host::{PluginHost, SearchPath, Settings};
+use terrane_server::telemetry::{LogOutput, LogSettings};
+use terrane_server::{Anonymous, HttpSettings, Ports, Scopes, ServeSettings};
+use terrane_store::SqliteStore;
+use terrane_warehouse::{DuckDb, DuckDbSettings, OpenError};
+
+use crate::clock::SystemClock;
+use crate::config::{Config, Place, Scope, WarehouseConfig};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report;
+
+/// The workspace this program was built in, for components that `cargo xtask setup` prepared.
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Statements that an embedded engine runs at once.
+const CONNECTIONS: usize = 8;
+
+/// A project with everything that answers questions about it.
+pub struct Engine {
+    pub catalog: Arc<Catalog>,
+    pub queries: Arc<QueryService>,
+    pub warehouse: Arc<dyn Warehouse>,
+    pub plugins: Arc<dyn Plugins>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// An engine, or nothing where something can't be had, and in both cases all that was found.
+pub struct Checked {
+    pub engine: Option<Engine>,
+    /// Sorted, of the configuration, the files, the compiler, the plugins and the warehouse.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Connects and loads a project that has no errors.
+///
+/// # Errors
+/// Every problem of the project, if one of them is an error.
+pub async fn load(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failure> {
+    let Checked { engine, problems } = check(project).await;
+    match engine {
+        Some(engine) if !problems.iter().any(Diagnostic::is_error) => Ok((engine, problems)),
+        _ => Err(Failure::Project { problems, tree: project.tree.clone() }),
+    }
+}
+
+/// Connects and loads whatever can be, and collects every problem on the way.
+pub async fn check(project: &Project) -> Checked {
+    let mut problems = project.problems.clone();
+    let plugins = plugins(project, &mut problems);
+    let warehouse = warehouse(project, &mut problems).await;
+    let mut loaded = None;
+    if let (Some(plugins), Some(warehouse)) = (plugins, warehouse) {
+        match catalog::load(&project.tree, &project.inputs, &*plugins, &*warehouse).await {
+            Ok(snapshot) => {
+                problems.extend(snapshot.diagnostics.iter().cloned());
+                loaded = Some(engine(&project.config, snapshot, plugins, warehouse));
+            }
+            Err(error) => problems.push(Diagnostic::error("no-dialect", error.to_string()).hint(
+                "build the components with `cargo xtask components`, or put the file into the project's plugins/",
+            )),
+        }
+    }
+    if loaded.is_none() {
+        // The texts can be judged without a warehouse.
+        let (definitions, found) = project::read(&project.tree, &project.inputs);
+        problems.extend(found);
+        problems.extend(model::build(&definitions).1);
+    }
+    report::sort(&mut problems);
+    Checked { engine: loaded, problems }
+}
+
+fn engine(config: &Config, snapshot: Snapshot, plugins: Arc<dyn Plugins>, warehouse: Arc<dyn Warehouse>) -> Engine {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let catalog = Arc::new(Catalog::new(snapshot));
+    let settings = QuerySettings {
+        timeout: Duration::from_secs_f64(config.query.timeout_seconds),
+        default_limit: config.query.default_limit,
+        max_limit: config.query.max_limit,
+        timezone: config.query.timezone.clone(),
+        max_concurrent_queries: config.server.max_concurrent_queries,
+        max_queued_queries: config.server.max_queued_queries,
+    };
+    let queries = QueryService::new(Arc::clone(&catalog), Arc::clone(&warehouse), Arc::clone(&clock), settings);
+    Engine { catalog, queries: Arc::new(queries), warehouse, plugins, clock }
+}
+
+/// The state database, with this start noted in it.
+///
+/// # Errors
+/// It can't be opened or written.
+pub async fn store(project: &Project, engine: &Engine) -> Result<Arc<dyn Store>, Failure> {
+    let refused = |error: &dyn std::fmt::Display| {
+        Failure::new(error.to_string()).hint("check `state.url`: its folder must be yours to write")
+    };
+    let url = project.config.state.url.expose();
+    let store = SqliteStore::open(url, project.folder.root()).await.map_err(|error| refused(&error))?;
+    let now = engine.clock.now().to_string();
+    store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| refused(&error))?;
+    Ok(Arc::new(store))
+}
+
+/// What the server's handlers ask.
+pub fn ports(engine: &Engine, store: Arc<dyn Store>) -> Ports {
+    Ports {
+        queries: Arc::clone(&engine.queries),
+        catalog: Arc::clone(&engine.catalog),
+        warehouse: Arc::clone(&engine.warehouse),
+        store,
+        plugins: Arc::clone(&engine.plugins),
+        clock: Arc::clone(&engine.clock),
+    }
+}
+
+pub fn http_settings(config: &Config) -> HttpSettings {
+    let anonymous = config.security.anonymous.as_ref().map(|anonymous| Anonymous {
+        caller: SecurityContext {
+            roles: anonymous.roles.iter().map(|role| role.as_str().into()).collect(),
+            ..SecurityContext::default()
+        },
+        // The start rules let nothing but `read` through.
+        scopes: if anonymous.scopes.contains(&Scope::Read) { Scopes::READ } else { Scopes::default() },
+    });
+    HttpSettings {
+        version: env!("CARGO_PKG_VERSION").into(),
+        body_limit_bytes: config.server.max_body_bytes as usize,
+        anonymous,
+        ..HttpSettings::default()
+    }
+}
+
+pub fn serve_settings(config: &Config) -> ServeSettings {
+    ServeSettings { shutdown_timeout: Duration::from_secs(config.server.shutdown_seconds), ..ServeSettings::default() }
+}
+
+/// The log's settings, its file in the project.
+pub fn log_settings(project: &Project) -> LogSettings {
+    let mut settings = project.config.log.clone();
+    if let LogOutput::File(file) = &mut settings.output {
+        file.path = project.folder.root().join(&file.path);
+    }
+    settings
+}
+
+fn plugins(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<dyn Plugins>> {
+    let config = &project.config.plugins;
+    if !config.listed.is_empty() {
+        let diagnostic = Diagnostic::error("not-yet", "`plugins` as a list of components is not obeyed yet")
+            .hint("put components into the project's plugins/, or name folders: `plugins: {paths: [components]}`");
+        problems.push(mark(config.place.as_ref(), diagnostic));
+        return None;
+    }
+    let search =
+        SearchPath { folders: component_folders(project.folder.root(), &config.paths), ..SearchPath::default() };
+    match PluginHost::new(Settings::new(search)) {
+        Ok(host) => Some(Arc::new(host)),
+        Err(error) => {
+            problems.push(Diagnostic::error("no-plugins", format!("components can't be run here: {error}")));
+            None
+        }
+    }
+}
+
+/// Where components are looked for, in this order: the project's own, those beside the program, and
+/// in a development tree those that set-up prepared.
+fn component_folders(root: &Path, configured: &[String]) -> Vec<PathBuf> {
+    let mut folders = vec![root.join("plugins")];
+    folders.extend(configured.iter().map(|path| root.join(path)));
+    let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
+    if let Some(beside) = program.as_deref().and_then(Path::parent) {
+        folders.push(beside.join("plugins"));
+        folders.push(beside.join("components"));
+    }
+    folders.extend(Path::new(WORKSPACE).join(".prepared/components").canonicalize());
+    folders
+}
+
+async fn warehouse(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<dyn Warehouse>> {
+    let settings = match duckdb_settings(project) {
+        Ok(settings) => settings,
+        Err(problem) => {
+            problems.push(problem);
+            return None;
+        }
+    };
+    // Opening runs the operator's SQL, which may take its time.
+    match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {
+        Ok(Ok(warehouse)) => Some(Arc::new(warehouse)),
+        Ok(Err(error)) => {
+            problems.push(explain_open(&project.config.warehouse, &error));
+            None
+        }
+        Err(error) => {
+            problems.push(Diagnostic::error("no-warehouse", format!("opening the warehouse broke off: {error}")));
+            None
+        }
+    }
+}
+
+fn duckdb_settings(project: &Project) -> Result<DuckDbSettings, Diagnostic> {
+    let config = &project.config.warehouse;
+    let refused = |message: String, hint: &str| {
+        let diagnostic = Diagnostic::error("no-warehouse", message).hint(hint);
+        mark(config.place.as_ref(), diagnostic)
+    };
+    if config.kind != "duckdb" {
+        let message = format!("there is no connector for a warehouse of type `{}`", config.kind);
+        return Err(refused(message, "this version connects to duckdb: `warehouse: {type: duckdb}`"));
+    }
+    if config.url.is_some() {
+        let message = "`warehouse.url` is for servers, and duckdb is a file".to_owned();
+        return Err(refused(message, "write `warehouse.path`, the file inside the project"));
+    }
+    let path = match &config.path {
+        Some(path) if !matches!(&*path.value, ":memory:" | "") => {
+            Some(project.folder.inside(&path.value).map_err(|problem| path.place.mark(problem))?)
+        }
+        _ => None,
+    };
+    Ok(DuckDbSettings {
+        path,
+        project: project.folder.root().to_owned(),
+        init: config.init.iter().map(|statement| statement.value.clone()).collect(),
+        threads: config.threads.map(|n| n as u32),
+        memory_limit: config.memory_limit.clone(),
+        connections: config.max_connections.map_or(CONNECTIONS, |n| n as usize),
+    })
+}
+
+/// The engine's complaint with the key that it is about.
+fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
+    let (place, hint) = match error {
+        OpenError::Init { index, .. } => (
+            config.init.get(*index).map(|statement| &statement.place),
+            "correct the statement, or the file that it reads; relative paths count from the project's folder",
+        ),
+        OpenError::Database { .. } => (
+            config.path.as_ref().map(|path| &path.place),
+            "check the file of `warehouse.path`; another process may have it open",
+        ),
+        _ => (config.place.as_ref(), "check the keys of `warehouse`"),
+    };
+    mark(place, Diagnostic::error("no-warehouse", error.to_string()).hint(hint))
+}
+
+fn mark(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {
+    match place {
+        Some(place) => place.mark(diagnostic),
+        None => diagnostic,
+    }
+}

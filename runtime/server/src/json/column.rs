@@ -110,12 +110,17 @@ impl<'a> Column<'a> {
                 write_decimal(array.value(row), array.scale(), &mut scratch.text);
                 self.number(Some(&scratch.text), out);
             }
-            Values::Decimal256(array) => self.number(Some(&array.value_as_string(row)), out),
+            Values::Decimal256(array) => {
+                let text = array.value_as_string(row);
+                // Zero in thousands is written `0000` there, which JSON has no number for.
+                let is_padded_zero = text.bytes().all(|digit| digit == b'0');
+                self.number(Some(if is_padded_zero { "0" } else { &text }), out);
+            }
             Values::Utf8(array) => write_string(array.value(row), out),
             Values::LargeUtf8(array) => write_string(array.value(row), out),
             Values::Utf8View(array) => write_string(array.value(row), out),
             Values::Date32(array, format) => {
-                write_time(i64::from(array.value(row)) * 86_400_000_000, Stored::Date, format, out);
+                write_time(i64::from(array.value(row)).saturating_mul(86_400_000_000), Stored::Date, format, out);
             }
             Values::Date64(array, format) => {
                 write_time(array.value(row).saturating_mul(1_000), Stored::Date, format, out);
@@ -259,6 +264,7 @@ fn write_decimal(value: i128, scale: i8, out: &mut String) {
     }
     if scale < 0 {
         out.push_str(digits);
+        let scale = if value == 0 { 0 } else { scale };
         (0..scale.unsigned_abs()).for_each(|_| out.push('0'));
         return;
     }

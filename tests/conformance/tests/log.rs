@@ -1,0 +1,210 @@
+//! The log: the specification's events with their fields, one correlation id a request, nothing forged.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use terrane_conformance_tests::case::{Asked, World, ask};
+use terrane_conformance_tests::fakes::{Column, FakeClock, Mood};
+use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings, subscriber};
+
+fn settings(path: &Path) -> LogSettings {
+    let file = LogFile { path: path.to_owned(), max_size_bytes: 1 << 20, backup_count: 1 };
+    LogSettings { output: LogOutput::File(file), ..LogSettings::default() }
+}
+
+/// What is written while `work` runs.
+fn logged(change: impl FnOnce(&mut LogSettings), work: impl FnOnce()) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let mut settings = settings(&path);
+    change(&mut settings);
+    let (subscriber, guard) = subscriber(&settings, Arc::new(FakeClock::default())).unwrap();
+    tracing::subscriber::with_default(subscriber, work);
+    drop(guard);
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn records(text: &str) -> Vec<Json> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn post(json: Json) -> Asked {
+    Asked {
+        method: "POST".to_owned(),
+        path: "/api/v1/query?api_key=hush".to_owned(),
+        headers: [("x-correlation-id", "abc"), ("user-agent", "test\"1")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        json: Some(json),
+        text: None,
+        size: None,
+        stalls: false,
+        is_surplus: false,
+    }
+}
+
+fn request(world: World, asked: Asked) -> impl FnOnce() {
+    move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async { ask(&world.edge(), &asked).await });
+    }
+}
+
+fn count() -> Json {
+    serde_json::json!({ "measures": ["orders.count"] })
+}
+
+fn one_row() -> World {
+    World { columns: vec![Column { ty: "integer".to_owned(), values: vec![1.into()] }], ..World::default() }
+}
+
+#[test]
+fn a_query_leaves_its_events_under_one_id() {
+    let text = logged(|_| {}, request(one_row(), post(count())));
+    let records = records(&text);
+    let events: Vec<&str> = records.iter().filter_map(|record| record["event"].as_str()).collect();
+    assert_eq!(events, ["http_request_started", "query_compiled", "query_executed", "http_request_completed"]);
+    for record in &records {
+        assert_eq!(record["correlation_id"], "abc", "{record}");
+        assert_eq!(record["level"], "info", "{record}");
+        assert_eq!(record["timestamp"], "2024-02-14T12:00:00.000000Z", "{record}");
+    }
+    let holds = |index: usize, fields: &[&str]| {
+        let record = records[index].as_object().unwrap();
+        for field in fields {
+            assert!(record.contains_key(*field), "{} lacks {field}: {record:?}", events[index]);
+        }
+    };
+    holds(0, &["method", "path", "user_agent"]);
+    holds(1, &["cube", "sql_hash", "compile_duration_ms"]);
+    holds(2, &["cube", "warehouse", "total_duration_ms", "rows_returned", "cache_hit"]);
+    holds(3, &["method", "path", "status_code", "duration_ms", "response_size_bytes"]);
+    assert_eq!(records[0]["path"], "/api/v1/query");
+    assert_eq!(records[0]["user_agent"], "test\"1");
+    assert_eq!(records[3]["status_code"], 200);
+    assert!(!text.contains("hush"), "{text}");
+}
+
+#[test]
+fn the_first_fields_are_always_the_same() {
+    let text = logged(|_| {}, request(one_row(), post(count())));
+    for line in text.lines() {
+        assert!(
+            line.starts_with("{\"timestamp\":\"2024-02-14T12:00:00.000000Z\",\"level\":\"info\",\"event\":\""),
+            "{line}"
+        );
+        let record: Json = serde_json::from_str(line).unwrap();
+        let names: Vec<&String> = record.as_object().unwrap().keys().collect();
+        assert_eq!(names[..4], ["timestamp", "level", "event", "correlation_id"], "{line}");
+    }
+}
+
+#[test]
+fn a_refusal_by_the_warehouse_is_logged_in_its_words() {
+    let world = World { warehouse: Mood::Refuses, ..World::default() };
+    let records = records(&logged(|_| {}, request(world, post(count()))));
+    let failed = records.iter().find(|record| record["event"] == "query_failed").unwrap();
+    assert_eq!(failed["level"], "error");
+    assert_eq!(failed["error_type"], "warehouse");
+    assert_eq!(failed["correlation_id"], "abc");
+    assert!(failed["error_message"].as_str().unwrap().contains("secret.parquet"));
+    assert_eq!(records.last().unwrap()["status_code"], 502);
+}
+
+#[test]
+fn a_client_that_goes_away_is_logged() {
+    let world = World { warehouse: Mood::Hangs, ..World::default() };
+    let work = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (edge, asked) = (world.edge(), post(count()));
+            futures_util::future::select(Box::pin(ask(&edge, &asked)), Box::pin(tokio::task::yield_now())).await;
+        });
+    };
+    let records = records(&logged(|_| {}, work));
+    let last = records.last().unwrap();
+    assert_eq!((last["event"].as_str(), last["status_code"].as_u64()), (Some("http_request_completed"), Some(499)));
+    assert_eq!(last["correlation_id"], "abc");
+}
+
+#[test]
+fn nothing_forges_a_line() {
+    let forge = || {
+        tracing::info!(target: "terrane::test", event = "x", path = "a\n{\"level\":\"error\"}\r\u{1b}[31m");
+        tracing::info!(target: "terrane::test", "said {}", "b\nc");
+    };
+    let records = records(&logged(|_| {}, forge));
+    assert_eq!(records.len(), 2);
+    assert_eq!(records[0]["path"], "a\n{\"level\":\"error\"}\r\u{1b}[31m");
+    assert_eq!(records[1]["event"], "said b\nc");
+
+    for format in [LogFormat::Console, LogFormat::Pretty] {
+        let text = logged(|settings| settings.format = format, forge);
+        assert!(!text.contains("\n{") && !text.contains("b\nc") && !text.contains("\r"), "{text}");
+        assert!(text.contains("b\\nc"), "{text}");
+    }
+}
+
+#[test]
+fn secrets_are_masked_by_name() {
+    let tell = || {
+        tracing::info!(target: "terrane::test", event = "x", password = "hush", api_key = "hush", token = 7, secret = ?Some("hush"));
+    };
+    let text = logged(|_| {}, tell);
+    assert!(!text.contains("hush") && !text.contains('7'), "{text}");
+    assert_eq!(text.matches("***").count(), 4, "{text}");
+}
+
+#[test]
+fn settings_choose_what_is_written() {
+    let levels = || {
+        tracing::debug!(target: "terrane::test", event = "d");
+        tracing::info!(target: "terrane::test", event = "i");
+        tracing::warn!(target: "terrane::test", event = "w");
+        tracing::error!(target: "terrane::test", event = "e");
+        tracing::info!(target: "elsewhere", event = "foreign");
+        tracing::warn!(target: "elsewhere", event = "foreign_warning");
+    };
+    let events = |level| {
+        let text = logged(|settings| settings.level = level, levels);
+        records(&text).iter().map(|record| record["event"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(events(LogLevel::Debug), "d i w e foreign_warning");
+    assert_eq!(events(LogLevel::Info), "i w e foreign_warning");
+    assert_eq!(events(LogLevel::Warning), "w e foreign_warning");
+    assert_eq!(events(LogLevel::Error), "e");
+    assert_eq!(events(LogLevel::Critical), "");
+
+    let quiet =
+        logged(|settings| (settings.requests, settings.queries) = (false, false), request(one_row(), post(count())));
+    assert_eq!(quiet, "");
+    let bare = logged(|settings| (settings.timestamps, settings.caller) = (false, true), levels);
+    let first = &records(&bare)[0];
+    assert!(first["timestamp"].is_null() && first["caller"].as_str().unwrap().contains("log.rs:"), "{first}");
+}
+
+#[test]
+fn large_files_are_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    for round in 0..4 {
+        let mut settings = settings(&path);
+        if let LogOutput::File(file) = &mut settings.output {
+            file.max_size_bytes = 100;
+        }
+        let (subscriber, guard) = subscriber(&settings, Arc::new(FakeClock::default())).unwrap();
+        tracing::subscriber::with_default(subscriber, || tracing::info!(target: "terrane::test", event = "x", round));
+        drop(guard);
+    }
+    let read = |name: &str| records(&std::fs::read_to_string(folder.path().join(name)).unwrap());
+    assert_eq!(read("log")[0]["round"], 3);
+    assert_eq!(read("log.1")[0]["round"], 2);
+    assert!(!folder.path().join("log.2").exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_told() {
+    let error = subscriber(&settings(Path::new("/nowhere/log")), Arc::new(FakeClock::default())).err().unwrap();
+    assert!(error.to_string().starts_with("cannot open the log file /nowhere/log: "), "{error}");
+}

@@ -1,0 +1,146 @@
+//! The server on a real socket of the loopback: ports, bounds, timeouts, shutdown.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use terrane_conformance_tests::case::World;
+use terrane_conformance_tests::fakes::Mood;
+use terrane_server::{ServeError, ServeSettings, bind, serve};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+const PROBE: &[u8] = b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n";
+
+struct Server {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<bool>,
+}
+
+async fn start(world: World, settings: ServeSettings) -> Server {
+    let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel();
+    let app = world.edge().app().clone();
+    let task = tokio::spawn(serve(listener, app, settings, async {
+        let _ = stopped.await;
+    }));
+    Server { address, stop, task }
+}
+
+async fn send(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+/// Returns when what was sent before has been taken up: connections are taken in their order.
+async fn settle(address: SocketAddr) {
+    let mut probe = send(address, PROBE).await;
+    receive(&mut probe).await;
+}
+
+/// The head of the next answer and what came with it.
+async fn receive(stream: &mut TcpStream) -> String {
+    let mut bytes = vec![0; 4_096];
+    let count = stream.read(&mut bytes).await.unwrap();
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_for_the_next_request() {
+    let server = start(World::default(), ServeSettings::default()).await;
+    let mut stream = send(server.address, PROBE).await;
+    assert!(receive(&mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    stream.write_all(PROBE).await.unwrap();
+    assert!(receive(&mut stream).await.contains("{\"status\":\"alive\"}"));
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_told() {
+    let server = start(World::default(), ServeSettings::default()).await;
+    let error = bind(server.address).await.unwrap_err();
+    assert!(matches!(error, ServeError::PortInUse { address } if address == server.address), "{error}");
+    assert!(error.to_string().contains("is in use"), "{error}");
+    let elsewhere = bind(([192, 0, 2, 1], 0).into()).await.unwrap_err();
+    assert!(matches!(elsewhere, ServeError::NotLocal { .. }), "{elsewhere}");
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_end_loses_its_connection() {
+    let settings = ServeSettings { header_timeout: Duration::from_millis(100), ..ServeSettings::default() };
+    let server = start(World::default(), settings).await;
+    for begun in [&b"GET / HTTP/1.1\r\nhost:"[..], b"", b"PRI * HTTP/2"] {
+        let mut stream = send(server.address, begun).await;
+        let mut rest = Vec::new();
+        let closed = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+        assert!(closed.is_ok(), "{begun:?} kept its connection");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let server = start(World::default(), ServeSettings::default()).await;
+    let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(1_000_000));
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    // The server may close before all is written.
+    let _ = stream.write_all(head.as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+}
+
+#[tokio::test]
+async fn probes_are_answered_when_every_connection_is_taken() {
+    let settings = ServeSettings { max_connections: 1, ..ServeSettings::default() };
+    let server = start(World::default(), settings).await;
+    let mut first = send(server.address, PROBE).await;
+    assert!(receive(&mut first).await.starts_with("HTTP/1.1 200"));
+
+    let mut probe = send(server.address, PROBE).await;
+    let answer = receive(&mut probe).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
+    let mut other = send(server.address, b"GET /api/v1/query/meta/cubes HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let answer = receive(&mut other).await;
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("OVERLOADED"), "{answer}");
+
+    drop(first);
+    // The place is free as soon as the server has seen the end.
+    for _ in 0..1_000 {
+        let mut again = send(server.address, PROBE).await;
+        if !receive(&mut again).await.contains("connection: close") {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the place was never free again");
+}
+
+#[tokio::test]
+async fn requests_in_flight_finish_after_the_shutdown() {
+    let server = start(World { warehouse_ping: Mood::Hangs, ..World::default() }, ServeSettings::default()).await;
+    let mut idle = send(server.address, PROBE).await;
+    receive(&mut idle).await;
+    // Its check of the warehouse takes a second.
+    let mut busy = send(server.address, b"GET /health/status HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    settle(server.address).await;
+    server.stop.send(()).unwrap();
+    let answer = receive(&mut busy).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("unhealthy"), "{answer}");
+    assert!(server.task.await.unwrap(), "something was cut off");
+    assert!(TcpStream::connect(server.address).await.is_err(), "the port is still open");
+    assert_eq!(receive(&mut idle).await, "", "an idle connection is closed");
+}
+
+#[tokio::test]
+async fn the_shutdown_does_not_wait_for_ever() {
+    let settings = ServeSettings { shutdown_timeout: Duration::from_millis(50), ..ServeSettings::default() };
+    let server = start(World { warehouse: Mood::Hangs, ..World::default() }, settings).await;
+    let _busy = send(server.address, b"GET /api/v1/query?measures=orders.count HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    settle(server.address).await;
+    server.stop.send(()).unwrap();
+    assert!(!server.task.await.unwrap());
+}

@@ -87,7 +87,7 @@ impl<'d> Skeleton<'d> {
             name,
             title,
             description: definition.wording.description.clone(),
-            public: definition.public || alias_of.is_some(),
+            public: definition.public,
             is_guarded: false,
             alias_of,
             relation,

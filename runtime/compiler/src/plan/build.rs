@@ -37,7 +37,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         let target = match key.target {
             OrderTarget::Group(index) => PlannedTarget::Group(index),
             OrderTarget::Selected(index) => PlannedTarget::Value(index),
-            OrderTarget::Value(value) => PlannedTarget::Expression(values.expand("order_by", value)?),
+            OrderTarget::Value(value) => PlannedTarget::Expression(values.expand(&value_name(model, value), value)?),
         };
         order.push(PlannedOrder { target, descending: key.descending });
     }
@@ -167,7 +167,7 @@ impl<'m> Values<'m> {
             Predicate::Not(inner) => GroupPredicate::Not(Box::new(self.group_predicate(inner, groups)?)),
             Predicate::Test { operand, test } => {
                 let operand = match *operand {
-                    Operand::Value(value) => GroupOperand::Value(self.expand("filters", value)?),
+                    Operand::Value(value) => GroupOperand::Value(self.expand(&value_name(self.model, value), value)?),
                     Operand::Dimension { id, granularity } => {
                         let same = |g: &Group| g.dimension == id && g.granularity == granularity;
                         let index = groups.iter().position(same);
@@ -204,7 +204,8 @@ fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, Qu
         let first = &query.groups[0];
         let owner = first.dimension.cube;
         let blocked = needed.iter().find(|id| !model.reach(owner).is_to_one(id.cube)).unwrap_or(&first.dimension);
-        let reach = model.reach(owner).order.iter().map(|id| model.cube(*id).name.clone());
+        let public = model.reach(owner).order.iter().map(|id| model.cube(*id)).filter(|cube| cube.public);
+        let reach = public.map(|cube| cube.name.clone());
         QueryError::NoJoinPath {
             what: format!(
                 "no cube of these dimensions reaches all others: name a measure or `cube`; `{}`",
@@ -214,6 +215,14 @@ fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, Qu
             reachable: std::iter::once(model.cube(owner).name.clone()).chain(reach).take(20).collect(),
         }
     })
+}
+
+/// For errors about a value that has no key of its own in the answer.
+fn value_name(model: &Model, value: ValueId) -> Arc<str> {
+    match value {
+        ValueId::Measure(id) => format!("{}.{}", model.cube(id.cube).name, model.measure(id).name).into(),
+        ValueId::Metric(id) => model.metric(id).name.clone(),
+    }
 }
 
 fn member_name(model: &Model, id: DimensionId) -> Arc<str> {

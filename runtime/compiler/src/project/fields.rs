@@ -89,6 +89,11 @@ impl<'n, 'd> Fields<'n, 'd> {
         Some(node)
     }
 
+    /// The value of a key for which null is a value too.
+    pub(super) fn nullable(&self, key: &str) -> Option<&'n Node> {
+        self.entries.iter().find(|(name, _)| &*name.text == key).map(|(_, node)| *node)
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|(name, _)| &*name.text == key)
     }

@@ -95,7 +95,7 @@ fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Opti
     let mut fields = Fields::open(node, label, &["member", "operator", "value"], diagnostics)?;
     let member = fields.required("member", "orders.status")?;
     let operator = fields.required("operator", "equals")?;
-    let values = fields.node("value").map(|node| values(node, fields.diagnostics()));
+    let values = fields.nullable("value").map(|node| values(node, fields.diagnostics()));
     Some(MetricFilterDefinition { member, operator, values: values.unwrap_or_default() })
 }
 

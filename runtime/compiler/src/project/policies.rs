@@ -113,8 +113,13 @@ fn mask(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<M
             if let Some(text) = fields.text("sql") {
                 return Some(MaskDefinition::Sql(SqlText::plain(&text)));
             }
-            let constant = fields.node("constant")?;
-            Some(MaskDefinition::Constant(value(constant, fields.diagnostics())?))
+            if let Some(constant) = fields.nullable("constant") {
+                return value(constant, fields.diagnostics()).map(MaskDefinition::Constant);
+            }
+            if !fields.has("sql") {
+                fields.missing("constant", "x");
+            }
+            None
         }
         _ => {
             let text = text_of(node, label, diagnostics)?;

@@ -135,17 +135,23 @@ impl<'a> Lowering<'a> {
 
     fn select(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>, having: Vec<SqlExpr<'a>>) -> Select<'a> {
         let model = self.plan.model;
-        let joins = fact.joins.iter().map(|planned| JoinClause {
-            cube: model.cube(planned.join.target),
-            is_inner: planned.join.always,
-            on: vec![self.expressions.snippet(&planned.join.on)],
-        });
+        // Behind a left join even a key that never misses can be null, and an inner join would drop the row.
+        let mut kept = vec![fact.cube];
+        let mut joins = Vec::with_capacity(fact.joins.len());
+        for planned in &fact.joins {
+            let is_inner = planned.join.always && kept.contains(&planned.from);
+            if is_inner {
+                kept.push(planned.join.target);
+            }
+            let on = vec![self.expressions.snippet(&planned.join.on)];
+            joins.push(JoinClause { cube: model.cube(planned.join.target), is_inner, on });
+        }
         let segments = fact.segments.iter().map(|segment| self.expressions.snippet(segment));
         let filters = fact.row_filters.iter().map(|filter| self.expressions.row_predicate(filter));
         Select {
             items,
             from: Source::Cube(model.cube(fact.cube)),
-            joins: joins.collect(),
+            joins,
             filters: segments.chain(filters).collect(),
             group_by: self.plan.groups.len(),
             having,

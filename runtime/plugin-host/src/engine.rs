@@ -1,0 +1,168 @@
+//! The wasmtime engine and its ticker: what every guest runs on.
+//!
+//! In: nothing. Out: an [`Engine`] that makes stores inside limits. Synchronous; fuel and epochs both
+//! on; pooled instances where the address space allows it, else on demand. One thread advances the
+//! epoch every millisecond while calls are running and sleeps otherwise.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use wasmtime::{Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+
+use crate::limits::{CallLimits, GuestLimits, Limiter};
+use crate::log::LogBudget;
+
+const GUEST_STACK_BYTES: usize = 512 * 1024;
+/// Instances that may live at once in the pool.
+const POOL_INSTANCES: u32 = 64;
+/// Kept in memory per slot where the kernel can tell which pages were touched; elsewhere all of it
+/// would have to be cleared by hand.
+const KEPT_RESIDENT_BYTES: usize = 256 * 1024;
+const TICK: Duration = Duration::from_millis(1);
+
+/// No engine could be made on this machine.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("WebAssembly can't run here: {message}")]
+pub struct EngineError {
+    pub message: String,
+}
+
+/// One for the whole process.
+pub(crate) struct Engine {
+    pub(crate) wasmtime: wasmtime::Engine,
+    guest: GuestLimits,
+    ticker: Arc<Ticker>,
+}
+
+impl Engine {
+    pub(crate) fn new(guest: GuestLimits) -> Result<Engine, EngineError> {
+        let wasmtime = pooling(&guest).or_else(|reason| {
+            tracing::info!(%reason, "no room for a pool of instances; they are made on demand");
+            wasmtime::Engine::new(&config(InstanceAllocationStrategy::OnDemand, &guest))
+        });
+        let wasmtime = wasmtime.map_err(|error| EngineError { message: format!("{error:#}") })?;
+        let ticker = Ticker::start(wasmtime.weak())?;
+        Ok(Engine { wasmtime, guest, ticker })
+    }
+
+    /// A fresh store whose clock and fuel run from now on. The guard keeps the ticker going; hold it
+    /// until the call has returned.
+    pub(crate) fn store(&self, component: Arc<str>, limits: CallLimits) -> (Store<Guest>, Running) {
+        let guest = Guest { limiter: Limiter::new(self.guest), log: LogBudget::new(component) };
+        let mut store = Store::new(&self.wasmtime, guest);
+        store.limiter(|guest| &mut guest.limiter);
+        store.set_hostcall_fuel(self.guest.transfer_bytes);
+        // Infallible with `consume_fuel`, which `config` turns on.
+        let _ = store.set_fuel(limits.fuel);
+        store.epoch_deadline_trap();
+        let running = self.ticker.run();
+        // The tick under way may be nearly over, so one more keeps the promise.
+        store.set_epoch_deadline(limits.time_ms.saturating_add(1));
+        (store, running)
+    }
+}
+
+/// A store's data: what the host keeps for one guest.
+pub(crate) struct Guest {
+    limiter: Limiter,
+    pub(crate) log: LogBudget,
+}
+
+fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
+    let mut config = Config::new();
+    if matches!(strategy, InstanceAllocationStrategy::OnDemand) {
+        // 4 GiB a memory, as by default, is what an address space that is short can't give.
+        config.memory_reservation(guest.memory_bytes as u64);
+    }
+    config
+        .allocation_strategy(strategy)
+        .consume_fuel(true)
+        .epoch_interruption(true)
+        .max_wasm_stack(GUEST_STACK_BYTES)
+        .wasm_component_model(true)
+        // Guests give the same answer everywhere, and have nothing to share memory with.
+        .wasm_relaxed_simd(false)
+        .wasm_memory64(false);
+    config
+}
+
+fn pooling(guest: &GuestLimits) -> wasmtime::Result<wasmtime::Engine> {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(POOL_INSTANCES)
+        .total_core_instances(POOL_INSTANCES * 4)
+        .total_memories(POOL_INSTANCES)
+        .total_tables(POOL_INSTANCES * 4)
+        .max_memory_size(guest.memory_bytes)
+        .table_elements(guest.table_elements)
+        .pagemap_scan(Enabled::Auto);
+    if PoolingAllocationConfig::is_pagemap_scan_available() {
+        pool.linear_memory_keep_resident(KEPT_RESIDENT_BYTES).table_keep_resident(KEPT_RESIDENT_BYTES);
+    }
+    wasmtime::Engine::new(&config(InstanceAllocationStrategy::Pooling(pool), guest))
+}
+
+/// Advances the epoch while at least one call runs.
+struct Ticker {
+    calls: Mutex<Calls>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Calls {
+    running: usize,
+    ended: bool,
+}
+
+impl Ticker {
+    fn start(engine: EngineWeak) -> Result<Arc<Ticker>, EngineError> {
+        let ticker = Arc::new(Ticker { calls: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::clone(&ticker);
+        thread::Builder::new()
+            .name("plugin-ticker".to_owned())
+            .spawn(move || shared.tick(&engine))
+            .map_err(|error| EngineError { message: format!("the ticker's thread did not start: {error}") })?;
+        Ok(ticker)
+    }
+
+    fn tick(&self, engine: &EngineWeak) {
+        loop {
+            let idle = self.changed.wait_while(self.lock(), |calls| calls.running == 0 && !calls.ended);
+            let ended = idle.unwrap_or_else(PoisonError::into_inner).ended;
+            match engine.upgrade() {
+                Some(engine) if !ended => {
+                    thread::sleep(TICK);
+                    engine.increment_epoch();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn run(self: &Arc<Self>) -> Running {
+        self.lock().running += 1;
+        self.changed.notify_one();
+        Running(Arc::clone(self))
+    }
+
+    /// Two numbers that are changed in one step each can't be left half changed.
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.ticker.lock().ended = true;
+        self.ticker.changed.notify_one();
+    }
+}
+
+/// A call is under way.
+pub(crate) struct Running(Arc<Ticker>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+    }
+}

@@ -1,0 +1,96 @@
+//! What one guest may use: memory, tables and instances of a store, fuel and time of a call.
+//!
+//! In: numbers. Out: a [`Limiter`] that wasmtime asks before anything grows. The stock limiter of
+//! wasmtime judges each memory alone; this one sums over the store. Going over ends the call with a
+//! typed cause, rather than a failed `memory.grow` that shows up as some later trap.
+
+use terrane_app::ports::plugins::Limit;
+use wasmtime::ResourceLimiter;
+
+/// Bounds of one store, that is of one fresh instance of a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuestLimits {
+    /// Linear memories together.
+    pub memory_bytes: usize,
+    /// Tables together.
+    pub table_elements: usize,
+    pub instances: usize,
+    /// What one call may hand over to the host.
+    pub transfer_bytes: usize,
+}
+
+impl Default for GuestLimits {
+    fn default() -> Self {
+        GuestLimits {
+            memory_bytes: 64 * 1024 * 1024,
+            table_elements: 20_000,
+            instances: 16,
+            transfer_bytes: 4 * 1024 * 1024,
+        }
+    }
+}
+
+/// Bounds of one call, its instantiation included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimits {
+    /// About one per WebAssembly instruction.
+    pub fuel: u64,
+    pub time_ms: u64,
+}
+
+impl CallLimits {
+    /// For `describe`, `check-config` and `describe-dialect`: once per load. The first-party dialect
+    /// needs under 1 % of this fuel.
+    pub const DESCRIBE: CallLimits = CallLimits { fuel: 50_000_000, time_ms: 100 };
+}
+
+/// Raised through wasmtime when a store wants more than it may have.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the limit of {0} is reached")]
+pub(crate) struct LimitReached(pub(crate) Limit);
+
+/// Counts what a store has.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    limits: GuestLimits,
+    memory_bytes: usize,
+    table_elements: usize,
+}
+
+impl Limiter {
+    pub(crate) fn new(limits: GuestLimits) -> Limiter {
+        Limiter { limits, memory_bytes: 0, table_elements: 0 }
+    }
+}
+
+/// Adds the growth to what is in use, unless that goes over.
+fn grow(used: &mut usize, current: usize, desired: usize, most: usize, limit: Limit) -> wasmtime::Result<bool> {
+    let wanted = used.saturating_add(desired.saturating_sub(current));
+    if wanted > most {
+        return Err(wasmtime::Error::new(LimitReached(limit)));
+    }
+    *used = wanted;
+    Ok(true)
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        grow(&mut self.memory_bytes, current, desired, self.limits.memory_bytes, Limit::Memory)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        grow(&mut self.table_elements, current, desired, self.limits.table_elements, Limit::Tables)
+    }
+
+    fn instances(&self) -> usize {
+        self.limits.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.limits.instances
+    }
+
+    fn memories(&self) -> usize {
+        self.limits.instances
+    }
+}

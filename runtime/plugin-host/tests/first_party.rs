@@ -1,0 +1,41 @@
+//! The first-party component, as `cargo xtask components` built it: it says what the same dialect says
+//! natively, and is asked once.
+
+use std::path::Path;
+
+use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};
+use terrane_golden_tests::duckdb_profile;
+use terrane_plugin_host::{PluginHost, SearchPath, Settings};
+
+fn host() -> PluginHost {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.prepared/components");
+    assert!(folder.join("dialect-duckdb.wasm").is_file(), "run `cargo xtask components` first");
+    let search = SearchPath { folders: vec![folder], ..SearchPath::default() };
+    PluginHost::new(Settings::new(search)).unwrap()
+}
+
+#[test]
+fn the_component_says_what_the_dialect_says_natively() {
+    let profile = host().dialect("duckdb").unwrap();
+    assert_eq!(format!("{profile:?}"), format!("{:?}", duckdb_profile()));
+}
+
+#[test]
+fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
+    let host = host();
+    assert_eq!(host.guest_calls(), 0);
+    let first = host.dialect("duckdb").unwrap();
+    // describe, check-config, describe-dialect
+    assert_eq!(host.guest_calls(), 3);
+    for _ in 0..100 {
+        let again = host.dialect("duckdb").unwrap();
+        assert!(std::sync::Arc::ptr_eq(&first, &again));
+    }
+    assert_eq!(host.guest_calls(), 3);
+
+    let [status] = &host.loaded()[..] else { panic!("one component") };
+    assert_eq!((status.name.as_str(), status.role), ("dialect-duckdb", PluginRole::Dialect));
+    assert_eq!((status.id.as_deref(), &status.state), (Some("dialect-duckdb"), &PluginState::Active));
+    assert_eq!(status.version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
+    assert_eq!(status.digest.as_ref().map(String::len), Some(64));
+}

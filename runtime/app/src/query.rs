@@ -118,9 +118,10 @@ impl QueryService {
         let sql = self.compile(&snapshot, context, query)?;
         let run = async {
             let _turn = self.gate.enter().await?;
+            let asked = self.clock.elapsed();
             let rows = self.execute(&sql).await?;
             let total_rows = self.total_rows(&snapshot, context, query, &sql, &rows).await?;
-            Ok((rows, total_rows))
+            Ok((rows, total_rows, self.clock.elapsed().saturating_sub(asked)))
         };
         let outcome = match tokio::time::timeout(timeout, run).await {
             Ok(outcome) => outcome,
@@ -128,15 +129,17 @@ impl QueryService {
         };
         let duration = self.clock.elapsed().saturating_sub(started);
         match outcome {
-            Ok((rows, total_rows)) => {
+            Ok((rows, total_rows, warehouse_duration)) => {
                 let returned_rows = row_count(&rows.batches);
                 tracing::info!(
                     event = "query_executed",
                     cube = cube_label(query),
                     warehouse = self.warehouse.name(),
+                    warehouse_duration_ms = milliseconds(warehouse_duration),
                     total_duration_ms = milliseconds(duration),
                     rows_returned = returned_rows,
                     cache_hit = false,
+                    preagg_used = false,
                 );
                 let cache_key = key::cache_key(self.warehouse.name(), &sql);
                 let CompiledSql { text, columns, .. } = sql;

@@ -42,6 +42,11 @@ pub struct Diagnostic {
     pub span: Option<Span>,
 }
 
+/// By place: file, line, column; what has no place comes first.
+pub fn sort(diagnostics: &mut [Diagnostic]) {
+    diagnostics.sort_by(|a, b| a.span.cmp(&b.span));
+}
+
 impl Diagnostic {
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         Diagnostic { code, severity: Severity::Error, message: message.into(), hint: None, span: None }

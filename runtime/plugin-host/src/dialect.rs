@@ -39,6 +39,8 @@ const VERSION: &str = "0.1.0";
 pub(crate) struct Description {
     pub(crate) id: String,
     pub(crate) version: String,
+    /// Of all calls together.
+    pub(crate) fuel: u64,
     pub(crate) profile: DialectProfile,
 }
 
@@ -53,7 +55,14 @@ pub(crate) fn describe(
     limits: CallLimits,
     calls: &AtomicU64,
 ) -> Result<Description, PluginFault> {
-    let guest = Dialect { engine, plugin: link(engine, component)?, name: asked.into(), limits, calls };
+    let guest = Dialect {
+        engine,
+        plugin: link(engine, component)?,
+        name: asked.into(),
+        limits,
+        calls,
+        fuel: AtomicU64::new(0),
+    };
     // The engine runs foreign code here: its own panics must not take the server down.
     catch_unwind(AssertUnwindSafe(|| guest.describe(asked)))
         .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }))
@@ -103,6 +112,7 @@ struct Dialect<'a> {
     name: Arc<str>,
     limits: CallLimits,
     calls: &'a AtomicU64,
+    fuel: AtomicU64,
 }
 
 impl Dialect<'_> {
@@ -124,7 +134,12 @@ impl Dialect<'_> {
         if profile.name != asked {
             return Err(PluginFault::WrongDialect { asked: asked.to_owned(), found: profile.name });
         }
-        Ok(Description { id: info.id, version: shortened(&info.version), profile })
+        Ok(Description {
+            id: info.id,
+            version: shortened(&info.version),
+            fuel: self.fuel.load(Ordering::Relaxed),
+            profile,
+        })
     }
 
     /// One call in a fresh instance, which is gone afterwards, whatever happened.
@@ -136,8 +151,9 @@ impl Dialect<'_> {
         let (mut store, _running) = self.engine.store(Arc::clone(&self.name), self.limits);
         self.calls.fetch_add(1, Ordering::Relaxed);
         let answer = self.plugin.instantiate(&mut store).and_then(|plugin| ask(&plugin, &mut store));
-        let fuel_left = store.get_fuel().unwrap_or_default();
-        tracing::debug!(component = %self.name, call = name, fuel = self.limits.fuel - fuel_left, "guest call");
+        let fuel = self.limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
+        self.fuel.fetch_add(fuel, Ordering::Relaxed);
+        tracing::debug!(component = %self.name, call = name, fuel, "guest call");
         answer.map_err(|error| call_fault(name, &error))
     }
 }

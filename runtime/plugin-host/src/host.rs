@@ -70,6 +70,7 @@ impl PluginHost {
             digest: None,
             id: None,
             version: None,
+            describe_fuel: None,
             state: PluginState::Active,
         };
         let found = match loader::load(&self.engine, &self.settings.search, name) {
@@ -85,6 +86,7 @@ impl PluginHost {
             Ok(description) => {
                 status.id = Some(description.id);
                 status.version = Some(description.version);
+                status.describe_fuel = Some(description.fuel);
                 (status, Ok(description.profile))
             }
             Err(fault) => {

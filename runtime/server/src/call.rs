@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use terrane_app::query::RequestContext;
 
-use crate::app::{App, Scopes};
+use crate::app::{Anonymous, App, Scope, Scopes};
 use crate::error::{ApiError, Code};
 use crate::routes::Access;
 
@@ -38,12 +38,12 @@ impl Call {
         let scopes = anonymous.map(|a| a.scopes).unwrap_or_default();
         if let Access::Scoped(scope) = access {
             if anonymous.is_none() {
-                return Err(ApiError::new(
-                    Code::Unauthorized,
-                    "this server does not answer callers without credentials",
-                ));
+                log_denial(anonymous, scope, &request, "no credentials");
+                let message = "this server does not answer callers without credentials";
+                return Err(ApiError::new(Code::Unauthorized, message));
             }
             if !scopes.hold(scope) {
+                log_denial(anonymous, scope, &request, "missing scope");
                 return Err(ApiError::missing_scope(scope));
             }
         }
@@ -88,6 +88,17 @@ impl Call {
             }
         }
     }
+}
+
+fn log_denial(anonymous: Option<&Anonymous>, required: Scope, request: &Request, reason: &'static str) {
+    tracing::warn!(
+        event = "access_denied",
+        user_id = anonymous.map(|anonymous| &*anonymous.caller.user_id),
+        resource = request.uri().path(),
+        action = request.method().as_str(),
+        reason,
+        required_permission = required.as_str(),
+    );
 }
 
 fn too_large(limit: usize) -> ApiError {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use terrane_conformance_tests::case::{Asked, World, ask};
+use terrane_conformance_tests::case::{Asked, Caller, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeClock, Mood};
 use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings, subscriber};
 
@@ -78,7 +78,9 @@ fn a_query_leaves_its_events_under_one_id() {
     };
     holds(0, &["method", "path", "user_agent"]);
     holds(1, &["cube", "sql_hash", "compile_duration_ms"]);
-    holds(2, &["cube", "warehouse", "total_duration_ms", "rows_returned", "cache_hit"]);
+    let executed =
+        ["warehouse", "warehouse_duration_ms", "total_duration_ms", "rows_returned", "cache_hit", "preagg_used"];
+    holds(2, &executed);
     holds(3, &["method", "path", "status_code", "duration_ms", "response_size_bytes"]);
     assert_eq!(records[0]["path"], "/api/v1/query");
     assert_eq!(records[0]["user_agent"], "test\"1");
@@ -110,6 +112,18 @@ fn a_refusal_by_the_warehouse_is_logged_in_its_words() {
     assert_eq!(failed["correlation_id"], "abc");
     assert!(failed["error_message"].as_str().unwrap().contains("secret.parquet"));
     assert_eq!(records.last().unwrap()["status_code"], 502);
+}
+
+#[test]
+fn a_denial_says_who_wanted_what() {
+    let world = World { caller: Caller::Powerless, ..World::default() };
+    let records = records(&logged(|_| {}, request(world, post(count()))));
+    let denied = records.iter().find(|record| record["event"] == "access_denied").unwrap();
+    assert_eq!(denied["level"], "warning");
+    assert_eq!(denied["resource"], "/api/v1/query");
+    assert_eq!(denied["action"], "POST");
+    assert_eq!(denied["required_permission"], "read");
+    assert!(denied["user_id"].is_string() && denied["reason"].is_string(), "{denied}");
 }
 
 #[test]
@@ -201,6 +215,31 @@ fn large_files_are_set_aside() {
     assert_eq!(read("log")[0]["round"], 3);
     assert_eq!(read("log.1")[0]["round"], 2);
     assert!(!folder.path().join("log.2").exists());
+}
+
+#[test]
+fn a_burst_is_split_between_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let mut settings = settings(&path);
+    if let LogOutput::File(file) = &mut settings.output {
+        (file.max_size_bytes, file.backup_count) = (500, 100);
+    }
+    let (subscriber, guard) = subscriber(&settings, Arc::new(FakeClock::default())).unwrap();
+    tracing::subscriber::with_default(subscriber, || {
+        for number in 0..100 {
+            tracing::info!(target: "terrane::test", event = "x", number);
+        }
+    });
+    drop(guard);
+    let mut numbers = Vec::new();
+    for entry in folder.path().read_dir().unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(text.len() <= 500, "{} bytes", text.len());
+        numbers.extend(records(&text).iter().map(|record| record["number"].as_u64().unwrap()));
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..100).collect::<Vec<_>>());
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub struct PluginStatus {
     /// What the component says of itself.
     pub id: Option<String>,
     pub version: Option<String>,
+    /// What it took to describe itself, all calls together. The same for the same file and contract.
+    pub describe_fuel: Option<u64>,
     pub state: PluginState,
 }
 

@@ -36,12 +36,6 @@ impl Environment {
         shown.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Whether something at or below a level is set: `SERVICE_SECURITY__ANONYMOUS` and what it leads.
-    pub(super) fn has_level(&self, variable: &str) -> bool {
-        let below = format!("{variable}__");
-        self.variables.keys().any(|name| name == variable || name.starts_with(&below))
-    }
-
     /// The names of variables that look like settings.
     pub(super) fn settings(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().map(String::as_str).filter(|name| name.starts_with(PREFIX))

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
 use terrane_compiler::model::nearest;
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue};
@@ -36,6 +36,8 @@ const SPELLED: &[(&str, &str)] = &[
     ("log.requests", "SERVICE_LOG_REQUESTS"),
     ("log.queries", "SERVICE_LOG_QUERIES"),
 ];
+
+const SECURITY: &str = "SERVICE_SECURITY";
 
 /// A text that no log and no message may show.
 #[derive(Clone, PartialEq, Eq)]
@@ -182,8 +184,17 @@ impl<'a> Section<'a> {
         if let Some(node) = node {
             return Some(Place::File(node.origin.span()));
         }
-        let level = self.variables(key).pop()?;
-        self.environment.has_level(&level).then_some(Place::Variable(level))
+        self.variable_below(key).map(Place::Variable)
+    }
+
+    /// A variable that sets something below a key.
+    fn variable_below(&self, key: &str) -> Option<String> {
+        let path = format!("{}.", self.full(key));
+        let level = format!("{}__", self.variables(key).pop()?);
+        let spelled = SPELLED.iter().filter(|(known, _)| known.starts_with(&path)).map(|(_, name)| *name);
+        let mut candidates = spelled.filter(|name| self.environment.get(name).is_some());
+        let regular = || self.environment.settings().find(|name| name.starts_with(&level));
+        candidates.next().or_else(regular).map(str::to_owned)
     }
 
     fn scalar(&mut self, key: &'static str) -> Option<Scalar> {
@@ -356,11 +367,9 @@ impl<'a> Section<'a> {
     /// A key that somebody else reads. Gives the variable that would set it, if there is one.
     pub(super) fn skip(&mut self, key: &'static str) -> Option<String> {
         let (set, _) = self.take(key);
-        let level = self.variables(key).pop().unwrap_or_default();
-        let below = format!("{level}__");
-        let found = self.environment.settings().find(|name| name.starts_with(&below)).map(str::to_owned);
-        self.collected.open_levels.push(below);
-        set.map(|(name, _)| name).or(found)
+        let below = self.variable_below(key);
+        self.collected.open_levels.push(format!("{}__", self.variables(key).pop().unwrap_or_default()));
+        set.map(|(name, _)| name).or(below)
     }
 
     /// Keys that may stand here with whatever value.
@@ -417,7 +426,11 @@ impl Collected {
             let near = nearest(name, self.variables.iter().map(String::as_str), 1);
             let message = format!("environment variable {name} sets nothing");
             let hint = format!("did you mean {}?", near.first().copied().unwrap_or_default());
-            self.diagnostics.push(Diagnostic::warning("unknown-variable", message).hint(hint));
+            let diagnostic = Diagnostic::warning("unknown-variable", message).hint(hint);
+            // A slip here may leave open what it was to close.
+            let is_security = name.starts_with(SECURITY);
+            let severity = if is_security { Severity::Error } else { Severity::Warning };
+            self.diagnostics.push(Diagnostic { severity, ..diagnostic });
         }
         self.diagnostics
     }

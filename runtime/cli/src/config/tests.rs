@@ -1,1 +1,139 @@
+//! The configuration as a whole: defaults, the environment over the file, and what is reported.
 
+use terrane_compiler::diagnostic::Diagnostic;
+
+use super::*;
+
+fn read_with(file: &str, variables: &[(&str, &str)]) -> (Config, Vec<String>) {
+    let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let (config, problems) = read(Some(file), &environment);
+    (config, problems.iter().map(Diagnostic::to_string).collect())
+}
+
+/// The one problem of a file under some variables.
+fn problem(file: &str, variables: &[(&str, &str)]) -> String {
+    let (_, problems) = read_with(file, variables);
+    assert_eq!(problems.len(), 1, "{file}: {problems:?}");
+    problems.into_iter().next().unwrap_or_default()
+}
+
+#[test]
+fn without_keys_everything_has_its_default() {
+    let (config, problems) = read_with("name: a\n", &[]);
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!((config.server.host.as_str(), config.server.port), ("127.0.0.1", 8000));
+    assert_eq!(
+        (config.query.timeout_seconds, config.query.default_limit, config.query.max_limit),
+        (30.0, 1000, 50_000)
+    );
+    assert_eq!((config.server.max_concurrent_queries, config.warehouse.kind.as_str()), (32, "duckdb"));
+    assert_eq!(config.state.url.expose(), "sqlite://.terrane/state.db");
+    assert_eq!(config.query.timezone.iana_name(), Some("UTC"));
+    assert!(config.security.enabled && config.security.anonymous.is_none());
+    assert!(read(None, &Environment::default()).1.is_empty());
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let file = "warehouse: {path: a.db, init: [one]}\nquery: {timeout: 5}\nlog: {level: ERROR}\n";
+    let (config, problems) = read_with(
+        file,
+        &[
+            ("SERVICE_WAREHOUSE__PATH", "b: {c.db"),
+            ("SERVICE_WAREHOUSE__INIT", "[\"two, three\", four]"),
+            ("SERVICE_QUERY__TIMEOUT", "0.5"),
+            ("SERVICE_LOG_LEVEL", "debug"),
+            ("SERVICE_LOG_OUTPUT", "stderr"),
+            ("SERVICE_METRICS__ENABLED", "true"),
+            ("SERVICE_SECURITY__ANONYMOUS", "{scopes: [read]}"),
+            ("SERVICE_SECURITY__ANONYMOUS__ROLES", "[a, b]"),
+            ("SERVICE_SERVER__CORS__ORIGINS", "[https://a.example]"),
+            ("SERVICE_VARS__YEAR", "2013"),
+        ],
+    );
+    assert!(problems.len() == 1 && problems[0].contains("SERVICE_VARS__YEAR"), "{problems:?}");
+    assert_eq!(config.warehouse.path.map(|path| path.value).as_deref(), Some("b: {c.db"));
+    let init: Vec<&str> = config.warehouse.init.iter().map(|statement| statement.value.as_str()).collect();
+    assert_eq!(init, ["two, three", "four"]);
+    assert_eq!(config.query.timeout_seconds, 0.5);
+    assert_eq!(config.log.level, terrane_server::telemetry::LogLevel::Debug);
+    assert_eq!(config.log.output, terrane_server::telemetry::LogOutput::Stderr);
+    assert!(config.metrics.enabled);
+    assert_eq!(config.security.anonymous.map(|anonymous| anonymous.roles), Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(config.server.cors_origins, ["https://a.example"]);
+}
+
+#[test]
+fn variables_stand_in_values() {
+    let (config, problems) = read_with(
+        "warehouse: {url: \"pg://${DB_USER}@h\"}\nserver: {port: \"${P}\"}\n",
+        &[("DB_USER", "ann"), ("P", "81")],
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(config.warehouse.url.as_ref().map(Secret::expose), Some("pg://ann@h"));
+    assert_eq!(config.server.port, 81);
+    assert_eq!(format!("{:?}", config.warehouse.url), "Some(***)");
+    let text = problem("state:\n  url: sqlite://${GONE}/a.db\n", &[]);
+    assert!(text.starts_with("service_project.yml:2:8: error[missing-variable]: environment variable GONE"), "{text}");
+}
+
+#[test]
+fn what_is_wrong_has_its_place_and_the_nearest_name() {
+    for (file, start, words) in [
+        ("name: a\nserver: {prot: 1}\n", "service_project.yml:2:10: error[unknown-key]", "did you mean `port`"),
+        ("warehuose: {}\n", "service_project.yml:1:1: error[unknown-key]", "did you mean `warehouse`"),
+        ("server: {port: 70000}\n", "service_project.yml:1:16: error[wrong-value]", "from 0 to 65535"),
+        ("server: [1]\n", "service_project.yml:1:9: error[wrong-type]", "must be a mapping"),
+        ("server: {port: [1]}\n", "service_project.yml:1:16: error[wrong-type]", "one value"),
+        ("server: {port: 1, port: 2}\n", "service_project.yml:1:19: error[duplicate-key]", "stands twice"),
+        ("query: {timezone: Mars/North}\n", "service_project.yml:1:19: error[wrong-value]", "IANA"),
+        ("query: {timeout: 0}\n", "service_project.yml:1:18: error[wrong-value]", "seconds"),
+        ("query: {default_limit: 10, max_limit: 5}\n", "service_project.yml:1:24: error[wrong-value]", "max_limit"),
+        ("warehouse: {memory_limit: \"1GB'; DROP\"}\n", "service_project.yml:1:27: error[wrong-value]", "4GB"),
+        ("warehouse: {init: SELECT 1}\n", "service_project.yml:1:19: error[wrong-type]", "must be a list"),
+        ("security: {anonymous: {scopes: [raed]}}\n", "service_project.yml:1:23: error[wrong-value]", "`raed`"),
+        ("security: {jwt: {secrets: x}}\n", "service_project.yml:1:18: error[unknown-key]", "did you mean `secret`"),
+        ("log: {format: xml}\n", "service_project.yml:1:15: error[wrong-value]", "json, console, pretty"),
+        ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "unclosed"),
+        ("[]\n", "service_project.yml:1:1: error[wrong-type]", "mapping"),
+    ] {
+        let text = problem(file, &[]);
+        assert!(text.starts_with(start) && text.contains(words), "{file}: {text}");
+    }
+}
+
+#[test]
+fn variables_that_set_nothing_are_told() {
+    let text = problem("", &[("SERVICE_SERVER__PROT", "1")]);
+    assert!(text.starts_with("warning[unknown-variable]") && text.contains("SERVICE_SERVER__PORT"), "{text}");
+    // Whoever writes such a name means to close something.
+    let text = problem("", &[("SERVICE_SECURITY__ENABELD", "true")]);
+    assert!(text.starts_with("error[unknown-variable]"), "{text}");
+    let text = problem("", &[("SERVICE_SERVER__PORT", "many")]);
+    assert!(text.contains("environment variable SERVICE_SERVER__PORT: `server.port` must be"), "{text}");
+}
+
+#[test]
+fn credentials_set_anywhere_are_seen() {
+    for (file, variables) in [
+        ("security: {jwt: {secret: x}}\n", &[][..]),
+        ("", &[("SERVICE_SECURITY__JWT_SECRET", "x")][..]),
+        ("", &[("SERVICE_SECURITY__JWT__EXTERNAL_JWKS_URL", "https://a")][..]),
+        ("", &[("SERVICE_SECURITY__JWT", "{secret: x}")][..]),
+        ("security: {oauth: {enabled: true, providers: [{name: a, client_secret: b}]}}\n", &[][..]),
+        ("security: {tenant_claim: org}\n", &[][..]),
+    ] {
+        let (config, problems) = read_with(file, variables);
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(config.security.refusable.len(), 1, "{file} {variables:?}");
+        assert!(!format!("{config:?}").contains("secret: x"));
+    }
+}
+
+#[test]
+fn plugins_are_folders_or_a_list() {
+    let (config, problems) = read_with("plugins: {paths: [a, b]}\n", &[]);
+    assert!(problems.is_empty() && config.plugins.paths == ["a", "b"], "{problems:?}");
+    let (config, problems) = read_with("plugins:\n  - {name: x, source: a.wasm, sha256: ab, role: hook}\n", &[]);
+    assert!(problems.is_empty() && config.plugins.listed.len() == 1, "{problems:?}");
+}

@@ -19,7 +19,7 @@ use super::{
     Aggregate, Cube, CubeId, DimensionId, Join, Measure, MeasureId, MeasureKind, Member, Model, SegmentId, Snippet,
     SqlPart, metrics, policies, prune, reach,
 };
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{self, Diagnostic, Severity, Span};
 use crate::project::{Definitions, MeasureDefinition, SqlText};
 
 /// Resolves every reference. What is broken is reported and left out; the rest stays usable.
@@ -48,6 +48,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
                 .hint("add cubes/<name>.yml with a list `cubes:`"),
         );
     }
+    diagnostic::sort(&mut diagnostics);
     (model, diagnostics)
 }
 

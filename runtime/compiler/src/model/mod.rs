@@ -112,6 +112,8 @@ pub enum Relation {
     Table(Vec<ColumnName>),
     /// A query, with the models it refers to in dependency order, each once.
     Query { models: Vec<(Arc<str>, Arc<str>)>, sql: Arc<str> },
+    /// One model's rows as they are, by the name that `ref` rendered to; the models as for a query.
+    Model { models: Vec<(Arc<str>, Arc<str>)>, name: Arc<str> },
 }
 
 /// Text about a member that no computation depends on.

@@ -7,8 +7,8 @@
 
 use sqlparser::ast::{Expr, Ident};
 use sqlparser::dialect::Dialect;
-use sqlparser::keywords::ALL_KEYWORDS;
-use sqlparser::parser::Parser;
+use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::grammar::{Problem, explain, is_space, offset_of, tokenize};
@@ -55,11 +55,14 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
     let tokens = tokenize(text, dialect).map_err(|problem| vec![problem])?;
     check_tokens(&tokens, text).map_err(|problem| vec![problem])?;
     let (tokens, braces) = resolve_braces(tokens, text, scope)?;
-    let mut parser = Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
+    let mut parser = Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens.clone());
     let readable = |message: &str| put_back(message, &braces);
     let mut expr = parser.parse_expr().map_err(|error| vec![explain(&error, text, readable)])?;
     let rest = parser.peek_token();
     if rest.token != Token::EOF {
+        if let Some(error) = case_error(&tokens, dialect) {
+            return Err(vec![explain(&error, text, readable)]);
+        }
         let found = readable(&rest.token.to_string());
         let problem = Problem::new(
             "sql-syntax",
@@ -71,6 +74,16 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
     let mut walk = Walk::new(scope, dialect, &braces, text);
     walk.expression(&mut expr);
     walk.finish(&expr)
+}
+
+/// What is wrong inside a CASE: the parser takes one that it can't read for a column of that name.
+fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserError> {
+    let is_case = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::CASE);
+    let cases = tokens.iter().enumerate().rev().filter(|(_, token)| is_case(token)).take(20);
+    cases.map(|(at, _)| at).find_map(|at| {
+        let rest = tokens[at + 1..].to_vec();
+        Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(rest).parse_case_expr().err()
+    })
 }
 
 /// `amount`, `{orders}.amount`, `{status}` and `{customers.region}` without the parser.

@@ -51,14 +51,13 @@ impl<'d> Models<'d> {
                 .ok();
         }
         let sql = if relation.is_table {
-            let name = relation.sql.text.trim();
             if let Err(problem) = table(&relation.sql, dialect) {
                 diagnostics.push(problem.in_text(&relation.sql));
                 return None;
             }
-            format!("SELECT * FROM {name}").into()
+            None
         } else {
-            query(&relation.sql, dialect, diagnostics)?
+            Some(query(&relation.sql, dialect, diagnostics)?)
         };
         let mut needed = BTreeSet::new();
         let mut open: Vec<usize> = Vec::new();
@@ -76,7 +75,11 @@ impl<'d> Models<'d> {
         let inlined = needed.into_iter().map(|at| {
             Some((Arc::clone(&self.definitions.models[at].name.value), Arc::clone(self.texts[at].as_ref()?)))
         });
-        Some(Relation::Query { models: inlined.collect::<Option<_>>()?, sql })
+        let models = inlined.collect::<Option<_>>()?;
+        Some(match sql {
+            Some(sql) => Relation::Query { models, sql },
+            None => Relation::Model { models, name: relation.sql.text.trim().into() },
+        })
     }
 }
 

@@ -262,7 +262,8 @@ fn plan_fact<'m>(
     let mut segments = Vec::with_capacity(query.segments.len());
     for id in &query.segments {
         let segment = model.segment(*id);
-        let asker = Asker { value, target: &segment.name };
+        let name = format!("{}.{}", model.cube(id.cube).name, segment.name);
+        let asker = Asker { value, target: &name };
         tree.reach(id.cube, asker)?;
         tree.reach_snippet(&segment.sql, asker)?;
         segments.push(&segment.sql);

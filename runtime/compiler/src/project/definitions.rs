@@ -23,6 +23,8 @@ pub struct Definitions {
     pub cubes: Vec<CubeDefinition>,
     pub metrics: Vec<MetricDefinition>,
     pub policies: Vec<PolicyDefinition>,
+    /// Some policy could not be read in full, so nobody knows which rows it hides.
+    pub has_broken_policies: bool,
     /// Names that stand in files or entries that could not be read: whoever refers to one of them is
     /// not told that it doesn't exist.
     pub unread: BTreeSet<Arc<str>>,

@@ -383,14 +383,20 @@ fn explain(error: &Error, template: &str, text: &SqlText) -> Diagnostic {
             };
             Diagnostic::error("jinja-unknown-call", format!("there is no call `{name}`")).hint(hint)
         }
-        ErrorKind::UnknownFilter => {
-            Diagnostic::error("jinja-unknown-filter", format!("there is no filter `{}`", name_in(detail)))
-                .hint("filters: upper, lower, trim, length, default")
-        }
+        ErrorKind::UnknownFilter => Diagnostic::error(
+            "jinja-unknown-filter",
+            format!("there is no filter `{}`", name_in(detail.trim_start_matches("filter "))),
+        )
+        .hint("filters: upper, lower, trim, length, default"),
         ErrorKind::OutOfFuel => Diagnostic::error("jinja-limit", "the template takes too many steps")
             .hint("shorten its loops, or write the SQL out"),
-        ErrorKind::SyntaxError => Diagnostic::error("jinja-syntax", format!("the Jinja can't be read: {detail}"))
-            .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}"),
+        ErrorKind::SyntaxError => Diagnostic::error("jinja-syntax", format!("the Jinja can't be read: {detail}")).hint(
+            if detail.contains("end of input") {
+                "close the tag or the block: {% endif %}, {% endfor %}, {% endmacro %}"
+            } else {
+                "calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}"
+            },
+        ),
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
             Diagnostic::error("jinja-arguments", format!("the call `{written}` has too few or too many arguments"))
                 .hint("ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)")
@@ -399,6 +405,27 @@ fn explain(error: &Error, template: &str, text: &SqlText) -> Diagnostic {
             .hint("correct the tag; the calls are ref, source, config, var and env_var"),
     };
     diagnostic.at(span)
+}
+
+/// The first name outside quotes that is no call, and where it stands.
+fn undefined_name(written: &str) -> (&str, usize) {
+    let mut at = 0;
+    while let Some(c) = written[at..].chars().next() {
+        let rest = &written[at..];
+        let length = if c.is_alphabetic() || c == '_' {
+            let name = name_in(rest);
+            if !CALLS.contains(&name) {
+                return (name, at);
+            }
+            name.len()
+        } else if c == '\'' || c == '"' {
+            rest[1..].find(c).map_or(rest.len(), |end| end + 2)
+        } else {
+            c.len_utf8()
+        };
+        at += length.max(1);
+    }
+    (name_in(written), 0)
 }
 
 /// The first name in a piece of a template or of the engine's message.

@@ -27,7 +27,7 @@ pub use definitions::{
 };
 pub use source::{Origin, SourceFile, SqlText, Text};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{self, Diagnostic};
 use fields::Fields;
 use jinja::{Renderer, Surroundings};
 use yaml::{Node, NodeValue};
@@ -99,9 +99,12 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     each(&documents, "metrics", &mut unread, &mut diagnostics, |node, diagnostics| {
         metrics::metric(node, &mut renderer, diagnostics).map(|metric| metrics.push(metric)).is_some()
     });
+    let before = diagnostics.len();
     each(&documents, "policies", &mut unread, &mut diagnostics, |node, diagnostics| {
         policies::policy(node, diagnostics).map(|policy| policies.push(policy)).is_some()
     });
+    // A file that can't be parsed may have held one.
+    let has_broken_policies = diagnostics.len() > before || documents.len() < yaml_files.len();
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
@@ -115,8 +118,10 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         cubes,
         metrics,
         policies,
+        has_broken_policies,
         unread,
     };
+    diagnostic::sort(&mut diagnostics);
     (definitions, diagnostics)
 }
 
@@ -130,7 +135,7 @@ fn documents(
     for file in files {
         match yaml::parse(file) {
             // An empty file, or one of comments only.
-            Ok(Node { value: NodeValue::Null, .. }) => {}
+            Ok(node @ Node { value: NodeValue::Null, .. }) => documents.push(node),
             Ok(node) => {
                 let label = format!("the file {}", file.path);
                 if Fields::open(&node, label, LISTS, diagnostics).is_some() {

@@ -3,6 +3,8 @@
 //! In: a [`Lowered`] statement and a validated dialect. Out: the text and its bound values. Values
 //! become placeholders; names are quoted by the dialect's rules; syntax comes from its templates.
 
+use std::sync::Arc;
+
 use super::ast::{JoinClause, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr, TimeFunction};
 use super::literal;
 use super::lower::Lowered;
@@ -153,14 +155,7 @@ impl Printer<'_> {
                 }
             }
             Relation::Query { models, sql } => self.nested(|printer| {
-                for (index, (name, model)) in models.iter().enumerate() {
-                    printer.text(if index == 0 { "WITH " } else { ", " });
-                    printer.identifier(name);
-                    printer.text(" AS (\n");
-                    printer.text(model);
-                    printer.text("\n)");
-                    printer.line();
-                }
+                printer.models(models);
                 // An author's query may have a WITH of its own, which can't follow ours.
                 let is_wrapped = !models.is_empty() && starts_with_with(sql);
                 if is_wrapped {
@@ -171,9 +166,25 @@ impl Printer<'_> {
                     printer.text("\n) AS query");
                 }
             }),
+            Relation::Model { models, name } => self.nested(|printer| {
+                printer.models(models);
+                printer.text("SELECT * FROM ");
+                printer.text(name);
+            }),
         }
         self.text(" AS ");
         self.identifier(&cube.name);
+    }
+
+    fn models(&mut self, models: &[(Arc<str>, Arc<str>)]) {
+        for (index, (name, model)) in models.iter().enumerate() {
+            self.text(if index == 0 { "WITH " } else { ", " });
+            self.identifier(name);
+            self.text(" AS (\n");
+            self.text(model);
+            self.text("\n)");
+            self.line();
+        }
     }
 
     fn join(&mut self, join: &JoinClause<'_>) {

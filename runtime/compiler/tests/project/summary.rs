@@ -27,11 +27,11 @@ pub fn of(model: &Model) -> String {
                     .collect();
                 let _ = writeln!(out, "  rows of {}", parts.join("."));
             }
-            Relation::Query { models, sql } => {
+            Relation::Query { models, sql: rows } | Relation::Model { models, name: rows } => {
                 for (name, sql) in models {
                     let _ = writeln!(out, "  with {name}: {}", one_line(sql));
                 }
-                let _ = writeln!(out, "  rows of ({})", one_line(sql));
+                let _ = writeln!(out, "  rows of ({})", one_line(rows));
             }
         }
         for dimension in &cube.dimensions {

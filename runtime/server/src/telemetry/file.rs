@@ -47,17 +47,33 @@ impl RotatingFile {
 }
 
 impl Write for RotatingFile {
-    /// Whole lines only, so that none is split between two files.
+    /// Takes whole lines, as many as still fit, so that none is split between two files.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
-        if self.size > 0 && self.size + lines.len() as u64 > self.settings.max_size_bytes {
+        let mut room = self.settings.max_size_bytes.saturating_sub(self.size);
+        let first = end_of_line(lines, 0);
+        if self.size > 0 && first as u64 > room {
+            // What can't be set aside is written on.
             let _ = self.rotate();
+            room = self.settings.max_size_bytes;
         }
-        let written = self.file.write(lines)?;
-        self.size += written as u64;
-        Ok(written)
+        let mut end = first;
+        while end < lines.len() {
+            let next = end_of_line(lines, end);
+            if next as u64 > room {
+                break;
+            }
+            end = next;
+        }
+        self.file.write_all(&lines[..end])?;
+        self.size += end as u64;
+        Ok(end)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+fn end_of_line(lines: &[u8], start: usize) -> usize {
+    lines[start..].iter().position(|byte| *byte == b'\n').map_or(lines.len(), |length| start + length + 1)
 }

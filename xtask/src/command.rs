@@ -36,9 +36,14 @@ pub(crate) fn run_shown(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("starting `{name}`"))?;
     if !status.success() {
-        bail!("{command:?} ended with {status}");
+        bail!("`{name}{}` ended with {status}", arguments(command));
     }
     Ok(())
+}
+
+/// A command's arguments as one would type them; the environment is left out.
+fn arguments(command: &Command) -> String {
+    command.get_args().map(|argument| format!(" {}", argument.to_string_lossy())).collect()
 }
 
 /// Whether a program of this name can be started.

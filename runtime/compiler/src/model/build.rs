@@ -45,7 +45,8 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     if model.cubes.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(
             Diagnostic::warning("no-cubes", "the project has no cubes")
-                .hint("add cubes/<name>.yml with a list `cubes:`"),
+                .hint("add cubes/<name>.yml with a list `cubes:`")
+                .at(Span { file: "service_project.yml".into(), line: 1, column: 1, length: 1 }),
         );
     }
     diagnostic::sort(&mut diagnostics);

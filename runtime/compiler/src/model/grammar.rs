@@ -3,10 +3,12 @@
 //! In: the warehouse's type, tokens. Out: sqlparser's dialect, byte offsets, [`Problem`]s. The profile
 //! of the dialect component decides how SQL is printed; this only decides how it is read.
 
+use sqlparser::ast::Ident;
 use sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use super::ColumnName;
 use crate::diagnostic::Diagnostic;
 use crate::project::SqlText;
 
@@ -63,6 +65,16 @@ pub(super) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWit
         let message = format!("the SQL can't be read from here: {}", lower_first(&error.message));
         Problem::new("sql-syntax", message, hint).at(offset_of(text, error.location), 1)
     })
+}
+
+/// A name of the warehouse. Tokens are as written, so the quotes inside a quoted name are still doubled.
+pub(super) fn column_name(ident: &Ident) -> ColumnName {
+    let text = match ident.quote_style {
+        Some('[') => ident.value.replace("]]", "]"),
+        Some(quote) => ident.value.replace(&format!("{quote}{quote}"), &quote.to_string()),
+        None => ident.value.clone(),
+    };
+    ColumnName { text: text.into(), quoted: ident.quote_style.is_some() }
 }
 
 /// The parser's complaint with its place; `readable` turns stand-ins back into what was written.

@@ -51,9 +51,9 @@ pub(super) fn check(
 }
 
 /// Marks the cubes that policies speak of, their aliases too. A policy whose cube can't be found might
-/// have meant any of them.
+/// have meant any of them, and so might one that could not be read.
 pub(super) fn guard(model: &mut Model, definitions: &Definitions) {
-    let mut guarded = vec![false; model.cubes.len()];
+    let mut guarded = vec![definitions.has_broken_policies; model.cubes.len()];
     for policy in &definitions.policies {
         let named = policy.cubes.iter().flatten().map(|name| model.cube_named(&name.value).map(|cube| cube.id));
         match named.collect::<Option<Vec<_>>>() {

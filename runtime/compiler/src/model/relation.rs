@@ -13,7 +13,7 @@ use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
-use super::grammar::{Problem, explain, is_space, offset_of, tokenize};
+use super::grammar::{Problem, column_name, explain, is_space, offset_of, tokenize};
 use super::{ColumnName, Relation};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, RelationDefinition, SqlText};
@@ -109,9 +109,7 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
         return Err(not_a_name(offset_of(&sql.text, parser.peek_token_ref().span.start)));
     }
     let parts = name.0.into_iter().map(|part| match part {
-        ObjectNamePart::Identifier(ident) => {
-            Ok(ColumnName { quoted: ident.quote_style.is_some(), text: ident.value.into() })
-        }
+        ObjectNamePart::Identifier(ident) => Ok(column_name(&ident)),
         ObjectNamePart::Function(_) => Err(not_a_name(0)),
     });
     Ok(Relation::Table(parts.collect::<Result<_, _>>()?))

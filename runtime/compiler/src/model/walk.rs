@@ -13,10 +13,10 @@ use sqlparser::ast::{
 use sqlparser::dialect::Dialect;
 
 use super::aggregate;
-use super::grammar::{Problem, offset_of};
+use super::grammar::{Problem, column_name, offset_of};
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
 use super::scope::{Place, Scope, Target};
-use super::{Aggregate, ColumnName, CubeId, Snippet, SqlPart};
+use super::{Aggregate, CubeId, Snippet, SqlPart};
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {
@@ -73,8 +73,7 @@ impl<'w> Walk<'w> {
     }
 
     fn column(&mut self, cube: CubeId, ident: &Ident) -> Ident {
-        let name = ColumnName { text: ident.value.as_str().into(), quoted: ident.quote_style.is_some() };
-        self.part(SqlPart::Column { cube, name })
+        self.part(SqlPart::Column { cube, name: column_name(ident) })
     }
 
     /// A name on its own.

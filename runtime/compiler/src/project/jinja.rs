@@ -372,8 +372,12 @@ fn explain(error: &Error, template: &str, text: &SqlText) -> Diagnostic {
     let detail = error.detail().unwrap_or_default();
     let diagnostic = match error.kind() {
         ErrorKind::UndefinedError => {
-            Diagnostic::error("jinja-undefined", format!("`{}` is not defined", name_in(written)))
-                .hint("a text in a call needs quotes, as in ref('model'); values come from var('name')")
+            let (name, at) = undefined_name(written);
+            let hint = "a text in a call needs quotes, as in ref('model'); values come from var('name')";
+            let start = range.map_or(0, |range| range.start) + at;
+            return Diagnostic::error("jinja-undefined", format!("`{name}` is not defined"))
+                .hint(hint)
+                .at(text.locate(start, name.chars().count()));
         }
         ErrorKind::UnknownFunction => {
             let name = name_in(detail);

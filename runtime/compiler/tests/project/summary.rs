@@ -6,7 +6,7 @@ use terrane_compiler::model::{
     Aggregate, Dimension, DimensionType, MeasureKind, Model, Relation, Snippet, SqlPart, TimeKind,
 };
 
-pub fn of(model: &Model) -> String {
+pub(crate) fn of(model: &Model) -> String {
     let mut out = format!("project {}\n", model.project);
     for cube in &model.cubes {
         let _ = write!(out, "\ncube {} ({})", cube.name, cube.title);

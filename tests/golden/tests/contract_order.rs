@@ -9,7 +9,7 @@ use terrane_compiler::types::{Granularity, LogicalType};
 /// The cases of `enum <name>` in the contract.
 fn cases(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/deps/types.wit");
-    let text = fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(path).expect("the contract is there");
     let (_, rest) = text.split_once(&format!("enum {name} {{")).expect("the contract has the enum");
     let (body, _) = rest.split_once('}').expect("the enum ends");
     let lines = body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));

@@ -2,6 +2,8 @@
 //!
 //! A new case is a new file under `tests/project/`; its snapshot is read before it is accepted.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 #[path = "project/summary.rs"]
 mod summary;
 

@@ -1,6 +1,8 @@
 //! The first-party component, as `cargo xtask components` built it: it says what the same dialect says
 //! natively, and is asked once.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::path::Path;
 
 use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};

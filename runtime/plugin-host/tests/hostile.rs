@@ -3,6 +3,8 @@
 //! Limits are counted, not measured: a guest that must run out of fuel gets little of it and much
 //! time, and the other way round.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 mod guests;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! The log: the specification's events with their fields, one correlation id a request, nothing forged.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::path::Path;
 use std::sync::Arc;
 

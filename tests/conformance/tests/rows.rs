@@ -1,5 +1,7 @@
 //! Arrow columns as JSON: each type, and each way in which times are rendered.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::sync::Arc;
 
 use arrow::array::types::{Float32Type, Int32Type};

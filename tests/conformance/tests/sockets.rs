@@ -1,5 +1,7 @@
 //! The server on a real socket of the loopback: ports, bounds, timeouts, shutdown.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

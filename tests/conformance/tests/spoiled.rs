@@ -1,6 +1,8 @@
 //! Requests that are almost right: every body of the cases, spoiled at every byte. None may end in a
 //! fault of the server, and every refusal has its shape.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use serde_json::Value as Json;
 use terrane_conformance_tests::case::{self, Answered, Asked, World, ask};
 

@@ -184,11 +184,15 @@ impl<'m> Scope<'m> {
                 format!("dimension `{full}` stands outside an aggregation"),
                 format!("aggregate it, as in SUM({{{name}}}), or refer to a measure"),
             ))),
-            (Member::Measure(_), place) => Err(Some(Problem::new(
-                "misplaced-member",
-                format!("`{full}` is a measure, which {} can't refer to", place.called()),
-                "write `type: number` for arithmetic between measures, or use the column",
-            ))),
+            (Member::Measure(_), place) => {
+                let hint = match place {
+                    Place::Measure => "write `type: number` for arithmetic between measures, or use the column",
+                    Place::Segment => "use columns; a query can filter by the measure itself",
+                    _ => "use the column that the measure aggregates",
+                };
+                let message = format!("`{full}` is a measure, which {} can't refer to", place.called());
+                Err(Some(Problem::new("misplaced-member", message, hint)))
+            }
             (Member::Segment(_), _) => Err(Some(Problem::new(
                 "misplaced-member",
                 format!("`{full}` is a segment, which no expression can refer to"),

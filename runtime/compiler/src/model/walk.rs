@@ -176,7 +176,7 @@ impl<'w> Walk<'w> {
         }
         if let Some(cube) = self.scope.cube_here(&first.value) {
             if self.scope.place == Place::Number {
-                return self.bare(second).map(|head| with_rest(head));
+                return self.bare(second).map(with_rest);
             }
             return Some(with_rest(self.column(cube, second)));
         }

@@ -126,7 +126,7 @@ impl<'t> Scan<'t> {
         }
         let is_number = |token: Option<&&str>| token.is_some_and(|t| t.starts_with(|c: char| c.is_ascii_digit()));
         for (index, _) in tokens.iter().enumerate().filter(|(_, token)| **token == "+") {
-            if !is_number(tokens.get(index + 1)) && !(index > 0 && is_number(tokens.get(index - 1))) {
+            if !(is_number(tokens.get(index + 1)) || index > 0 && is_number(tokens.get(index - 1))) {
                 return refuse("`+` needs a number on one side", "print texts side by side: {{ a }}{{ b }}");
             }
         }

@@ -122,8 +122,7 @@ impl SqlText {
 fn offset_in_source(value: &str, source: &str, offset: usize) -> usize {
     let quote = source.chars().next().filter(|c| matches!(c, '"' | '\'') && !value.starts_with(*c));
     let mut at = quote.map_or(0, char::len_utf8);
-    let mut rest = value.char_indices().peekable();
-    while let Some((index, wanted)) = rest.next() {
+    for (index, wanted) in value.char_indices() {
         // A newline of a block drops the indentation that the value lacks.
         let Some(found) = source[at..].chars().next() else { return at };
         if wanted.is_whitespace() {

@@ -199,7 +199,15 @@ fn explain(file: &Arc<SourceFile>, error: &Error) -> Diagnostic {
     let mut origin = Origin::start_of(file);
     (origin.line, origin.column) = (line.max(1), column.max(1));
     let written = file.text.lines().nth(origin.line as usize - 1).unwrap_or_default();
-    let (code, message, hint) = match error.without_snippet() {
+    let mut cause = error.without_snippet();
+    while let Error::AliasError { error, .. } = cause {
+        cause = error.without_snippet();
+    }
+    let is_limit = {
+        let text = cause.to_string();
+        text.starts_with("budget breached") || text.starts_with("recursion limit")
+    };
+    let (code, message, hint) = match cause {
         Error::UnknownAnchor { .. } => (
             "yaml-syntax",
             "the alias names an anchor that the file doesn't have".to_owned(),
@@ -210,15 +218,11 @@ fn explain(file: &Arc<SourceFile>, error: &Error) -> Diagnostic {
             "a second document begins here".to_owned(),
             "remove the `---`, or move what follows into a file of its own".to_owned(),
         ),
-        Error::Budget { .. }
-        | Error::AliasReplayLimitExceeded { .. }
+        Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
-        | Error::AliasReplayCounterOverflow { .. } => (
-            "yaml-limit",
-            "the file nests too deeply, or its aliases expand to too much".to_owned(),
-            format!("at most {MAX_DEPTH} levels and {MAX_NODES} values, aliases included: write it out flat"),
-        ),
+        | Error::AliasReplayCounterOverflow { .. } => limit(),
+        _ if is_limit => limit(),
         Error::ExternalMessage { msg, .. } => {
             ("yaml-syntax", format!("the YAML can't be read from here: {}", plain_words(msg)), cure(written, msg))
         }
@@ -229,6 +233,14 @@ fn explain(file: &Arc<SourceFile>, error: &Error) -> Diagnostic {
         }
     };
     Diagnostic::error(code, message).hint(hint).at(origin.span())
+}
+
+fn limit() -> (&'static str, String, String) {
+    (
+        "yaml-limit",
+        "the file nests too deeply, or its aliases expand to too much".to_owned(),
+        format!("at most {MAX_DEPTH} levels and {MAX_NODES} values, aliases included: write it out flat"),
+    )
 }
 
 fn plain_words(message: &str) -> String {

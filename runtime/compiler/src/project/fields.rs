@@ -141,8 +141,13 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     pub(super) fn boolean(&mut self, key: &str, default: bool) -> bool {
         let Some(node) = self.node(key) else { return default };
-        if let NodeValue::Scalar { plain: Plain::Boolean(value), .. } = &node.value {
-            return *value;
+        if let NodeValue::Scalar { text, plain } = &node.value {
+            match (plain, &**text) {
+                (Plain::Boolean(value), _) => return *value,
+                (_, "yes" | "on") => return true,
+                (_, "no" | "off") => return false,
+                _ => {}
+            }
         }
         let diagnostic = wrong_type(&format!("`{key}` of {}", self.what), "true or false", node);
         self.report(diagnostic.hint(format!("write `{key}: true` or `{key}: false`")));

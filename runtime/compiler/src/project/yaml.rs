@@ -1,15 +1,15 @@
 //! YAML text to a tree whose every node has its place.
 //!
-//! In: one file. Out: a [`Node`], or the problem that ended the reading. Types are not inferred here:
-//! a plain scalar keeps its text, so that `yes` may be a name and `1.10` a version. Duplicate keys are
-//! kept, for the reader to report. Budgets stop alias bombs and deep nesting.
+//! In: one file. Out: a [`Node`], or the problem that ended the reading. Built from the parser's
+//! events rather than through serde: a serde type stops at the first mistake and loses quoting, and
+//! costs three times as long. Scalars keep their text, so `no` may be a name and `1.10` a version.
+//! Duplicate keys are kept, for the reader to report. Limits stop alias bombs and deep nesting.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{DuplicateKeyPolicy, Error, NonFiniteFloatPolicy, Options, Spanned};
+use serde_saphyr::granit_parser::{self as granit, Event, Parser, ScalarStyle, ScanError, Span as EventSpan};
 
 use super::source::{Origin, SourceFile};
 use crate::diagnostic::Diagnostic;
@@ -19,12 +19,14 @@ const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 500_000;
 
-pub struct Node {
-    pub origin: Origin,
-    pub value: NodeValue,
+#[derive(Clone)]
+pub(super) struct Node {
+    pub(super) origin: Origin,
+    pub(super) value: NodeValue,
 }
 
-pub enum NodeValue {
+#[derive(Clone)]
+pub(super) enum NodeValue {
     Null,
     /// The text of a scalar; `plain` tells what an unquoted one looks like.
     Scalar {
@@ -35,212 +37,266 @@ pub enum NodeValue {
     Map(Vec<(Key, Node)>),
 }
 
+/// What the YAML 1.2 core schema makes of an unquoted scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plain {
+pub(super) enum Plain {
     Text,
     Boolean(bool),
     Integer,
     Fraction,
 }
 
-pub struct Key {
-    pub text: Arc<str>,
-    pub origin: Origin,
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) text: Arc<str>,
+    pub(super) origin: Origin,
 }
 
 /// Parses one file.
-pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
+pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     if file.text.len() > MAX_FILE_BYTES {
         return Err(Diagnostic::error("file-too-large", format!("the file has {} bytes", file.text.len()))
             .hint("split it: a YAML file may have 4 MiB")
             .at(Origin::start_of(file).span()));
     }
-    let raw: Spanned<Raw> =
-        serde_saphyr::from_str_with_options(&file.text, options()).map_err(|error| explain(file, &error))?;
-    Ok(node(file, raw))
-}
-
-fn options() -> Options {
-    serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_depth: MAX_DEPTH,
-            flow_nesting_limit: MAX_DEPTH,
-            max_nodes: MAX_NODES,
-            max_events: 2 * MAX_NODES,
-            max_aliases: 10_000,
-            max_anchors: 10_000,
-        },
-        // Both entries reach the visitor.
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
-        with_snippet: false,
-        emit_comments: false,
-    }
-}
-
-/// The YAML types of serde; nothing else of the crate derives or implements them.
-enum Raw {
-    Null,
-    Boolean(bool),
-    Integer,
-    Fraction,
-    Text(Box<str>),
-    List(Vec<Spanned<Raw>>),
-    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
-}
-
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
-        deserializer.deserialize_any(RawVisitor)
-    }
-}
-
-struct RawVisitor;
-
-impl<'de> Visitor<'de> for RawVisitor {
-    type Value = Raw;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
-        Ok(Raw::Boolean(value))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Raw, E> {
-        Ok(Raw::Integer)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Raw, E> {
-        Ok(Raw::Integer)
-    }
-
-    fn visit_i128<E>(self, _: i128) -> Result<Raw, E> {
-        Ok(Raw::Integer)
-    }
-
-    fn visit_u128<E>(self, _: u128) -> Result<Raw, E> {
-        Ok(Raw::Integer)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Raw, E> {
-        Ok(Raw::Fraction)
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
-        Ok(Raw::Text(value.into()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Raw, E> {
-        Ok(Raw::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Raw, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Raw::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Raw, A::Error> {
-        let mut map = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            map.push(entry);
-        }
-        Ok(Raw::Map(map))
-    }
-}
-
-fn node(file: &Arc<SourceFile>, raw: Spanned<Raw>) -> Node {
-    let origin = origin(file, &raw.defined);
-    // What serde read as a number or a word keeps its spelling.
-    let as_written = |origin: &Origin| -> Arc<str> {
-        let length = raw.defined.span().byte_len().unwrap_or(0) as usize;
-        let start = origin.offset as usize;
-        file.text.get(start..start + length).unwrap_or_default().trim().into()
+    let options = granit::options! {
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
     };
-    let value = match raw.value {
-        Raw::Null => NodeValue::Null,
-        Raw::Boolean(value) => NodeValue::Scalar { text: as_written(&origin), plain: Plain::Boolean(value) },
-        Raw::Integer => NodeValue::Scalar { text: as_written(&origin), plain: Plain::Integer },
-        Raw::Fraction => NodeValue::Scalar { text: as_written(&origin), plain: Plain::Fraction },
-        Raw::Text(text) => NodeValue::Scalar { text: text.into(), plain: Plain::Text },
-        Raw::List(items) => NodeValue::List(items.into_iter().map(|item| node(file, item)).collect()),
-        Raw::Map(entries) => NodeValue::Map(
-            entries
-                .into_iter()
-                .map(|(key, value)| {
-                    let key = Key { text: key.value.as_str().into(), origin: self::origin(file, &key.defined) };
-                    (key, node(file, value))
-                })
-                .collect(),
-        ),
-    };
-    Node { origin, value }
+    let mut tree = Tree { file, open: Vec::new(), anchors: HashMap::new(), root: None, nodes: 0 };
+    for event in Parser::new_from_str_with_options(&file.text, options) {
+        let (event, span) = event.map_err(|error| explain(file, &error))?;
+        tree.event(event, &span)?;
+    }
+    Ok(tree.root.unwrap_or(Node { origin: Origin::start_of(file), value: NodeValue::Null }))
 }
 
-fn origin(file: &Arc<SourceFile>, location: &serde_saphyr::Location) -> Origin {
-    let span = location.span();
-    Origin {
-        file: Arc::clone(file),
-        offset: span.byte_offset().unwrap_or(0) as u32,
-        line: (location.line() as u32).max(1),
-        column: (location.column() as u32).max(1),
-        // A mapping's span is its first character; a multi-line text is marked where it begins.
-        length: if location.line() == 0 { 1 } else { (span.len() as u32).clamp(1, 200) },
+/// A list or mapping whose end has not come yet.
+struct Open {
+    origin: Origin,
+    anchor: usize,
+    /// The count of nodes when it began.
+    nodes_before: usize,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>, Option<Key>),
+}
+
+struct Tree<'f> {
+    file: &'f Arc<SourceFile>,
+    open: Vec<Open>,
+    /// What an anchor stands for, and how many nodes that is.
+    anchors: HashMap<usize, (Node, usize)>,
+    root: Option<Node>,
+    nodes: usize,
+}
+
+impl Tree<'_> {
+    fn event(&mut self, event: Event<'_>, span: &EventSpan) -> Result<(), Diagnostic> {
+        match event {
+            Event::DocumentStart(..) if self.root.is_some() => {
+                let diagnostic = Diagnostic::error("yaml-syntax", "a second document begins here")
+                    .hint("remove the `---`, or move what follows into a file of its own");
+                Err(diagnostic.at(self.origin(span).span()))
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
+                self.scalar(text, style, anchor, is_text, span)
+            }
+            Event::SequenceStart(_, anchor, _) => self.begin(Content::List(Vec::new()), anchor, span),
+            Event::MappingStart(_, anchor, _) => self.begin(Content::Map(Vec::new(), None), anchor, span),
+            Event::SequenceEnd | Event::MappingEnd => self.end(span),
+            Event::Alias(anchor) => {
+                let Some((node, size)) = self.anchors.get(&anchor) else {
+                    return Err(self.limit(span));
+                };
+                self.nodes += size;
+                if self.nodes > MAX_NODES {
+                    return Err(self.limit(span));
+                }
+                let node = node.clone();
+                self.put(node, span)
+            }
+            _ => Ok(()),
+        }
     }
+
+    fn scalar(
+        &mut self,
+        text: Cow<'_, str>,
+        style: ScalarStyle,
+        anchor: usize,
+        is_text: bool,
+        span: &EventSpan,
+    ) -> Result<(), Diagnostic> {
+        let origin = self.origin(span);
+        if let Some(Open { content: Content::Map(_, key @ None), .. }) = self.open.last_mut() {
+            *key = Some(Key { text: text.as_ref().into(), origin });
+            return Ok(());
+        }
+        let is_plain = style == ScalarStyle::Plain && !is_text;
+        let value = if is_plain && matches!(&*text, "" | "~" | "null" | "Null" | "NULL") {
+            NodeValue::Null
+        } else {
+            let plain = if is_plain { plain(&text) } else { Plain::Text };
+            NodeValue::Scalar { text: text.as_ref().into(), plain }
+        };
+        let node = Node { origin, value };
+        self.count(1, span)?;
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), 1));
+        }
+        self.put(node, span)
+    }
+
+    fn begin(&mut self, content: Content, anchor: usize, span: &EventSpan) -> Result<(), Diagnostic> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(self.limit(span));
+        }
+        if let Some(Open { content: Content::Map(_, None), .. }) = self.open.last() {
+            let diagnostic = Diagnostic::error("yaml-syntax", "a key must be a text")
+                .hint("put a key that begins with a bracket or a brace in quotes");
+            return Err(diagnostic.at(self.origin(span).span()));
+        }
+        let nodes_before = self.nodes;
+        self.count(1, span)?;
+        let mut origin = self.origin(span);
+        origin.length = 1;
+        self.open.push(Open { origin, anchor, nodes_before, content });
+        Ok(())
+    }
+
+    fn end(&mut self, span: &EventSpan) -> Result<(), Diagnostic> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let value = match open.content {
+            Content::List(items) => NodeValue::List(items),
+            Content::Map(entries, _) => NodeValue::Map(merged(entries)),
+        };
+        let node = Node { origin: open.origin, value };
+        if open.anchor > 0 {
+            // Keeping it costs as much as using it: anchors nest.
+            let size = self.nodes - open.nodes_before;
+            self.count(size, span)?;
+            self.anchors.insert(open.anchor, (node.clone(), size));
+        }
+        self.place(node);
+        Ok(())
+    }
+
+    /// Puts a finished scalar or alias where it belongs.
+    fn put(&mut self, node: Node, span: &EventSpan) -> Result<(), Diagnostic> {
+        if let Some(Open { content: Content::Map(_, key @ None), .. }) = self.open.last_mut() {
+            let NodeValue::Scalar { text, .. } = node.value else { return Err(self.limit(span)) };
+            *key = Some(Key { text, origin: node.origin });
+            return Ok(());
+        }
+        self.place(node);
+        Ok(())
+    }
+
+    fn place(&mut self, node: Node) {
+        match self.open.last_mut().map(|open| &mut open.content) {
+            Some(Content::List(items)) => items.push(node),
+            Some(Content::Map(entries, key)) => entries.extend(key.take().map(|key| (key, node))),
+            None => self.root = Some(node),
+        }
+    }
+
+    fn count(&mut self, nodes: usize, span: &EventSpan) -> Result<(), Diagnostic> {
+        self.nodes += nodes;
+        if self.nodes > MAX_NODES { Err(self.limit(span)) } else { Ok(()) }
+    }
+
+    fn limit(&self, span: &EventSpan) -> Diagnostic {
+        limit().at(self.origin(span).span())
+    }
+
+    fn origin(&self, span: &EventSpan) -> Origin {
+        let (start, end) = (&span.start, &span.end);
+        let offset = start.byte_offset().unwrap_or(0);
+        let length = if start.line() == end.line() {
+            end.index().saturating_sub(start.index())
+        } else {
+            let rest = self.file.text.get(offset..).unwrap_or_default();
+            rest.lines().next().unwrap_or_default().chars().count()
+        };
+        Origin {
+            file: Arc::clone(self.file),
+            offset: offset as u32,
+            line: start.line().max(1) as u32,
+            column: start.col() as u32 + 1,
+            length: (length as u32).max(1),
+        }
+    }
+}
+
+/// `<<: *shared`: the entries of others, where the mapping has none of that name.
+fn merged(entries: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
+    if !entries.iter().any(|(key, _)| &*key.text == "<<") {
+        return entries;
+    }
+    let (merges, mut own): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(key, _)| &*key.text == "<<");
+    let others = merges.into_iter().flat_map(|(key, node)| match node.value {
+        NodeValue::List(items) => items,
+        _ => vec![Node { origin: key.origin, value: node.value }],
+    });
+    for other in others {
+        if let NodeValue::Map(entries) = other.value {
+            for (key, node) in entries {
+                if !own.iter().any(|(known, _)| known.text == key.text) {
+                    own.push((key, node));
+                }
+            }
+        }
+    }
+    own
+}
+
+fn plain(text: &str) -> Plain {
+    match text {
+        "true" | "True" | "TRUE" => return Plain::Boolean(true),
+        "false" | "False" | "FALSE" => return Plain::Boolean(false),
+        _ => {}
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    // A leading zero is a code, not a number.
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        || (digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0."))
+    {
+        return Plain::Text;
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Plain::Integer;
+    }
+    let is_number = digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+'));
+    if is_number && digits.parse::<f64>().is_ok_and(f64::is_finite) { Plain::Fraction } else { Plain::Text }
 }
 
 /// The parser's complaint in the words of this project, with what usually helps.
-fn explain(file: &Arc<SourceFile>, error: &Error) -> Diagnostic {
-    let (line, column) = error.location().map_or((1, 1), |l| (l.line() as u32, l.column() as u32));
+fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
     let mut origin = Origin::start_of(file);
-    (origin.line, origin.column) = (line.max(1), column.max(1));
+    (origin.line, origin.column) = (error.marker().line().max(1) as u32, error.marker().col() as u32 + 1);
     let written = file.text.lines().nth(origin.line as usize - 1).unwrap_or_default();
-    let mut cause = error.without_snippet();
-    while let Error::AliasError { error, .. } = cause {
-        cause = error.without_snippet();
+    let message = error.info();
+    if message.contains("unknown anchor") {
+        return Diagnostic::error("yaml-syntax", "the alias names an anchor that the file doesn't have")
+            .hint("define it with `&name` above, or quote the text if the `*` is meant")
+            .at(origin.span());
     }
-    let is_limit = {
-        let text = cause.to_string();
-        text.starts_with("budget breached") || text.starts_with("recursion limit")
-    };
-    let (code, message, hint) = match cause {
-        Error::UnknownAnchor { .. } => (
-            "yaml-syntax",
-            "the alias names an anchor that the file doesn't have".to_owned(),
-            "define it with `&name` above, or quote the text if the `*` is meant".to_owned(),
-        ),
-        Error::MultipleDocuments { .. } => (
-            "yaml-syntax",
-            "a second document begins here".to_owned(),
-            "remove the `---`, or move what follows into a file of its own".to_owned(),
-        ),
-        Error::AliasReplayLimitExceeded { .. }
-        | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. }
-        | Error::AliasReplayCounterOverflow { .. } => limit(),
-        _ if is_limit => limit(),
-        Error::ExternalMessage { msg, .. } => {
-            ("yaml-syntax", format!("the YAML can't be read from here: {}", plain_words(msg)), cure(written, msg))
-        }
-        other => {
-            let text = other.to_string();
-            let text = text.split(" at line ").next().unwrap_or_default();
-            ("yaml-syntax", format!("the YAML can't be read from here: {}", plain_words(text)), cure(written, text))
-        }
-    };
-    Diagnostic::error(code, message).hint(hint).at(origin.span())
+    if message.contains("limit") || message.contains("nest") {
+        return limit().at(origin.span());
+    }
+    Diagnostic::error("yaml-syntax", format!("the YAML can't be read from here: {}", plain_words(&message)))
+        .hint(cure(written, &message))
+        .at(origin.span())
 }
 
-fn limit() -> (&'static str, String, String) {
-    (
-        "yaml-limit",
-        "the file nests too deeply, or its aliases expand to too much".to_owned(),
-        format!("at most {MAX_DEPTH} levels and {MAX_NODES} values, aliases included: write it out flat"),
-    )
+fn limit() -> Diagnostic {
+    Diagnostic::error("yaml-limit", "the file nests too deeply, or its aliases expand to too much")
+        .hint(format!("at most {MAX_DEPTH} levels and {MAX_NODES} values, aliases included: write it out flat"))
 }
 
 fn plain_words(message: &str) -> String {

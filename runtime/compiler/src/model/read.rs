@@ -55,11 +55,13 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
     let tokens = tokenize(text, dialect).map_err(|problem| vec![problem])?;
     check_tokens(&tokens, text).map_err(|problem| vec![problem])?;
     let (tokens, braces) = resolve_braces(tokens, text, scope)?;
-    let mut parser = Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens.clone());
+    let mut parser = Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let readable = |message: &str| put_back(message, &braces);
     let mut expr = parser.parse_expr().map_err(|error| vec![explain(&error, text, readable)])?;
     let rest = parser.peek_token();
     if rest.token != Token::EOF {
+        let again = tokenize(text, dialect).map_err(|problem| vec![problem])?;
+        let (tokens, _) = resolve_braces(again, text, scope)?;
         if let Some(error) = case_error(&tokens, dialect) {
             return Err(vec![explain(&error, text, readable)]);
         }

@@ -228,15 +228,7 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     let name = fields.name()?;
     let wording = wording(&mut fields);
     let ty_text = fields.required("type", "sum");
-    let label = format!("`type` of {}", fields.what());
-    let ty = ty_text.as_ref().map(|text| choice_of(text, &label, MEASURE_TYPES, MEASURE_SYNONYMS));
-    let ty = match ty? {
-        Ok(ty) => ty,
-        Err(diagnostic) => {
-            fields.report(diagnostic);
-            return None;
-        }
-    };
+    let ty = fields.choice("type", MEASURE_TYPES, MEASURE_SYNONYMS)?;
     let has_sql = fields.has("sql");
     let text = sql(&mut fields, "sql", renderer);
     if has_sql && text.is_none() {
@@ -288,9 +280,8 @@ fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnos
     );
     let has_granularities = fields.has("granularities");
     let mut granularities: Vec<Granularity> = Vec::new();
-    let label = format!("an item of `granularities` of {}", fields.what());
     for word in fields.texts("granularities") {
-        match choice_of(&word, &label, GRANULARITIES, GRANULARITY_SYNONYMS) {
+        match choice_of(&word, &"an item of `granularities`", GRANULARITIES, GRANULARITY_SYNONYMS) {
             Ok(granularity) => granularities.push(granularity),
             Err(diagnostic) => fields.report(diagnostic),
         }

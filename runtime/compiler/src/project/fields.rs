@@ -3,6 +3,8 @@
 //! In: a [`Node`]. Out: values of the types asked for; every unknown key, wrong type and missing key
 //! becomes a diagnostic with its place, and reading goes on. Not here: what the keys mean.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use super::source::{Origin, Text};
@@ -10,10 +12,25 @@ use super::yaml::{Key, Node, NodeValue, Plain};
 use crate::diagnostic::Diagnostic;
 use crate::model::nearest::{likely, nearest};
 
+/// ``measure `revenue` ``: what the messages call a mapping. Only put into words when one is written.
+#[derive(Clone)]
+struct What<'n> {
+    kind: Cow<'static, str>,
+    name: Option<&'n str>,
+}
+
+impl fmt::Display for What<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name {
+            Some(name) => write!(f, "{} `{}`", self.kind, shorten(name)),
+            None => f.write_str(&self.kind),
+        }
+    }
+}
+
 /// One mapping whose keys are known.
 pub(super) struct Fields<'n, 'd> {
-    /// `measure revenue`: what the messages call it.
-    what: String,
+    what: What<'n>,
     origin: Origin,
     entries: Vec<(&'n Key, &'n Node)>,
     diagnostics: &'d mut Vec<Diagnostic>,
@@ -23,11 +40,11 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Opens a mapping; `None`, with a report, when it is something else.
     pub(super) fn open(
         node: &'n Node,
-        what: impl Into<String>,
+        what: impl Into<Cow<'static, str>>,
         known: &[&str],
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
-        let mut what = what.into();
+        let mut what = What { kind: what.into(), name: None };
         let NodeValue::Map(map) = &node.value else {
             let first = known.iter().take(3).map(|key| format!("{key}: …")).collect::<Vec<_>>().join(", ");
             diagnostics.push(
@@ -38,7 +55,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         if let Some((_, Node { value: NodeValue::Scalar { text, .. }, .. })) =
             map.iter().find(|(key, _)| &*key.text == "name")
         {
-            what = format!("{what} `{}`", shorten(text));
+            what.name = Some(text);
         }
         let mut entries: Vec<(&Key, &Node)> = Vec::with_capacity(map.len());
         for (key, value) in map {
@@ -59,8 +76,8 @@ impl<'n, 'd> Fields<'n, 'd> {
         Some(Fields { what, origin: node.origin.clone(), entries, diagnostics })
     }
 
-    pub(super) fn what(&self) -> &str {
-        &self.what
+    pub(super) fn what(&self) -> String {
+        self.what.to_string()
     }
 
     pub(super) fn origin(&self) -> &Origin {
@@ -104,8 +121,7 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     pub(super) fn text(&mut self, key: &str) -> Option<Text> {
         let node = self.node(key)?;
-        let label = format!("`{key}` of {}", self.what);
-        text_of(node, &label, self.diagnostics)
+        text_of(node, &format_args!("`{key}` of {}", self.what), self.diagnostics)
     }
 
     pub(super) fn words(&mut self, key: &str) -> Option<Arc<str>> {
@@ -132,7 +148,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// The snake_case name that everything has.
     pub(super) fn name(&mut self) -> Option<Text> {
         let name = self.required("name", "some_name")?;
-        if let Err(diagnostic) = check_name(&name, &self.what) {
+        if let Err(diagnostic) = check_name(&name, &self.what.kind) {
             self.report(diagnostic);
             return None;
         }
@@ -149,7 +165,7 @@ impl<'n, 'd> Fields<'n, 'd> {
                 _ => {}
             }
         }
-        let diagnostic = wrong_type(&format!("`{key}` of {}", self.what), "true or false", node);
+        let diagnostic = wrong_type(&format_args!("`{key}` of {}", self.what), "true or false", node);
         self.report(diagnostic.hint(format!("write `{key}: true` or `{key}: false`")));
         default
     }
@@ -162,7 +178,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         synonyms: &[(&'static str, &'static str)],
     ) -> Option<T> {
         let text = self.text(key)?;
-        let found = choice_of(&text, &format!("`{key}` of {}", self.what), choices, synonyms);
+        let found = choice_of(&text, &format_args!("`{key}` of {}", self.what), choices, synonyms);
         found.map_err(|diagnostic| self.report(diagnostic)).ok()
     }
 
@@ -172,7 +188,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         if let NodeValue::List(items) = &node.value {
             return items;
         }
-        let diagnostic = wrong_type(&format!("`{key}` of {}", self.what), "a list", node);
+        let diagnostic = wrong_type(&format_args!("`{key}` of {}", self.what), "a list", node);
         self.report(diagnostic.hint("begin each item with `- ` on a line of its own, or write [a, b]"));
         &[]
     }
@@ -183,14 +199,15 @@ impl<'n, 'd> Fields<'n, 'd> {
         if matches!(node.value, NodeValue::Scalar { .. }) {
             return self.text(key).into_iter().collect();
         }
-        let label = format!("an item of `{key}` of {}", self.what);
         let items = self.list(key);
+        let what = self.what.clone();
+        let label = format_args!("an item of `{key}` of {what}");
         items.iter().filter_map(|item| text_of(item, &label, self.diagnostics)).collect()
     }
 }
 
 /// A scalar as text.
-pub(super) fn text_of(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<Text> {
+pub(super) fn text_of(node: &Node, label: &dyn fmt::Display, diagnostics: &mut Vec<Diagnostic>) -> Option<Text> {
     if let NodeValue::Scalar { text, .. } = &node.value {
         return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
     }
@@ -206,7 +223,7 @@ pub(super) fn text_of(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic
 
 pub(super) fn choice_of<T: Copy>(
     text: &Text,
-    label: &str,
+    label: &dyn fmt::Display,
     choices: &[(&'static str, T)],
     synonyms: &[(&'static str, &'static str)],
 ) -> Result<T, Diagnostic> {
@@ -230,7 +247,7 @@ pub(super) fn choice_of<T: Copy>(
 }
 
 /// Names are snake_case and at most 200 characters.
-pub(super) fn check_name(name: &Text, what: &str) -> Result<(), Diagnostic> {
+pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
     let text = &*name.value;
     if is_snake_case(text) && text.len() <= 200 {
         return Ok(());
@@ -243,7 +260,6 @@ pub(super) fn check_name(name: &Text, what: &str) -> Result<(), Diagnostic> {
             None => "small letters, digits and `_`, beginning with a letter".to_owned(),
         }
     };
-    let kind = what.split(" `").next().unwrap_or(what);
     Err(Diagnostic::error(
         "invalid-name",
         format!("the name of a {kind} is `{}`, which is not snake_case", shorten(text)),
@@ -276,7 +292,7 @@ fn snake_case(text: &str) -> Option<String> {
     is_snake_case(&better).then_some(better)
 }
 
-fn unknown_key(key: &Key, what: &str, known: &[&str]) -> Diagnostic {
+fn unknown_key(key: &Key, what: &dyn fmt::Display, known: &[&str]) -> Diagnostic {
     let near = nearest(&key.text, known.iter().copied(), known.len());
     let hint = match likely(&key.text, known.iter().copied()) {
         Some(best) => format!("did you mean `{best}`? possible: {}", near.join(", ")),
@@ -287,7 +303,7 @@ fn unknown_key(key: &Key, what: &str, known: &[&str]) -> Diagnostic {
         .at(key.origin.span())
 }
 
-fn wrong_type(label: &str, wanted: &str, node: &Node) -> Diagnostic {
+fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) -> Diagnostic {
     let found = match &node.value {
         NodeValue::Null => "nothing".to_owned(),
         NodeValue::Scalar { text, .. } => format!("`{}`", shorten(text)),

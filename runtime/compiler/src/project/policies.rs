@@ -109,7 +109,7 @@ fn mask(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<M
     match &node.value {
         NodeValue::Null => Some(MaskDefinition::Null),
         NodeValue::Map(_) => {
-            let mut fields = Fields::open(node, label, &["constant", "sql"], diagnostics)?;
+            let mut fields = Fields::open(node, label.to_owned(), &["constant", "sql"], diagnostics)?;
             if let Some(text) = fields.text("sql") {
                 return Some(MaskDefinition::Sql(SqlText::plain(&text)));
             }
@@ -122,8 +122,8 @@ fn mask(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<M
             None
         }
         _ => {
-            let text = text_of(node, label, diagnostics)?;
-            match choice_of(&text, label, WORDS, &[("none", "null"), ("redact", "null"), ("sha256", "hash")]) {
+            let text = text_of(node, &label, diagnostics)?;
+            match choice_of(&text, &label, WORDS, &[("none", "null"), ("redact", "null"), ("sha256", "hash")]) {
                 Ok(Word::Hash) => Some(MaskDefinition::Hash),
                 Ok(Word::Partial) => Some(MaskDefinition::Partial),
                 Ok(Word::Null) => Some(MaskDefinition::Null),

@@ -37,7 +37,7 @@ pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<S
 /// A table's name belongs to the warehouse, so it needs not be snake_case.
 fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefinition> {
     if matches!(node.value, NodeValue::Scalar { .. }) {
-        let name = text_of(node, "a table", diagnostics)?;
+        let name = text_of(node, &"a table", diagnostics)?;
         return Some(TableDefinition { name, description: None, columns: Vec::new() });
     }
     let mut fields = Fields::open(node, "table", TABLE, diagnostics)?;
@@ -52,7 +52,7 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
 
 fn column(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ColumnDefinition> {
     if matches!(node.value, NodeValue::Scalar { .. }) {
-        let name = text_of(node, "a column", diagnostics)?;
+        let name = text_of(node, &"a column", diagnostics)?;
         return Some(ColumnDefinition { name, ty: None, description: None });
     }
     let mut fields = Fields::open(node, "column", COLUMN, diagnostics)?;

@@ -3,7 +3,9 @@
 //! In: one file. Out: a [`Node`], or the problem that ended the reading. Built from the parser's
 //! events rather than through serde: a serde type stops at the first mistake and loses quoting, and
 //! costs three times as long. Scalars keep their text, so `no` may be a name and `1.10` a version.
-//! Duplicate keys are kept, for the reader to report. Limits stop alias bombs and deep nesting.
+//! Duplicate keys are kept, for the reader to report. Limits stop alias bombs and deep nesting. Public:
+//! the command line reads its configuration and a project's expectations with it, so that places,
+//! limits and words are the same everywhere.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,14 +21,16 @@ const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 500_000;
 
+/// A value with its place.
 #[derive(Clone)]
-pub(super) struct Node {
-    pub(super) origin: Origin,
-    pub(super) value: NodeValue,
+pub struct Node {
+    pub origin: Origin,
+    pub value: NodeValue,
 }
 
+/// What a value is made of.
 #[derive(Clone)]
-pub(super) enum NodeValue {
+pub enum NodeValue {
     Null,
     /// The text of a scalar; `plain` tells what an unquoted one looks like.
     Scalar {
@@ -39,21 +43,25 @@ pub(super) enum NodeValue {
 
 /// What the YAML 1.2 core schema makes of an unquoted scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plain {
+pub enum Plain {
     Text,
     Boolean(bool),
     Integer,
     Fraction,
 }
 
+/// A mapping's key with its place.
 #[derive(Clone)]
-pub(super) struct Key {
-    pub(super) text: Arc<str>,
-    pub(super) origin: Origin,
+pub struct Key {
+    pub text: Arc<str>,
+    pub origin: Origin,
 }
 
 /// Parses one file.
-pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
+///
+/// # Errors
+/// What ended the reading, with its place.
+pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     if file.text.len() > MAX_FILE_BYTES {
         return Err(Diagnostic::error("file-too-large", format!("the file has {} bytes", file.text.len()))
             .hint("split it: a YAML file may have 4 MiB")

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::types::{Float32Type, Int32Type};
+use arrow::array::types::{Float32Type, Int32Type, IntervalMonthDayNano};
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Date64Array, Decimal128Array, Decimal256Array, DictionaryArray,
-    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, ListArray, NullArray,
-    RecordBatch, StringArray, StringViewArray, StructArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    FixedSizeListArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, Int64Builder,
+    IntervalMonthDayNanoArray, LargeStringArray, ListArray, MapBuilder, NullArray, RecordBatch, StringArray,
+    StringBuilder, StringViewArray, StructArray, Time64MicrosecondArray, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt8Array, UInt16Array, UInt32Array,
     UInt64Array,
 };
@@ -137,9 +138,33 @@ fn nested_and_foreign_types_are_valid_json() {
     assert_eq!(out, br#"[{"k":{"a":1,"b\"":"x"}}]"#);
 
     assert_eq!(plain(Time64MicrosecondArray::from(vec![3_600_000_000])), "\"01:00:00\"");
-    assert_eq!(plain(BinaryArray::from_vec(vec![b"\x00\xff"])), "\"00ff\"");
+    let bytes: Vec<&[u8]> = vec![b"\x00\xff~", b"", b"a", b"ab"];
+    assert_eq!(plain(BinaryArray::from_vec(bytes)), "\"AP9+\", \"\", \"YQ==\", \"YWI=\"");
+    let span = |months, days, nanos| IntervalMonthDayNano::new(months, days, nanos);
+    let spans = vec![span(14, -3, 1_500_000_000), span(0, 0, 0), span(0, 0, -1_000), span(0, 1, 0)];
+    assert_eq!(plain(IntervalMonthDayNanoArray::from(spans)), "\"P14M-3DT1.5S\", \"PT0S\", \"PT-0.000001S\", \"P1D\"");
     let floats = ListArray::from_iter_primitive::<Float32Type, _, _>([Some(vec![Some(f32::NAN)])]);
     assert_eq!(plain(floats), "[null]");
+}
+
+#[test]
+fn arrays_of_a_fixed_length_and_maps_are_json() {
+    let vectors = [Some(vec![Some(1), None]), None];
+    let vectors = FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>(vectors, 2);
+    let mut maps = MapBuilder::new(None, Int64Builder::new(), StringBuilder::new());
+    maps.keys().append_value(7);
+    maps.values().append_value("x\"");
+    maps.append(true).unwrap();
+    maps.append(false).unwrap();
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("v", Arc::new(vectors) as ArrayRef, true),
+        ("m", Arc::new(maps.finish()) as ArrayRef, true),
+    ])
+    .unwrap();
+    let mut out = Vec::new();
+    let columns = [column("v", ColumnFormat::Plain), column("m", ColumnFormat::Plain)];
+    write_rows(&columns, &[batch], Numbers::Plain, &mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), r#"[{"v":[1,null],"m":{"7":"x\""}},{"v":null,"m":null}]"#);
 }
 
 fn days(text: &str) -> i32 {

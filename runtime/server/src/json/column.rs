@@ -3,19 +3,20 @@
 use std::fmt::Write as _;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array, GenericListArray, PrimitiveArray,
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array, FixedSizeListArray, GenericListArray,
+    MapArray, PrimitiveArray,
 };
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Date64Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use terrane_compiler::sql::ColumnFormat;
 
 use super::Numbers;
-use super::text::write_string;
-use super::time::{Stored, write_time};
+use super::text::{write_base64, write_string};
+use super::time::{Stored, write_interval, write_time};
 
 /// Buffers that cells share.
 #[derive(Default)]
@@ -55,10 +56,27 @@ enum Values<'a> {
     /// Raw values, how many make a microsecond or the other way round.
     Timestamp(TimestampValues<'a>, Stored, &'a ColumnFormat),
     Dictionary(Box<Column<'a>>, Vec<Option<usize>>),
-    List(&'a GenericListArray<i32>),
+    Interval(&'a PrimitiveArray<IntervalMonthDayNanoType>),
+    Bytes(Bytes<'a>),
+    List(Lists<'a>),
+    /// Keys are texts in JSON, whatever they are in the warehouse.
+    Map(&'a MapArray),
     Struct(Vec<(Vec<u8>, Column<'a>)>),
     /// Written as its text.
     Other(Option<ArrayFormatter<'a>>),
+}
+
+enum Bytes<'a> {
+    Binary(&'a arrow::array::BinaryArray),
+    LargeBinary(&'a arrow::array::LargeBinaryArray),
+    BinaryView(&'a arrow::array::BinaryViewArray),
+    FixedSize(&'a arrow::array::FixedSizeBinaryArray),
+}
+
+enum Lists<'a> {
+    List(&'a GenericListArray<i32>),
+    LargeList(&'a GenericListArray<i64>),
+    FixedSizeList(&'a FixedSizeListArray),
 }
 
 enum TimestampValues<'a> {
@@ -130,18 +148,10 @@ impl<'a> Column<'a> {
                 Some(key) => values.write(key, out, scratch),
                 None => out.extend_from_slice(b"null"),
             },
-            Values::List(array) => {
-                let items = array.value(row);
-                let items_column = Column::new(&items, &ColumnFormat::Plain, self.numbers());
-                out.push(b'[');
-                for item in 0..items.len() {
-                    if item > 0 {
-                        out.push(b',');
-                    }
-                    items_column.write(item, out, scratch);
-                }
-                out.push(b']');
-            }
+            Values::Interval(array) => write_interval(array.value(row), out),
+            Values::Bytes(bytes) => write_base64(bytes.value(row), out),
+            Values::List(lists) => self.list(&lists.items(row), out, scratch),
+            Values::Map(array) => self.map(array, row, out, scratch),
             Values::Struct(fields) => {
                 for (key, field) in fields {
                     out.extend_from_slice(key);
@@ -159,6 +169,35 @@ impl<'a> Column<'a> {
             }
             Values::Other(None) => out.extend_from_slice(b"null"),
         }
+    }
+
+    fn list(&self, items: &ArrayRef, out: &mut Vec<u8>, scratch: &mut Scratch) {
+        let column = Column::new(items, &ColumnFormat::Plain, self.numbers());
+        out.push(b'[');
+        for item in 0..items.len() {
+            if item > 0 {
+                out.push(b',');
+            }
+            column.write(item, out, scratch);
+        }
+        out.push(b']');
+    }
+
+    fn map(&self, array: &MapArray, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch) {
+        let entries = array.value(row);
+        let values = Column::new(entries.column(1), &ColumnFormat::Plain, self.numbers());
+        let keys = ArrayFormatter::try_new(entries.column(0).as_ref(), &DISPLAY).ok();
+        out.push(b'{');
+        for entry in 0..entries.len() {
+            if entry > 0 {
+                out.push(b',');
+            }
+            let key = keys.as_ref().map(|keys| keys.value(entry).to_string()).unwrap_or_default();
+            write_string(&key, out);
+            out.push(b':');
+            values.write(entry, out, scratch);
+        }
+        out.push(b'}');
     }
 
     fn numbers(&self) -> Numbers {
@@ -219,7 +258,15 @@ impl<'a> Values<'a> {
                 let keys = (0..array.len()).map(|row| array.is_valid(row).then(|| keys[row])).collect();
                 Values::Dictionary(Box::new(Column::new(dictionary.values(), format, numbers)), keys)
             }
-            DataType::List(_) => Values::List(array.as_list()),
+            DataType::Interval(IntervalUnit::MonthDayNano) => Values::Interval(array.as_primitive()),
+            DataType::Binary => Values::Bytes(Bytes::Binary(array.as_binary())),
+            DataType::LargeBinary => Values::Bytes(Bytes::LargeBinary(array.as_binary())),
+            DataType::BinaryView => Values::Bytes(Bytes::BinaryView(array.as_binary_view())),
+            DataType::FixedSizeBinary(_) => Values::Bytes(Bytes::FixedSize(array.as_fixed_size_binary())),
+            DataType::List(_) => Values::List(Lists::List(array.as_list())),
+            DataType::LargeList(_) => Values::List(Lists::LargeList(array.as_list())),
+            DataType::FixedSizeList(_, _) => Values::List(Lists::FixedSizeList(array.as_fixed_size_list())),
+            DataType::Map(_, _) => Values::Map(array.as_map()),
             DataType::Struct(fields) => {
                 let array = array.as_struct();
                 let columns = fields.iter().zip(array.columns()).enumerate().map(|(index, (field, column))| {
@@ -231,6 +278,27 @@ impl<'a> Values<'a> {
                 Values::Struct(columns.collect())
             }
             _ => Values::Other(ArrayFormatter::try_new(array.as_ref(), &DISPLAY).ok()),
+        }
+    }
+}
+
+impl Bytes<'_> {
+    fn value(&self, row: usize) -> &[u8] {
+        match self {
+            Bytes::Binary(array) => array.value(row),
+            Bytes::LargeBinary(array) => array.value(row),
+            Bytes::BinaryView(array) => array.value(row),
+            Bytes::FixedSize(array) => array.value(row),
+        }
+    }
+}
+
+impl Lists<'_> {
+    fn items(&self, row: usize) -> ArrayRef {
+        match self {
+            Lists::List(array) => array.value(row),
+            Lists::LargeList(array) => array.value(row),
+            Lists::FixedSizeList(array) => array.value(row),
         }
     }
 }

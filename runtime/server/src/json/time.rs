@@ -3,6 +3,7 @@
 //! In: microseconds since 1970, as an instant or a wall clock, and a [`ColumnFormat`]. Out: a quoted
 //! label. Weeks follow ISO 8601, so 2021-01-03 belongs to `2020-W53`.
 
+use arrow::datatypes::IntervalMonthDayNano;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, tz};
@@ -38,6 +39,26 @@ pub(super) fn write_time(micros: i64, stored: Stored, format: &ColumnFormat, out
             Stored::Timestamp => write_moment(utc(instant), out),
             Stored::TimestampTz => write_instant(instant, &TimeZone::UTC, out),
         },
+    }
+    out.push(b'"');
+}
+
+/// Appends a quoted ISO 8601 duration: `P14M3DT1.5S`. Months, days and seconds don't make up one another.
+pub(super) fn write_interval(interval: IntervalMonthDayNano, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"P");
+    for (number, unit) in [(interval.months, b'M'), (interval.days, b'D')] {
+        if number != 0 {
+            digits(number.into(), 1, out);
+            out.push(unit);
+        }
+    }
+    let nanos = interval.nanoseconds;
+    if nanos != 0 || (interval.months, interval.days) == (0, 0) {
+        out.extend_from_slice(if nanos < 0 { b"T-" } else { b"T" });
+        let micros = (nanos.unsigned_abs() / 1_000) as i64;
+        digits(micros / 1_000_000, 1, out);
+        write_fraction(micros % 1_000_000, out);
+        out.push(b'S');
     }
     out.push(b'"');
 }
@@ -105,10 +126,14 @@ fn write_clock(at: DateTime, granularity: Granularity, out: &mut Vec<u8>) {
 /// With a fraction only where there is one, without trailing zeros.
 fn write_moment(at: DateTime, out: &mut Vec<u8>) {
     write_clock(at, Granularity::Second, out);
-    let micros = at.subsec_nanosecond() / 1_000;
+    write_fraction(i64::from(at.subsec_nanosecond() / 1_000), out);
+}
+
+/// Microseconds behind a point; nothing where there are none.
+fn write_fraction(micros: i64, out: &mut Vec<u8>) {
     if micros > 0 {
         out.push(b'.');
-        digits(i64::from(micros), 6, out);
+        digits(micros, 6, out);
         while out.last() == Some(&b'0') {
             out.pop();
         }

@@ -66,7 +66,7 @@ fn draw_one(diagnostic: &Diagnostic, tree: &SourceTree, style: Style) -> String 
     let _ = writeln!(text, "{label}: {}", printable(&diagnostic.message));
     if let Some(span) = &diagnostic.span {
         let source = tree.files.get(&span.file).and_then(|file| file.lines().nth(span.line as usize - 1));
-        if let Some(line) = source.filter(|line| !line.trim().is_empty()) {
+        if let Some(line) = source.filter(|line| !line.trim().is_empty() && !holds_secret(line)) {
             draw_line(&mut text, line, span, colour, style);
         }
     }
@@ -90,6 +90,13 @@ fn draw_line(text: &mut String, line: &str, span: &Span, colour: &str, style: St
     let indent = " ".repeat(at - start + before.chars().count());
     let _ = writeln!(text, "  {} {before}{shown}{after}", style.paint(CYAN, &format!("{number} |")));
     let _ = writeln!(text, "  {} {indent}{}", style.paint(CYAN, &format!("{margin} |")), style.paint(colour, &carets));
+}
+
+/// Whether a line of the project file has something in it that belongs on no terminal.
+fn holds_secret(line: &str) -> bool {
+    const WORDS: [&str; 4] = ["secret", "password", "token", "api_key"];
+    let line = line.to_ascii_lowercase();
+    WORDS.iter().any(|word| line.contains(word)) || (line.contains("://") && line.contains('@'))
 }
 
 /// Project text may hold escape codes; a terminal must not obey them.
@@ -168,6 +175,14 @@ mod tests {
         assert!(!drawn.contains('\x1b'), "{drawn:?}");
         let beyond = draw(&[Diagnostic::error("x", "y").at(at(90, 1, 1))], &tree("a"), Style::Plain);
         assert_eq!(beyond, "cubes/a.yml:90:1: error[x]: y\n");
+    }
+
+    #[test]
+    fn lines_with_secrets_are_not_shown() {
+        for line in ["jwt: {secret: abc}", "url: postgres://me:abc@db", "  client_Secret: abc"] {
+            let drawn = draw(&[Diagnostic::error("x", "y").at(at(1, 1, 1))], &tree(line), Style::Plain);
+            assert!(!drawn.contains("abc"), "{drawn}");
+        }
     }
 
     #[test]

@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::model::{Model, build};
+use terrane_compiler::model::{ColumnTypes, DimensionId, MeasureId, MeasureKind, Model, TimeKind, build};
 use terrane_compiler::project::{Inputs, SourceTree, read};
+use terrane_compiler::types::LogicalType;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,4 +119,59 @@ fn the_example_project_loads_without_a_word() {
     for name in ["flights", "airports", "origin_airport", "dest_airport", "weather"] {
         assert!(model.cube_named(name).is_some(), "{name}");
     }
+}
+
+#[test]
+fn date_columns_are_wall_clocks_also_behind_an_alias() {
+    let cubes = "
+cubes:
+  - name: orders
+    sql_table: orders
+    dimensions: [{name: paid_on, type: time, sql: paid_on}]
+    measures: [{name: revenue, type: sum, sql: amount}]
+    joins: [{name: first_order, cube: orders, relationship: many_to_one, sql: '{orders}.first = {first_order}.id'}]
+";
+    let files = BTreeMap::from([("cubes/orders.yml".to_owned(), cubes.to_owned())]);
+    let (model, _) = load(files, BTreeMap::new(), "duckdb");
+    let orders = model.cube_named("orders").unwrap().id;
+    let types = ColumnTypes {
+        dimensions: [(DimensionId { cube: orders, index: 0 }, LogicalType::Date)].into(),
+        measures: [(MeasureId { cube: orders, index: 0 }, LogicalType::Decimal)].into(),
+    };
+    let model = model.with_types(&types);
+    for name in ["orders", "first_order"] {
+        let cube = model.cube_named(name).unwrap();
+        assert_eq!(cube.dimensions[0].column_type, LogicalType::Date, "{name}");
+        assert_eq!(cube.dimensions[0].time, TimeKind::WallClock, "{name}");
+        let MeasureKind::Aggregate(revenue) = &cube.measures[0].kind else { panic!("{name}") };
+        assert_eq!(revenue.argument_type, LogicalType::Decimal, "{name}");
+    }
+}
+
+#[test]
+fn what_is_broken_is_left_out_and_the_rest_keeps_its_references() {
+    let cubes = "
+cubes:
+  - name: orders
+    sql_table: orders
+    dimensions:
+      - {name: broken, type: string, sql: '{nothing}'}
+      - {name: on_broken, type: string, sql: 'upper({broken})'}
+      - {name: status, type: string, sql: status}
+      - {name: shout, type: string, sql: 'upper({status})'}
+    measures:
+      - {name: wrong, type: number, sql: amount}
+      - {name: count, type: count}
+      - {name: twice, type: number, sql: '{count} * 2'}
+      - {name: on_wrong, type: number, sql: '{wrong} / {count}'}
+metrics: [{name: a, type: simple, expression: orders.wrong}, {name: b, type: simple, expression: orders.twice}]
+";
+    let files = BTreeMap::from([("cubes/orders.yml".to_owned(), cubes.to_owned())]);
+    let (model, diagnostics) = load(files, BTreeMap::new(), "duckdb");
+    assert_eq!(diagnostics.len(), 2, "one report for each cause: {diagnostics:?}");
+    insta::with_settings!({
+        snapshot_path => "project",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, { insta::assert_snapshot!("left_out", summary::of(&model)) });
 }

@@ -1,1 +1,10 @@
-//! Shared pieces of these tests.
+//! What the system tests share: the program in a process, a server and requests to it, projects made
+//! for one test.
+
+mod http;
+mod program;
+mod scratch;
+
+pub use http::{Answer, request};
+pub use program::{Output, Program, Server};
+pub use scratch::{FLIGHTS, Scratch, path};

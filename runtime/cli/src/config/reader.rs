@@ -391,7 +391,8 @@ impl<'a> Section<'a> {
         match yaml::parse(&file) {
             Ok(node) => Some(node),
             Err(diagnostic) => {
-                self.report(diagnostic);
+                // The parser's own hint repeats the text, which may be a secret.
+                self.report(diagnostic.hint("write a list or a mapping on one line, as in [a, b] or {a: 1}"));
                 None
             }
         }

@@ -53,6 +53,34 @@ pub(super) fn offset_of(text: &str, location: Location) -> usize {
     (line_start + in_line.map_or(line.len(), |(at, _)| at)).min(text.len())
 }
 
+/// Byte offsets of places that only go forward, each found from the one before.
+pub(super) struct Offsets<'t> {
+    text: &'t str,
+    at: usize,
+    line: u64,
+    column: u64,
+}
+
+impl<'t> Offsets<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Offsets { text, at: 0, line: 1, column: 1 }
+    }
+
+    pub(super) fn advance(&mut self, to: Location) -> usize {
+        for c in self.text[self.at..].chars() {
+            if (self.line, self.column) >= (to.line, to.column) {
+                break;
+            }
+            self.at += c.len_utf8();
+            self.column += 1;
+            if c == '\n' {
+                (self.line, self.column) = (self.line + 1, 1);
+            }
+        }
+        self.at
+    }
+}
+
 /// The tokens of a text, comments and spaces among them, strings as written.
 pub(super) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
     let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);

@@ -21,11 +21,13 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
 
 /// The one candidate that is close enough to be what was meant.
 pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let best = nearest(name, candidates, 1).pop()?;
-    let (wanted, found) = (fold(name), fold(best));
+    let wanted = fold(name);
     let allowed = 200 + 100 * (wanted.chars().count() as u32 / 3).min(3);
-    let is_part = wanted.len() >= 3 && found.len() >= 3 && (found.contains(&wanted) || wanted.contains(&found));
-    (is_part || distance(&wanted, &found) <= allowed).then_some(best)
+    nearest(name, candidates, usize::MAX).into_iter().find(|candidate| {
+        let found = fold(candidate);
+        let is_part = wanted.len() >= 3 && found.len() >= 3 && (found.contains(&wanted) || wanted.contains(&found));
+        is_part || distance(&wanted, &found) <= allowed
+    })
 }
 
 /// `did you mean a? known: a, b, c`, or that there is none.

@@ -13,7 +13,7 @@ use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
-use super::grammar::{Problem, column_name, explain, is_space, offset_of, tokenize};
+use super::grammar::{Offsets, Problem, column_name, explain, is_space, offset_of, tokenize};
 use super::{ColumnName, Relation};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, RelationDefinition, SqlText};
@@ -163,6 +163,7 @@ fn clean(sql: &SqlText, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Probl
         return Err(problem.at(offset_of(text, semicolon.span.start), 1));
     }
     balanced(tokens, text)?;
+    let mut offsets = Offsets::new(text);
     let mut printed = String::with_capacity(text.len());
     for token in tokens {
         match &token.token {
@@ -170,7 +171,7 @@ fn clean(sql: &SqlText, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Probl
             Token::Whitespace(Whitespace::MultiLineComment(_)) => printed.push(' '),
             _ => {
                 // As written, from the text: a token's own printing may change its quotes.
-                let (from, to) = (offset_of(text, token.span.start), offset_of(text, token.span.end));
+                let (from, to) = (offsets.advance(token.span.start), offsets.advance(token.span.end));
                 printed.push_str(text.get(from..to).unwrap_or_default());
             }
         }

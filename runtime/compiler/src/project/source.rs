@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn places_follow_every_scalar_style() {
         assert_eq!(check("sql: a + bcd\n", "a +", "a + bcd", "bcd"), (1, 10));
-        assert_eq!(check("sql: \"a + \\\"b\\\" + c\"\n", "\"a", "a + \"b\" + c", "c"), (1, 18));
+        assert_eq!(check("sql: \"a + \\\"b\\\" + c\"\n", "\"a", "a + \"b\" + c", "c"), (1, 19));
         assert_eq!(check("sql: 'it''s' + x\n", "'it", "it's", "s"), (1, 11));
         assert_eq!(check("sql: |\n    CASE\n      WHEN x\n    END\n", "CASE", "CASE\n  WHEN x\nEND\n", "WHEN"), (3, 7));
         assert_eq!(check("sql: |\n    CASE\n      WHEN x\n    END\n", "CASE", "CASE\n  WHEN x\nEND\n", "END"), (4, 5));

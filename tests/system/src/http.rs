@@ -1,0 +1,46 @@
+//! One HTTP request over a socket, as plain as it can be.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+/// An answer with its head as written.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn json(&self) -> Result<serde_json::Value> {
+        serde_json::from_str(&self.body).with_context(|| self.body.clone())
+    }
+}
+
+/// Sends a request and reads to the end of the connection.
+///
+/// # Errors
+/// No connection, no answer within the time, or no HTTP.
+pub fn request(address: SocketAddr, method: &str, path: &str, body: Option<&str>) -> Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let body = body.unwrap_or_default();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    )?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let (head, body) = text.split_once("\r\n\r\n").context("an answer without an empty line")?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("an answer without a status")?;
+    Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
+}

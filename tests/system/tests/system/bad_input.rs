@@ -1,0 +1,246 @@
+//! What people get wrong: each case ends with exit code 1, a place and a hint, and never a panic.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use terrane_system_tests::{Output, Scratch, path};
+
+use crate::{program, run};
+
+/// A failed run whose message holds the words.
+fn assert_explains(output: &Output, words: &[&str]) {
+    let text = format!("{}{}", output.stdout, output.stderr);
+    assert_eq!(output.code, Some(1), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_missing_project() {
+    for command in ["check", "serve"] {
+        assert_explains(&run(command, Path::new("/no/such/folder"), &[]), &["/no/such/folder", "hint:"]);
+        assert_explains(&run(command, Scratch::empty().path(), &[]), &["holds no service_project.yml", "hint:"]);
+        assert_explains(&run(command, &path("examples"), &[]), &["examples/flights?"]);
+        assert_explains(&run(command, &path("Cargo.toml"), &[]), &["is a file", "hint:"]);
+    }
+}
+
+#[test]
+fn broken_yaml_in_a_cube_has_its_place_and_the_line() {
+    let project = Scratch::project().with("cubes/b.yml", "cubes:\n  - name: b\n    measures: [{name: a\n");
+    for command in ["check", "serve"] {
+        let output = run(command, project.path(), &[]);
+        assert_explains(
+            &output,
+            &["cubes/b.yml:3:15: error[yaml-syntax]", "3 |     measures: [{name: a", "^", "hint:"],
+        );
+    }
+}
+
+#[test]
+fn broken_yaml_in_the_project_file_is_told_once() {
+    let project = Scratch::project().with("service_project.yml", "name: a\nserver: {port: 1\n");
+    let output = run("check", project.path(), &[]);
+    assert_explains(&output, &["service_project.yml:2:9: error[yaml-syntax]"]);
+    assert_eq!(output.stdout.matches("yaml-syntax").count(), 1, "{}", output.stdout);
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest() {
+    let project = Scratch::project().with("service_project.yml", "name: a\nserver:\n  prot: 80\nwarehuose: {}\n");
+    let output = run("check", project.path(), &[]);
+    assert_explains(
+        &output,
+        &[
+            "service_project.yml:3:3: error[unknown-key]",
+            "`port`",
+            "service_project.yml:4:1",
+            "`warehouse`",
+            "2 errors",
+        ],
+    );
+}
+
+#[test]
+fn all_problems_come_in_one_run() {
+    let project = Scratch::project()
+        .with("service_project.yml", "name: a\nquery: {timeout: soon}\n")
+        .with("cubes/b.yml", "cubes:\n  - {name: b, sql_table: u, measures: [{name: m, type: summ, sql: x}]}\n")
+        .with("metrics/m.yml", "metrics:\n  - {name: m, type: simple, expression: t.cuont}\n");
+    let output = run("check", project.path(), &["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let files: Vec<&str> = json["problems"].as_array().unwrap().iter().filter_map(|p| p["file"].as_str()).collect();
+    for file in ["service_project.yml", "cubes/b.yml", "metrics/m.yml"] {
+        assert!(files.contains(&file), "{file} is not in {json}");
+    }
+    assert_explains(&output, &["\"line\": 2"]);
+}
+
+#[test]
+fn a_missing_environment_variable_is_named() {
+    let project = Scratch::project().with("service_project.yml", "name: a\nwarehouse:\n  path: ${DATA_FILE}\n");
+    assert_explains(&run("check", project.path(), &[]), &["service_project.yml:3:9", "DATA_FILE", "hint:"]);
+}
+
+#[test]
+fn a_port_in_use() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = run("serve", Scratch::project().path(), &["--port", &port]);
+    assert_explains(&output, &[&port, "in use", "--port"]);
+}
+
+#[test]
+fn a_component_that_is_missing() {
+    let project = Scratch::project().with("service_project.yml", "name: a\nwarehouse: {type: mssql}\n");
+    assert_explains(&run("check", project.path(), &[]), &["mssql", "hint:"]);
+}
+
+#[test]
+fn a_component_that_is_damaged_or_another_thing() {
+    let whole = std::fs::read(path(".prepared/components/dialect-duckdb.wasm")).expect("`cargo xtask setup` was run");
+    let half = &whole[..whole.len() / 2];
+    let flipped: Vec<u8> =
+        whole.iter().enumerate().map(|(at, byte)| if at % 97 == 50 { !byte } else { *byte }).collect();
+    for bytes in [half, &flipped, b"", b"#!/bin/sh\n", b"\0asm\x01\0\0\0", b"\x7fELF\x02\x01\x01\0"] {
+        let project = Scratch::project().with_bytes("plugins/dialect-duckdb.wasm", bytes);
+        for command in ["check", "serve"] {
+            assert_explains(
+                &run(command, project.path(), &[]),
+                &["plugins/dialect-duckdb.wasm", "no-dialect", "hint:"],
+            );
+        }
+    }
+}
+
+#[test]
+fn an_unreadable_data_file() {
+    let init = "CREATE VIEW v AS SELECT * FROM read_parquet('data/v.parquet')";
+    let settings = format!("name: a\nwarehouse:\n  init:\n    - {init}\nsecurity: {{anonymous: {{scopes: [read]}}}}\n");
+    let project = Scratch::project().with("service_project.yml", &settings);
+    for command in ["check", "serve"] {
+        assert_explains(&run(command, project.path(), &[]), &["service_project.yml:4:7", "data/v.parquet", "hint:"]);
+    }
+    let project = project.with("data/v.parquet", "PAR1 this is no Parquet file");
+    assert_explains(&run("serve", project.path(), &[]), &["service_project.yml:4:7", "data/v.parquet"]);
+    let project = project.with("service_project.yml", &settings.replace(init, "\"SELEC 1\""));
+    assert_explains(&run("serve", project.path(), &[]), &["service_project.yml:4:7", "SELEC 1"]);
+}
+
+#[test]
+fn a_database_file_that_is_none() {
+    let project = Scratch::project()
+        .with("service_project.yml", "name: a\nwarehouse:\n  path: a.duckdb\n")
+        .with("a.duckdb", "this is a text and no database, whatever its name says");
+    assert_explains(&run("check", project.path(), &[]), &["service_project.yml:3:9", "a.duckdb", "hint:"]);
+}
+
+#[test]
+fn nobody_is_served_without_anonymous() {
+    let project = Scratch::project().with("service_project.yml", "name: a\n");
+    assert_explains(&run("serve", project.path(), &[]), &["not-served", "security: {anonymous:"]);
+}
+
+#[test]
+fn what_would_open_more_or_close_more_is_refused() {
+    for (security, words) in [
+        ("{anonymous: {scopes: [read], public: true}}", "public: true"),
+        ("{anonymous: {scopes: [read, write]}}", "must be [read]"),
+        ("{enabled: false, anonymous: {scopes: [read]}}", "security.enabled: false"),
+        ("{anonymous: {scopes: [read]}, jwt: {secret: 0123456789}}", "security.jwt"),
+        ("{anonymous: {scopes: [read]}, oauth: {enabled: true}}", "security.oauth"),
+    ] {
+        let project = Scratch::project().with("service_project.yml", &format!("name: a\nsecurity: {security}\n"));
+        let output = run("serve", project.path(), &[]);
+        assert_explains(&output, &["service_project.yml:2:", "not-served", words, "hint:"]);
+        assert!(!output.stderr.contains("0123456789"), "{}", output.stderr);
+    }
+    let output =
+        program("serve", Scratch::project().path()).variable("SERVICE_SECURITY__JWT_SECRET", "topsecret").run();
+    let output = output.unwrap();
+    assert_explains(&output, &["SERVICE_SECURITY__JWT_SECRET", "not-served"]);
+    assert!(!output.stderr.contains("topsecret"));
+}
+
+#[test]
+fn addresses_that_others_reach_are_refused() {
+    for host in ["0.0.0.0", "::", "192.0.2.7", "no.such.host.invalid"] {
+        let output = run("serve", Scratch::project().path(), &["--host", host, "--port", "0"]);
+        assert_explains(&output, &[host, "not-served", "hint:"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn paths_stay_inside_the_project() {
+    let outside = Scratch::empty().with("secret.yml", "cubes: []\n");
+    let project = Scratch::project();
+    std::os::unix::fs::symlink(outside.path().join("secret.yml"), project.path().join("cubes/secret.yml")).unwrap();
+    assert_explains(&run("check", project.path(), &[]), &["cubes/secret.yml", "path-outside"]);
+    for (settings, words) in [
+        ("name: a\npaths: {cubes: ../other}\n", "../other"),
+        ("name: a\npaths: {models: /etc}\n", "/etc"),
+        ("name: a\nwarehouse: {path: ../a.duckdb}\n", "../a.duckdb"),
+        ("name: a\nwarehouse: {path: /tmp/a.duckdb}\n", "/tmp/a.duckdb"),
+    ] {
+        let project = Scratch::project().with("service_project.yml", settings);
+        assert_explains(&run("check", project.path(), &[]), &["service_project.yml:2:", "path-outside", words]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_inside_the_project_are_followed_and_loops_end() {
+    let project =
+        Scratch::project().with("shared/more.yml", "metrics:\n  - {name: m, type: simple, expression: t.count}\n");
+    std::fs::create_dir(project.path().join("metrics")).unwrap();
+    std::os::unix::fs::symlink("../shared/more.yml", project.path().join("metrics/more.yml")).unwrap();
+    let output = run("check", project.path(), &[]);
+    assert!(output.code == Some(0) && output.stdout.contains("1 metric"), "{}", output.stdout);
+    std::os::unix::fs::symlink(".", project.path().join("metrics/again")).unwrap();
+    assert_explains(&run("check", project.path(), &[]), &["nested deeper"]);
+}
+
+#[test]
+fn files_that_are_no_text() {
+    let project = Scratch::project().with_bytes("cubes/b.yml", b"cubes:\n  - name: \xff\xfe\n");
+    assert_explains(&run("check", project.path(), &[]), &["cubes/b.yml:2:1: error[not-utf-8]"]);
+    let project = Scratch::project().with("cubes/b.yml", &"# long\n".repeat(1_000_000));
+    assert_explains(&run("check", project.path(), &[]), &["cubes/b.yml", "file-too-large"]);
+}
+
+#[test]
+fn texts_that_nest_deeply_are_refused() {
+    for depth in [2_000, 10_000, 100_000] {
+        for text in [
+            format!("cubes: {}{}", "[".repeat(depth), "]".repeat(depth)),
+            format!(
+                "cubes:\n  - {{name: b, sql_table: t, measures: [{{name: m, type: sum, sql: \"{}1{}\"}}]}}\n",
+                "(".repeat(depth),
+                ")".repeat(depth)
+            ),
+            format!(
+                "cubes:\n  - {{name: b, sql_table: t, segments: [{{name: m, sql: \"1{}\"}}]}}\n",
+                " or 1".repeat(depth)
+            ),
+            format!("cubes:\n  - {{name: b, sql: \"SELECT {{{{ 1{} }}}}\"}}\n", " + 1".repeat(depth)),
+        ] {
+            let project = Scratch::project().with("cubes/b.yml", &text);
+            let output = run("check", project.path(), &[]);
+            assert!(output.code.is_some(), "ended by a signal: {}", output.stderr);
+            assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
+        }
+    }
+}
+
+#[test]
+fn configuration_that_nests_deeply_is_refused() {
+    let text = format!("name: a\nserver: {}{}\n", "{a: ".repeat(50_000), "}".repeat(50_000));
+    let project = Scratch::project().with("service_project.yml", &text);
+    assert_explains(&run("check", project.path(), &[]), &["service_project.yml", "error"]);
+    let deep = "[".repeat(50_000);
+    let output = program("check", Scratch::project().path()).variable("SERVICE_WAREHOUSE__INIT", &deep).run().unwrap();
+    assert_explains(&output, &["SERVICE_WAREHOUSE__INIT"]);
+}

@@ -1,0 +1,44 @@
+//! Every project's own expectations, in process: its queries against SQL written by hand.
+
+use std::path::Path;
+
+use terrane_cli::commands::test;
+use terrane_cli::config::Environment;
+use terrane_cli::on_large_stack;
+use terrane_cli::project::Project;
+use terrane_system_tests::{FLIGHTS, path};
+
+/// Runs a project's cases; all that fail are shown.
+fn check(folder: &Path, at_least: usize) {
+    let outcomes = on_large_stack(|| {
+        let project = Project::read(folder, &Environment::default())?;
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(test::outcomes(&project, None, |_| {}))
+    });
+    let outcomes = outcomes.and_then(|outcomes| outcomes).unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(outcomes.len() >= at_least, "only {} cases ran", outcomes.len());
+    let failed: Vec<String> = outcomes
+        .iter()
+        .filter_map(|outcome| {
+            let failure = outcome.failure.as_ref()?;
+            let sql = outcome.sql.as_deref().unwrap_or("no SQL");
+            Some(format!("{}: {}\n{failure}\n{sql}\n", outcome.place, outcome.name))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} of {} cases failed\n\n{}", failed.len(), outcomes.len(), failed.join("\n"));
+}
+
+#[test]
+fn the_flights_example_answers_as_sql_by_hand() {
+    check(&path(FLIGHTS), 100);
+}
+
+#[test]
+fn two_facts_behind_one_dimension_keep_their_values() {
+    check(&path("tests/system/projects/two_cubes"), 24);
+}
+
+#[test]
+fn values_of_every_type_keep_their_digits_and_names() {
+    check(&path("tests/system/projects/types"), 24);
+}

@@ -1,0 +1,23 @@
+//! The heavy tests: real warehouses, real components, the real program.
+//!
+//! One binary, since linking it takes as long as running it.
+
+mod bad_input;
+mod commands;
+mod expectations;
+mod serving;
+
+use std::path::Path;
+
+use terrane_system_tests::{Output, Program};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_terrane-under-test");
+
+/// The program with a command and a project's folder.
+fn program(command: &str, folder: &Path) -> Program {
+    Program::new(BINARY, &[command], folder)
+}
+
+fn run(command: &str, folder: &Path, arguments: &[&str]) -> Output {
+    program(command, folder).arguments(arguments).run().expect("the program runs to its end")
+}

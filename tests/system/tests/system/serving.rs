@@ -1,0 +1,93 @@
+//! The server as clients and supervisors see it.
+
+use serde_json::json;
+use terrane_system_tests::{FLIGHTS, Scratch, Server, path, request};
+
+use crate::program;
+
+fn flights() -> Server {
+    program("serve", &path(FLIGHTS))
+        .arguments(&["--port", "0"])
+        .variable("SERVICE_STATE__URL", &format!("sqlite://{}/state.db", Scratch::empty().path().display()))
+        .serve()
+        .expect("the server starts")
+}
+
+#[test]
+fn a_query_over_http_is_answered_and_the_server_ends_on_sigterm() {
+    let server = flights();
+    let body = json!({
+        "metrics": ["flights.count", "on_time_rate"],
+        "dimensions": ["flights.origin"],
+        "order_by": [{"field": "flights.count", "direction": "desc"}],
+        "limit": 2
+    });
+    let answer = request(server.address, "POST", "/api/v1/query", Some(&body.to_string())).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let json = answer.json().unwrap();
+    assert_eq!(json["data"][0]["flights.origin"], "EWR");
+    assert_eq!(json["data"][0]["flights.count"], 120_835);
+    assert_eq!(json["data"][1]["flights.count"], 111_279);
+    assert_eq!((&json["meta"]["total_rows"], &json["meta"]["returned_rows"]), (&json!(3), &json!(2)));
+
+    let sql = request(server.address, "POST", "/api/v1/query/sql", Some(&body.to_string())).unwrap();
+    assert!(sql.status == 200 && sql.json().unwrap()["sql"].as_str().unwrap().contains("GROUP BY"), "{}", sql.body);
+    for path in ["/health/live", "/health/ready", "/api/v1/query/meta/cubes", "/api/v1/query/meta/metrics"] {
+        let answer = request(server.address, "GET", path, None).unwrap();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    }
+    let refused = request(server.address, "POST", "/api/v1/query", Some(r#"{"measures": ["flights.cuont"]}"#)).unwrap();
+    assert_eq!((refused.status, &refused.json().unwrap()["error"]["code"]), (400, &json!("INVALID_MEASURE")));
+
+    let (code, log) = server.terminate().unwrap();
+    assert_eq!(code, Some(0), "{log}");
+    let events: Vec<String> = log
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect(line)["event"].as_str().unwrap().to_owned())
+        .collect();
+    for event in
+        ["http_request_started", "query_compiled", "query_executed", "http_request_completed", "server_stopped"]
+    {
+        assert!(events.iter().any(|found| found == event), "{event} is not in {events:?}");
+    }
+}
+
+#[test]
+fn log_settings_reach_the_log() {
+    let project = Scratch::project();
+    let server = program("serve", project.path())
+        .arguments(&["--port", "0"])
+        .variable("SERVICE_LOG_REQUESTS", "false")
+        .variable("SERVICE_LOG_TIMESTAMPS", "false")
+        .serve()
+        .expect("the server starts");
+    assert_eq!(request(server.address, "GET", "/health/live", None).unwrap().status, 200);
+    let (code, log) = server.terminate().unwrap();
+    assert_eq!(code, Some(0));
+    assert!(!log.contains("http_request") && !log.contains("timestamp") && log.contains("server_stopped"), "{log}");
+}
+
+#[test]
+fn a_log_file_lies_in_the_project() {
+    let project = Scratch::project();
+    let output = program("serve", project.path())
+        .arguments(&["--port", "0"])
+        .variable("SERVICE_LOG_OUTPUT", "file")
+        .variable("SERVICE_LOG_FILE", "/proc/no/such/folder.log")
+        .run()
+        .unwrap();
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("log file") && output.stderr.contains("hint:"), "{}", output.stderr);
+}
+
+#[test]
+fn what_is_written_without_effect_is_warned_of() {
+    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\nmetrics: {enabled: true}\n";
+    let project = Scratch::project().with("service_project.yml", settings);
+    let output = crate::run("check", project.path(), &[]);
+    assert!(
+        output.stdout.contains("service_project.yml:3:10: warning[not-yet]: `metrics.enabled`"),
+        "{}",
+        output.stdout
+    );
+}

@@ -1,7 +1,8 @@
 //! Texts that overflow stacks, multiply memory or never end, each on a thread with a small stack: every
 //! one must be answered with a diagnostic, or simply load, and soon.
 
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::build;
@@ -14,15 +15,15 @@ fn check(files: &[(&str, &str)]) -> Vec<&'static str> {
     for (path, text) in files {
         tree.files.insert((*path).into(), (*text).into());
     }
-    let began = Instant::now();
-    let load = move || -> Vec<Diagnostic> {
+    let (sender, receiver) = mpsc::channel::<Vec<Diagnostic>>();
+    let load = move || {
         let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
         let (definitions, mut diagnostics) = read(&tree, &inputs);
         diagnostics.extend(build(&definitions).1);
-        diagnostics
+        sender.send(diagnostics).expect("somebody waits");
     };
-    let diagnostics = std::thread::Builder::new().stack_size(1024 * 1024).spawn(load).unwrap().join().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(20), "took {:?}", began.elapsed());
+    std::thread::Builder::new().stack_size(1024 * 1024).spawn(load).expect("a thread starts");
+    let diagnostics = receiver.recv_timeout(Duration::from_secs(60)).expect("the project loads in time");
     diagnostics.iter().map(|diagnostic| diagnostic.code).collect()
 }
 

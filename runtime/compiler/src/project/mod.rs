@@ -70,7 +70,10 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         }
     }
     let mut unread = BTreeSet::new();
+    let told = diagnostics.len();
     let documents = documents(&yaml_files, &mut unread, &mut diagnostics);
+    // A file that can't be parsed, or a list under an unknown key, may have held policies.
+    let is_all_read = diagnostics.len() == told;
     let dialect = crate::model::grammar(&inputs.warehouse);
 
     let mut sources: Vec<SourceDefinition> = Vec::new();
@@ -103,8 +106,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     each(&documents, "policies", &mut unread, &mut diagnostics, |node, diagnostics| {
         policies::policy(node, diagnostics).map(|policy| policies.push(policy)).is_some()
     });
-    // A file that can't be parsed may have held one.
-    let has_broken_policies = diagnostics.len() > before || documents.len() < yaml_files.len();
+    let has_broken_policies = diagnostics.len() > before || !is_all_read;
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);

@@ -34,7 +34,7 @@ fn broken_yaml_in_a_cube_has_its_place_and_the_line() {
         let output = run(command, project.path(), &[]);
         assert_explains(
             &output,
-            &["cubes/b.yml:3:15: error[yaml-syntax]", "3 |     measures: [{name: a", "^", "hint:"],
+            &["cubes/b.yml:3:16: error[yaml-syntax]", "3 |     measures: [{name: a", "^", "hint:"],
         );
     }
 }

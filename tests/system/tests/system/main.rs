@@ -19,5 +19,8 @@ fn program(command: &str, folder: &Path) -> Program {
 }
 
 fn run(command: &str, folder: &Path, arguments: &[&str]) -> Output {
-    program(command, folder).arguments(arguments).run().expect("the program runs to its end")
+    // Tests run side by side: a server that names no port takes any that is free.
+    let chooses_port = command == "serve" && !arguments.contains(&"--port");
+    let port: &[&str] = if chooses_port { &["--port", "0"] } else { &[] };
+    program(command, folder).arguments(arguments).arguments(port).run().expect("the program runs to its end")
 }

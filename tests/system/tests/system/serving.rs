@@ -5,17 +5,19 @@ use terrane_system_tests::{FLIGHTS, Scratch, Server, path, request};
 
 use crate::program;
 
-fn flights() -> Server {
+/// The example project, its state in a folder of the test's own.
+fn flights(state: &Scratch) -> Server {
     program("serve", &path(FLIGHTS))
         .arguments(&["--port", "0"])
-        .variable("SERVICE_STATE__URL", &format!("sqlite://{}/state.db", Scratch::empty().path().display()))
+        .variable("SERVICE_STATE__URL", &format!("sqlite://{}/state.db", state.path().display()))
         .serve()
         .expect("the server starts")
 }
 
 #[test]
 fn a_query_over_http_is_answered_and_the_server_ends_on_sigterm() {
-    let server = flights();
+    let state = Scratch::empty();
+    let server = flights(&state);
     let body = json!({
         "metrics": ["flights.count", "on_time_rate"],
         "dimensions": ["flights.origin"],

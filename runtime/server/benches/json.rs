@@ -1,6 +1,6 @@
 //! Rows to JSON: 100,000 rows of 8 columns, as a report would ask for them.
 //!
-//! Budget: 60 ms on a quiet core, 75 ns a cell; the answer is about 22 MB, most of it keys. It is the
+//! Budget: 50 ms on a quiet core, 60 ns a cell; the answer is about 25 MB, most of it keys. It is the
 //! largest answer that one request gives without an export, so nothing here may grow with anything
 //! but the bytes written.
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::{Inputs, SourceTree};
 
-use crate::config::{self, Config, Environment};
+use crate::config::{self, Config, Environment, PROJECT_FILE};
 use crate::failure::Failure;
 use crate::project_files::ProjectFolder;
 
@@ -17,7 +17,10 @@ use crate::project_files::ProjectFolder;
 pub struct Project {
     pub folder: ProjectFolder,
     pub config: Config,
+    /// The texts as they lie in the folder, for people to be shown.
     pub tree: SourceTree,
+    /// The texts to compile: the environment may have changed what the project file defines.
+    pub source: SourceTree,
     pub inputs: Inputs,
     /// Of the configuration and the files; the compiler's own come with the snapshot.
     pub problems: Vec<Diagnostic>,
@@ -37,7 +40,11 @@ impl Project {
         problems.extend(found);
         let (tree, found) = folder.collect(&config.folders);
         problems.extend(found);
+        let mut source = tree.clone();
+        if let Some(definitions) = &config.definitions {
+            source.files.insert(PROJECT_FILE.into(), definitions.as_str().into());
+        }
         let inputs = Inputs { warehouse: Arc::from(&*config.warehouse.kind), env: environment.for_projects() };
-        Ok(Project { folder, config, tree, inputs, problems })
+        Ok(Project { folder, config, tree, source, inputs, problems })
     }
 }

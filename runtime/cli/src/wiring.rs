@@ -69,7 +69,7 @@ pub async fn check(project: &Project) -> Checked {
     let warehouse = warehouse(project, &mut problems).await;
     let mut loaded = None;
     if let (Some(plugins), Some(warehouse)) = (plugins, warehouse) {
-        match catalog::load(&project.tree, &project.inputs, &*plugins, &*warehouse).await {
+        match catalog::load(&project.source, &project.inputs, &*plugins, &*warehouse).await {
             Ok(snapshot) => {
                 problems.extend(snapshot.diagnostics.iter().cloned());
                 loaded = Some(engine(&project.config, snapshot, plugins, warehouse));
@@ -81,7 +81,7 @@ pub async fn check(project: &Project) -> Checked {
     }
     if loaded.is_none() {
         // The texts can be judged without a warehouse.
-        let (definitions, found) = project::read(&project.tree, &project.inputs);
+        let (definitions, found) = project::read(&project.source, &project.inputs);
         problems.extend(found);
         problems.extend(model::build(&definitions).1);
     }

@@ -48,7 +48,11 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     // Before anything slow is done.
     let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
     let (mut first, mut second) = (Ending::listen()?, Ending::listen()?);
-    let (engine, mut problems) = wiring::load(&project).await?;
+    // Told to end while it reads: nothing is served yet, so nothing has to be finished.
+    let (engine, mut problems) = tokio::select! {
+        loaded = wiring::load(&project) => loaded?,
+        () = first.comes() => return Ok(()),
+    };
     problems.extend(start_rules::warnings(&project.config));
     problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
     tell_problems(&problems, &project.tree, terminal.stderr);

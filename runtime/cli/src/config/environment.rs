@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use terrane_compiler::diagnostic::Diagnostic;
+
 /// The variables as they were at the start.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
@@ -81,6 +83,20 @@ impl FromIterator<(String, String)> for Environment {
 pub(super) enum ExpandError {
     Unset { name: String },
     Unclosed,
+}
+
+impl ExpandError {
+    /// What is missing in the value of a key.
+    pub(super) fn explain(&self, key: &str) -> Diagnostic {
+        match self {
+            ExpandError::Unset { name } => {
+                Diagnostic::error("missing-variable", format!("environment variable {name} is not set"))
+                    .hint(format!("set {name}, or write the value of {key} into the file"))
+            }
+            ExpandError::Unclosed => Diagnostic::error("missing-variable", format!("`${{` in {key} has no `}}`"))
+                .hint("write ${NAME}, or $${ where the characters themselves are meant"),
+        }
+    }
 }
 
 #[cfg(test)]

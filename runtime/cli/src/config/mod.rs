@@ -4,6 +4,7 @@
 //! environment wins over the file, the file over the default. Not here: what a project defines (cubes
 //! and the like are the compiler's), and whether a configuration may be served (`start_rules`).
 
+mod definitions;
 mod environment;
 mod reader;
 mod sections;
@@ -32,6 +33,9 @@ pub const PROJECT_FILE: &str = "service_project.yml";
 /// Everything that the operator sets.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// What the compiler must read in place of the project file, where the environment changes what it
+    /// defines.
+    pub definitions: Option<String>,
     pub folders: Folders,
     pub warehouse: WarehouseConfig,
     pub query: QueryConfig,
@@ -146,8 +150,9 @@ pub fn read(file: Option<&str>, environment: &Environment) -> (Config, Vec<Diagn
         }
         None => None,
     };
+    let definitions = definitions::effective(node.as_ref(), environment, &mut collected);
     let mut top = Section::top(node.as_ref(), environment, &mut collected);
-    let config = sections::all(&mut top);
+    let config = Config { definitions, ..sections::all(&mut top) };
     top.finish();
     (config, collected.finish(environment))
 }

@@ -15,7 +15,7 @@ use terrane_compiler::model::nearest;
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue};
 
-use super::environment::{Environment, ExpandError, PREFIX};
+use super::environment::{Environment, PREFIX};
 
 /// The names of variables that the interface writes in its own way.
 const SPELLED: &[(&str, &str)] = &[
@@ -217,17 +217,7 @@ impl<'a> Section<'a> {
         match self.environment.expand(text) {
             Ok(text) => Some(Scalar { text, place }),
             Err(error) => {
-                let diagnostic = match error {
-                    ExpandError::Unset { name: variable } => {
-                        Diagnostic::error("missing-variable", format!("environment variable {variable} is not set"))
-                            .hint(format!("set {variable}, or write the value of `{name}` into the file"))
-                    }
-                    ExpandError::Unclosed => {
-                        Diagnostic::error("missing-variable", format!("`${{` in `{name}` has no `}}`"))
-                            .hint("write ${NAME}, or $${ where the characters themselves are meant")
-                    }
-                };
-                self.report(place.mark(diagnostic));
+                self.report(place.mark(error.explain(&format!("`{name}`"))));
                 None
             }
         }
@@ -331,7 +321,7 @@ impl<'a> Section<'a> {
         mut read: impl FnMut(&mut Section<'_>, &Node) -> Option<T>,
     ) -> Option<Vec<T>> {
         let (set, node) = self.take(key);
-        let parsed = set.and_then(|(name, text)| self.flow(&name, text));
+        let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));
         let node = parsed.as_ref().or(node)?;
         let NodeValue::List(items) = &node.value else {
             let diagnostic = Diagnostic::error("wrong-type", format!("`{}` must be a list", self.full(key)));
@@ -348,7 +338,7 @@ impl<'a> Section<'a> {
     /// A nested section; it is read also when only the environment sets something in it.
     pub(super) fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
         let (set, node) = self.take(key);
-        let parsed = set.and_then(|(name, text)| self.flow(&name, text));
+        let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));
         let mut section = Section {
             environment: self.environment,
             path: self.full(key),
@@ -364,12 +354,13 @@ impl<'a> Section<'a> {
         value
     }
 
-    /// A key that somebody else reads. Gives the variable that would set it, if there is one.
-    pub(super) fn skip(&mut self, key: &'static str) -> Option<String> {
-        let (set, _) = self.take(key);
-        let below = self.variable_below(key);
-        self.collected.open_levels.push(format!("{}__", self.variables(key).pop().unwrap_or_default()));
-        set.map(|(name, _)| name).or(below)
+    /// A key that somebody else reads, its variables included.
+    pub(super) fn skip(&mut self, key: &'static str) {
+        self.known.push(key);
+        for variable in self.variables(key) {
+            self.collected.open_levels.push(format!("{variable}__"));
+            self.collected.variables.insert(variable);
+        }
     }
 
     /// Keys that may stand here with whatever value.
@@ -382,19 +373,6 @@ impl<'a> Section<'a> {
         match self.take(key) {
             (Some((_, text)), _) => text.trim_start().starts_with(['[', '-']),
             (None, node) => node.is_some_and(|node| matches!(node.value, NodeValue::List(_))),
-        }
-    }
-
-    /// The list or mapping that a variable holds as YAML.
-    fn flow(&mut self, name: &str, text: &str) -> Option<Node> {
-        let file = Arc::new(SourceFile { path: format!("${name}").into(), text: text.into() });
-        match yaml::parse(&file) {
-            Ok(node) => Some(node),
-            Err(diagnostic) => {
-                // The parser's own hint repeats the text, which may be a secret.
-                self.report(diagnostic.hint("write a list or a mapping on one line, as in [a, b] or {a: 1}"));
-                None
-            }
         }
     }
 
@@ -417,6 +395,20 @@ impl<'a> Section<'a> {
 }
 
 impl Collected {
+    /// What a variable holds as YAML: a list, a mapping, or one value.
+    pub(super) fn value_of(&mut self, name: &str, text: &str) -> Option<Node> {
+        let file = Arc::new(SourceFile { path: format!("${name}").into(), text: text.into() });
+        match yaml::parse(&file) {
+            Ok(node) => Some(node),
+            Err(diagnostic) => {
+                // The parser's own hint repeats the text, which may be a secret.
+                let hint = "write a list or a mapping on one line, as in [a, b] or {a: 1}";
+                self.diagnostics.push(diagnostic.hint(hint));
+                None
+            }
+        }
+    }
+
     /// Warns of variables that look like settings and set nothing.
     pub(super) fn finish(mut self, environment: &Environment) -> Vec<Diagnostic> {
         for name in environment.settings() {

@@ -20,8 +20,11 @@ const WAREHOUSES: &[&str] =
     &["duckdb", "postgres", "mysql", "sqlite", "clickhouse", "snowflake", "bigquery", "redshift", "trino", "mssql"];
 
 pub(super) fn all(top: &mut Section<'_>) -> Config {
-    definitions(top);
+    for key in ["name", "version", "models", "vars"] {
+        top.skip(key);
+    }
     Config {
+        definitions: None,
         folders: top.section("paths", folders),
         warehouse: top.section("warehouse", warehouse),
         query: top.section("query", query),
@@ -34,17 +37,6 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         metrics: metrics(top),
         cache: cache(top),
         optimization: optimization(top),
-    }
-}
-
-/// What the project is called and how its models are made is read by the compiler, with the file.
-fn definitions(top: &mut Section<'_>) {
-    for key in ["name", "version", "models", "vars"] {
-        if let Some(variable) = top.skip(key) {
-            let message = format!("environment variable {variable} sets nothing: `{key}` defines the project");
-            let hint = format!("write `{key}` into service_project.yml");
-            top.report(Diagnostic::warning("unknown-variable", message).hint(hint));
-        }
     }
 }
 

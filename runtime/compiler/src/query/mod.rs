@@ -44,6 +44,22 @@ pub struct SemanticQuery {
     pub timezone: Option<Arc<str>>,
     /// False: `total_rows` is left unknown.
     pub skip_total: bool,
+    /// Each measure without dimensions as well.
+    pub totals: bool,
+    /// The same measures over another stretch of time, as `<measure>.previous`.
+    pub compare: Option<CompareRange>,
+    /// A row for each step of time, also where nothing is counted.
+    pub fill_gaps: bool,
+    /// Rows of one cube as they are: nothing is grouped or aggregated.
+    pub ungrouped: bool,
+}
+
+/// What a range is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompareRange {
+    /// The range moved back by so much: `1 year`, `4 weeks`.
+    Shift(Arc<str>),
+    Range(DateRange),
 }
 
 /// `orders.created_at.month`, `orders.revenue` or `revenue`, and the text as sent: it is the row's key.

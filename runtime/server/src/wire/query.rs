@@ -96,6 +96,7 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Mis
         offset: fields.whole_number("offset")?.unwrap_or(0),
         timezone: fields.text("timezone", "a timezone, like \"Europe/Berlin\",")?.map(Into::into),
         skip_total: fields.flag("total")? == Some(false),
+        ..SemanticQuery::default()
     };
     Ok(QueryRequest { query, numbers: numbers(&fields, &path)?, inline: fields.flag("inline")? == Some(true) })
 }

@@ -3,13 +3,13 @@
 //! In: a [`Filter`] tree with values as sent. Out: a [`Predicate`] whose values have the member's
 //! type. Comparison never casts silently (semantics, rule 13).
 
-use std::sync::Arc;
-
 use super::names::{Found, Names};
 use super::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
 use super::time::TimeAxis;
 use super::{DateRange, Filter, MemberRef, Operator, QueryError};
-use crate::model::{AggregateFunction, DimensionId, DimensionType, MeasureKind, Model, TimeKind};
+use crate::model::{
+    Aggregate, AggregateFunction, Cube, DimensionId, DimensionType, MeasureKind, Model, SqlPart, TimeKind,
+};
 use crate::types::{LogicalType, Value};
 
 /// Filters are nested at most so deep.
@@ -374,20 +374,34 @@ fn valid_operators(comparable: Comparable) -> &'static [Operator] {
     }
 }
 
-/// What a measure's finished value is compared with: only `min` and `max` keep their column's type.
+/// What a finished value is compared with: only `min` and `max` keep their column's type.
 fn value_type(model: &Model, value: ValueId) -> Comparable {
-    let ValueId::Measure(id) = value else { return Comparable::Number };
-    let MeasureKind::Aggregate(aggregate) = &model.measure(id).kind else { return Comparable::Number };
+    let snippet = match value {
+        ValueId::Metric(id) => &model.metric(id).body,
+        ValueId::Measure(id) => match &model.measure(id).kind {
+            MeasureKind::Aggregate(aggregate) => return aggregate_type(model.cube(id.cube), aggregate),
+            MeasureKind::RunningTotal { .. } => return Comparable::Number,
+            MeasureKind::Number(snippet) => snippet,
+        },
+    };
+    match (&snippet.parts[..], value) {
+        ([SqlPart::Measure(id)], _) => value_type(model, ValueId::Measure(*id)),
+        ([SqlPart::Metric(id)], _) => value_type(model, ValueId::Metric(*id)),
+        ([SqlPart::Aggregate(aggregate)], ValueId::Measure(id)) => aggregate_type(model.cube(id.cube), aggregate),
+        _ => Comparable::Number,
+    }
+}
+
+fn aggregate_type(cube: &Cube, aggregate: &Aggregate) -> Comparable {
     if !matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max) {
         return Comparable::Number;
     }
     match aggregate.argument_type {
         LogicalType::Text => Comparable::Text,
         LogicalType::Boolean => Comparable::Boolean,
-        ty @ (LogicalType::Date | LogicalType::Timestamp) => {
-            Comparable::Time { kind: TimeKind::WallClock, column_type: ty }
+        column_type if column_type.is_temporal() => {
+            Comparable::Time { kind: cube.time_kind_of(aggregate), column_type }
         }
-        LogicalType::TimestampTz => Comparable::Time { kind: TimeKind::Utc, column_type: LogicalType::TimestampTz },
         _ => Comparable::Number,
     }
 }
@@ -404,9 +418,20 @@ fn number(text: &str) -> Option<Value> {
         && digits.bytes().filter(|b| *b == b'.').count() <= 1
         && digits.bytes().any(|b| b.is_ascii_digit());
     if is_decimal {
-        return Some(Value::Decimal(Arc::from(text.strip_prefix('+').unwrap_or(text))));
+        return Some(Value::Decimal(plain_decimal(text.starts_with('-'), digits).into()));
     }
     text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::Float)
+}
+
+/// With a digit on each side of the point, and no zeros before the first.
+fn plain_decimal(is_negative: bool, digits: &str) -> String {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
+    let sign = if is_negative { "-" } else { "" };
+    if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
 fn display(value: &Value) -> String {

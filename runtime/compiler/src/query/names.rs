@@ -13,6 +13,8 @@ use crate::types::Granularity;
 pub(super) struct Names<'a> {
     pub model: &'a Model,
     cube: Option<&'a Cube>,
+    /// The names are the project's own, so cubes that are not public count.
+    is_internal: bool,
 }
 
 impl<'a> Names<'a> {
@@ -24,7 +26,12 @@ impl<'a> Names<'a> {
             })?),
             None => None,
         };
-        Ok(Names { model, cube })
+        Ok(Names { model, cube, is_internal: false })
+    }
+
+    /// For names that the project itself wrote.
+    pub(super) fn internal(model: &'a Model) -> Self {
+        Names { model, cube: None, is_internal: true }
     }
 
     pub(super) fn cube_id(&self) -> Option<CubeId> {
@@ -33,7 +40,7 @@ impl<'a> Names<'a> {
 
     fn member(&self, name: &MemberRef) -> Option<Member> {
         let cube = match name.cube() {
-            Some(cube) => public_cube(self.model, cube)?,
+            Some(cube) => self.model.cube_named(cube).filter(|cube| cube.public || self.is_internal)?,
             None => self.cube?,
         };
         cube.member(name.member())

@@ -22,10 +22,12 @@ use crate::compile::Environment;
 use crate::model::{
     CubeId, DimensionId, DimensionType, MeasureKind, MetricFilter, MetricId, Model, Snippet, SqlPart, TimeKind,
 };
-use crate::types::Granularity;
+use crate::types::{Granularity, LogicalType};
 
 /// Measures, metrics, dimensions and order keys, each.
 const MAX_MEMBERS: usize = 500;
+/// Rows that a page may skip; engines refuse much larger numbers.
+const MAX_OFFSET: u64 = 1 << 40;
 
 /// Resolves a query against a model.
 ///
@@ -54,10 +56,10 @@ pub fn resolve(model: &Model, query: &SemanticQuery, environment: &Environment) 
     if let (true, Some(value)) = (query.ungrouped, values.first()) {
         return Err(QueryError::Ungrouped { field: value.key.clone() });
     }
-    check_time_grain(model, &values, &groups)?;
     let (row_conjuncts, group_filters) = resolver.split_filters(&groups, &facts)?;
     let order = resolver.order(&groups, &values)?;
     let used = used_values(&values, &group_filters, &order);
+    check_time_grain(model, &used, &groups)?;
     used.iter().for_each(|value| fact_cubes(model, *value, &mut facts));
     let row_filters = resolver.row_filters(&row_conjuncts, &facts)?;
     let mut ranges = resolver.ranges(&facts)?;
@@ -79,6 +81,9 @@ pub fn resolve(model: &Model, query: &SemanticQuery, environment: &Environment) 
     let limit = query.limit.unwrap_or(environment.default_limit);
     if limit > environment.max_limit {
         return Err(QueryError::LimitTooLarge { limit, max: environment.max_limit });
+    }
+    if query.offset > MAX_OFFSET {
+        return Err(QueryError::TooMany { what: "rows to skip", limit: MAX_OFFSET as usize });
     }
     Ok(ResolvedQuery {
         groups,
@@ -385,7 +390,8 @@ impl Resolver<'_> {
     /// The filters of every metric that the query computes, also of metrics inside metrics.
     fn metric_filters(&self, used: &[ValueId]) -> Result<Vec<(MetricId, Vec<Predicate>)>, QueryError> {
         let model = self.names.model;
-        let context = self.filters_of(None);
+        let names = Names::internal(model);
+        let context = Filters { names: &names, ..self.filters_of(None) };
         let mut metrics = Vec::new();
         used.iter().for_each(|value| metrics_of(model, *value, &mut metrics));
         let filtered = metrics.into_iter().filter(|id| !model.metric(*id).filters.is_empty());
@@ -400,7 +406,7 @@ impl Resolver<'_> {
         let member: MemberRef = filter.member.parse()?;
         let operator = filter.operator.parse()?;
         // A metric speaks of rows: what it filters by is a dimension.
-        self.names.dimension(&member)?;
+        context.names.dimension(&member)?;
         context.predicate(&super::Filter::Condition { member, operator, values: filter.values.clone() }, false)
     }
 
@@ -516,17 +522,22 @@ fn check_selected(model: &Model, predicate: &Predicate, groups: &[Group]) -> Res
     Err(QueryError::GroupFilterNotSelected { dimension })
 }
 
-fn check_time_grain(model: &Model, values: &[SelectedValue], groups: &[Group]) -> Result<(), QueryError> {
-    for value in values {
-        let ValueId::Metric(id) = value.value else { continue };
-        let metric = model.metric(id);
+/// Also of metrics inside metrics.
+fn check_time_grain(model: &Model, used: &[ValueId], groups: &[Group]) -> Result<(), QueryError> {
+    let mut metrics = Vec::new();
+    used.iter().for_each(|value| metrics_of(model, *value, &mut metrics));
+    for metric in metrics.into_iter().map(|id| model.metric(id)) {
         let Some(finest) = metric.time_grain else { continue };
-        let is_time = |group: &&Group| match group.by {
-            GroupBy::Dimension(id) => model.dimension(id).ty == DimensionType::Time,
-            GroupBy::MetricTime => true,
-        };
-        for group in groups.iter().filter(is_time) {
-            let asked = group.granularity.unwrap_or(Granularity::Second);
+        for group in groups {
+            let ungrouped = match group.by {
+                GroupBy::Dimension(id) => match model.dimension(id) {
+                    dimension if dimension.ty != DimensionType::Time => continue,
+                    dimension if dimension.column_type == LogicalType::Date => Granularity::Day,
+                    _ => Granularity::Second,
+                },
+                GroupBy::MetricTime => Granularity::Second,
+            };
+            let asked = group.granularity.unwrap_or(ungrouped);
             if asked < finest {
                 return Err(QueryError::FinerThanTimeGrain { metric: metric.name.clone(), finest, asked });
             }

@@ -116,8 +116,13 @@ impl TimeAxis<'_> {
             Some(text) => self.high(&self.moment(text)?),
             None => None,
         };
-        if let (Some(low), Some(high)) = (&low, &high)
-            && is_reversed(low, high)
+        // Judged on what was written: rounding to buckets may leave nothing between two good ends.
+        let plain = TimeAxis { granularity: None, ..*self };
+        let end_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.high(&moment));
+        let start_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.low(&moment));
+        if let (Some(first), Some(last)) = (&start, &end)
+            && let (Some(first), Some(last)) = (start_of(first)?, end_of(last)?)
+            && is_reversed(&first, &last)
         {
             return Err(QueryError::ReversedRange {
                 member: self.member.into(),
@@ -329,7 +334,10 @@ fn days_of(date: Date) -> i32 {
 }
 
 pub(super) fn micros_of(point: DateTime) -> i64 {
-    TimeZone::UTC.to_timestamp(point).map_or(if point.year() < 0 { i64::MIN } else { i64::MAX }, |t| t.as_microsecond())
+    const SECOND: i64 = 1_000_000;
+    let time = point.time();
+    let seconds = i64::from(time.hour()) * 3_600 + i64::from(time.minute()) * 60 + i64::from(time.second());
+    i64::from(days_of(point.date())) * 86_400 * SECOND + seconds * SECOND + i64::from(time.subsec_nanosecond()) / 1_000
 }
 
 /// Every way to write a time. `granularity` decides whether `…T15:00` is a label or a moment.

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::compiled::{ColumnFormat, ResultColumn};
-use crate::model::{Aggregate, AggregateFunction, CubeId, DimensionType, TimeKind};
+use crate::model::{AggregateFunction, DimensionType, TimeKind};
 use crate::plan::{LogicalPlan, PlannedValue, ValueExpr};
 use crate::query::Group;
 use crate::types::LogicalType;
@@ -54,21 +54,10 @@ fn value_format(plan: &LogicalPlan<'_>, value: &PlannedValue<'_>) -> ColumnForma
     let planned = &plan.aggregates[index];
     let is_extreme = matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
     match planned.aggregate.argument_type {
-        LogicalType::TimestampTz if is_extreme => time_format(plan, TimeKind::Utc),
-        LogicalType::Timestamp if is_extreme => {
-            time_format(plan, time_kind_of(plan, plan.facts[planned.fact].tree.cube, planned.aggregate))
+        LogicalType::TimestampTz | LogicalType::Timestamp if is_extreme => {
+            let cube = plan.model.cube(plan.facts[planned.fact].tree.cube);
+            time_format(plan, cube.time_kind_of(planned.aggregate))
         }
         _ => ColumnFormat::Plain,
     }
-}
-
-/// A timestamp without a zone is meant like the time dimension over the same column.
-fn time_kind_of(plan: &LogicalPlan<'_>, cube: CubeId, aggregate: &Aggregate) -> TimeKind {
-    let same = plan
-        .model
-        .cube(cube)
-        .dimensions
-        .iter()
-        .find(|d| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref());
-    same.map_or(TimeKind::WallClock, |dimension| dimension.time)
 }

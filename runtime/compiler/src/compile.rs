@@ -6,7 +6,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use crate::model::Model;
 use crate::plan::{SecuredPlan, plan, secure};
 use crate::query::{QueryError, SemanticQuery, resolve};
-use crate::security::SecurityContext;
+use crate::security::{Access, SecurityContext};
 use crate::sql::profile::DialectProfile;
 use crate::sql::{CompiledSql, Parameters, columns, lower, lower_count, print};
 
@@ -47,11 +47,12 @@ pub fn compile_totals(
     caller: &SecurityContext,
     environment: &Environment,
 ) -> Result<Option<CompiledSql>, QueryError> {
-    let resolved = resolve(model, query, environment)?.into_totals();
+    let access = Access::of(model, caller);
+    let resolved = resolve(&access, query, environment)?.into_totals();
     if resolved.values.is_empty() {
         return Ok(None);
     }
-    compiled(&secure(plan(model, resolved)?, caller)?, profile).map(Some)
+    compiled(&secure(plan(model, resolved)?, &access)?, profile).map(Some)
 }
 
 fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<CompiledSql, QueryError> {
@@ -105,9 +106,10 @@ pub fn compile_inline(
 fn secured<'m>(
     model: &'m Model,
     query: &SemanticQuery,
-    caller: &SecurityContext,
+    caller: &'m SecurityContext,
     environment: &Environment,
 ) -> Result<SecuredPlan<'m>, QueryError> {
-    let resolved = resolve(model, query, environment)?;
-    secure(plan(model, resolved)?, caller)
+    let access = Access::of(model, caller);
+    let resolved = resolve(&access, query, environment)?;
+    secure(plan(model, resolved)?, &access)
 }

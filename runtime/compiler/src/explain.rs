@@ -218,6 +218,9 @@ impl Names<'_> {
                 SqlPart::Dimension(id) => {
                     let _ = write!(text, "{{{}}}", self.dimension(*id));
                 }
+                SqlPart::User { value, .. } => {
+                    let _ = write!(text, "{value:?} of the caller");
+                }
                 SqlPart::Measure(id) => text.push_str(&self.value(ValueId::Measure(*id))),
                 SqlPart::Metric(id) => text.push_str(&self.value(ValueId::Metric(*id))),
                 SqlPart::Aggregate(aggregate) => text.push_str(&self.aggregate(aggregate)),

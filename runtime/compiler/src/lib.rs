@@ -17,4 +17,4 @@ pub mod types;
 
 pub use compile::{Environment, compile, compile_count, compile_inline, compile_totals};
 pub use explain::{explain_plan, explain_query};
-pub use security::{Attribute, SecurityContext};
+pub use security::{Access, Attribute, Closed, SecurityContext};

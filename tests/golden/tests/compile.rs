@@ -19,12 +19,12 @@ fn each_stage_makes_of_a_query_what_its_snapshot_says() {
         .filter_map(|file| file.strip_suffix(".yml").map(str::to_owned))
         .collect();
     names.sort();
-    assert!(names.len() >= 30, "cases went missing");
+    assert!(names.len() >= 60, "cases went missing");
     for name in names {
         let case: serde_json::Value = serde_saphyr::from_str(&read(&format!("cases/{name}.yml"))).unwrap();
         let about = case["about"].as_str().unwrap();
         insta::with_settings!({ description => about, omit_expression => true, snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
-            insta::assert_snapshot!(name.as_str(), stages(&model, &profile, &case["query"]));
+            insta::assert_snapshot!(name.as_str(), stages(&model, &profile, &case["query"], &case["as"]));
         });
     }
 }

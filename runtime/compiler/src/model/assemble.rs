@@ -48,6 +48,7 @@ pub(super) fn assemble<'d>(
             project: Arc::clone(&definitions.project),
             cubes: Vec::with_capacity(merged.len()),
             metrics: Vec::new(),
+            policies: Vec::new(),
             cube_names: HashMap::with_capacity(merged.len()),
             metric_names: HashMap::new(),
             reach: Vec::new(),

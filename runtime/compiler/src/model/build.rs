@@ -40,9 +40,8 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     expansion::check_constants(&model, &mut broken, &mut diagnostics);
     cycles::report(&model, &mut broken, &mut diagnostics);
     expansion::check(&model, &mut broken, &mut diagnostics);
-    policies::check(&model, definitions, &unread, &*dialect, &mut diagnostics);
-    policies::guard(&mut model, definitions);
     prune::prune(&mut model, broken);
+    policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     reach::warn_of_ties(&model, &mut diagnostics);
     if model.cubes.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(

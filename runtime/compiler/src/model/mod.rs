@@ -15,12 +15,14 @@ mod inherit;
 mod metrics;
 pub mod nearest;
 mod policies;
+mod policy;
 mod prune;
 mod reach;
 mod read;
 mod relation;
 mod scope;
 mod snippet;
+mod tables;
 mod walk;
 
 use std::collections::HashMap;
@@ -30,8 +32,9 @@ pub use build::build;
 pub use column_types::ColumnTypes;
 pub(crate) use grammar::grammar;
 pub use nearest::nearest;
+pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie, ties};
-pub use snippet::{ColumnName, Snippet, SqlPart};
+pub use snippet::{ColumnName, Snippet, SqlPart, UserValue};
 
 use crate::diagnostic::Span;
 use crate::types::{Granularity, LogicalType, Value};
@@ -75,6 +78,7 @@ pub struct Model {
     pub project: Arc<str>,
     pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
+    pub policies: Vec<Policy>,
     pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
     pub(crate) reach: Vec<OnceLock<Reach>>,
@@ -90,7 +94,7 @@ pub struct Cube {
     /// False: reachable by joins, not listed and not named in queries.
     pub public: bool,
     pub alias_of: Option<CubeId>,
-    /// A policy speaks of it, or might: without a known caller nothing of it is shown.
+    /// A policy that might speak of it could not be read: it is closed to everyone.
     pub is_guarded: bool,
     pub relation: Relation,
     pub measures: Vec<Measure>,

@@ -1,7 +1,8 @@
-//! Whether the cubes and members that policies name exist.
+//! Policy definitions to policies.
 //!
-//! In: policy definitions and a finished model. Out: diagnostics alone; `secure` decides what the
-//! policies do. A policy that names something unknown is an error, never a policy that does nothing.
+//! In: policy definitions and a finished model. Out: the model's [`Policy`]s, and what is wrong with
+//! them. A policy that names something unknown is an error, never a policy that does nothing: the cubes
+//! that it might have meant are closed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,114 +10,194 @@ use std::sync::Arc;
 use sqlparser::dialect::Dialect;
 
 use super::nearest::suggest;
+use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
 use super::scope::{Place, Scope};
-use super::{Cube, Model};
+use super::tables::Tables;
+use super::{Cube, CubeId, Member, Model, Snippet};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};
 
-pub(super) fn check(
-    model: &Model,
+/// Reads every policy for every cube that it reaches, and closes what can't be protected.
+pub(super) fn add(
+    model: &mut Model,
     definitions: &Definitions,
     unread: &BTreeSet<Arc<str>>,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
+    let mut closed = vec![definitions.has_broken_policies; model.cubes.len()];
+    if definitions.policies.is_empty() && !definitions.has_broken_policies {
+        return;
+    }
+    let tables: Vec<Tables> = model.cubes.iter().map(|cube| Tables::of(&cube.relation, dialect)).collect();
+    let mut policies = Vec::with_capacity(definitions.policies.len());
     for policy in &definitions.policies {
-        let Some(names) = &policy.cubes else { continue };
-        for name in names {
-            match model.cube_named(&name.value) {
-                None if unread.contains(&name.value) => {}
-                None => {
-                    let known = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
-                    let message =
-                        format!("policy `{}` names a cube `{}` that doesn't exist", policy.name.value, name.value);
-                    diagnostics.push(
-                        Diagnostic::error("unknown-cube", message)
-                            .hint(suggest(&name.value, "cubes", known))
-                            .at(name.span()),
-                    );
+        let reading = Reading { model, policy, unread, dialect, tables: &tables };
+        let before = diagnostics.len();
+        let cubes = reading.cubes(diagnostics);
+        if diagnostics.len() > before {
+            // Nobody knows what it would have hidden.
+            match &policy.cubes {
+                Some(names) if names.iter().all(|name| model.cube_named(&name.value).is_some()) => {
+                    cubes.iter().for_each(|cube| closed[cube.cube.0 as usize] = true);
                 }
-                Some(Cube { alias_of: Some(original), .. }) => {
-                    let message =
-                        format!("policy `{}` names `{}`, which is only a join's name", policy.name.value, name.value);
-                    let hint =
-                        format!("name the cube `{}`; its aliases obey the same policies", model.cube(*original).name);
-                    diagnostics.push(Diagnostic::error("alias-policy", message).hint(hint).at(name.span()));
-                }
-                Some(cube) => check_members(policy, cube, model, unread, dialect, diagnostics),
+                _ => closed.fill(true),
             }
         }
+        policies.push(Policy { name: Arc::clone(&policy.name.value), when: policy.when.clone(), cubes });
     }
-}
-
-/// Marks the cubes that policies speak of, their aliases too. A policy whose cube can't be found might
-/// have meant any of them, and so might one that could not be read.
-pub(super) fn guard(model: &mut Model, definitions: &Definitions) {
-    let mut guarded = vec![definitions.has_broken_policies; model.cubes.len()];
-    for policy in &definitions.policies {
-        let named = policy.cubes.iter().flatten().map(|name| model.cube_named(&name.value).map(|cube| cube.id));
-        match named.collect::<Option<Vec<_>>>() {
-            Some(ids) if policy.cubes.is_some() => ids.into_iter().for_each(|id| guarded[id.0 as usize] = true),
-            _ => guarded.fill(true),
-        }
-    }
+    model.policies = policies;
     for cube in &mut model.cubes {
         let original = cube.alias_of.unwrap_or(cube.id);
-        cube.is_guarded = guarded[cube.id.0 as usize] || guarded[original.0 as usize];
+        cube.is_guarded = closed[cube.id.0 as usize] || closed[original.0 as usize];
     }
 }
 
-fn check_members(
-    policy: &PolicyDefinition,
-    cube: &Cube,
-    model: &Model,
-    unread: &BTreeSet<Arc<str>>,
-    dialect: &dyn Dialect,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    let named: Vec<&Text> = policy.masks.iter().map(|(member, _)| member).chain(&policy.deny).collect();
-    for member in named {
-        if cube.member(&member.value).is_none() && !unread.contains(&member.value) {
-            let known = cube.members.keys().map(|name| &**name);
-            let message =
-                format!("policy `{}`: cube `{}` has no member `{}`", policy.name.value, cube.name, member.value);
-            diagnostics.push(
-                Diagnostic::error("unknown-member", message)
-                    .hint(suggest(&member.value, "members", known))
-                    .at(member.span()),
-            );
+struct Reading<'m> {
+    model: &'m Model,
+    policy: &'m PolicyDefinition,
+    unread: &'m BTreeSet<Arc<str>>,
+    dialect: &'m dyn Dialect,
+    tables: &'m [Tables],
+}
+
+impl Reading<'_> {
+    /// The cubes that the policy names, their aliases, and what else reads the same tables.
+    fn cubes(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<CubePolicy> {
+        let named = self.named(diagnostics);
+        let mut reached: Vec<CubePolicy> = Vec::new();
+        for cube in &named {
+            self.check_members(cube, diagnostics);
+            let mut effect = self.effect(cube, cube, Some(diagnostics));
+            effect.is_closed = false;
+            reached.push(effect);
         }
-    }
-    let masks = policy.masks.iter().filter_map(|(_, mask)| match mask {
-        MaskDefinition::Sql(sql) => Some(sql),
-        _ => None,
-    });
-    for sql in policy.row_filter.iter().chain(masks) {
-        let scope = Scope { model, cube: Some(cube.id), written_in: &cube.name, place: Place::Policy, unread };
-        let without_parameters = SqlText { text: blank_parameters(&sql.text).into(), ..sql.clone() };
-        if let Err(problems) = read(&without_parameters, scope, dialect) {
-            for problem in problems {
-                let diagnostic = problem.in_text(sql);
-                if !diagnostics.contains(&diagnostic) {
-                    diagnostics.push(diagnostic);
+        for origin in named {
+            for cube in &self.model.cubes {
+                if reached.iter().any(|effect| effect.cube == cube.id) {
+                    continue;
+                }
+                let protected = self.tables[origin.id.0 as usize].protected();
+                let reads_it = protected.is_some_and(|table| self.tables[cube.id.0 as usize].may_read(table));
+                if cube.alias_of == Some(origin.id) || reads_it {
+                    reached.push(self.effect(cube, origin, None));
                 }
             }
         }
+        reached
     }
-}
 
-/// `{{ user.… }}` as a list of one, of the same length, so that places stay right.
-fn blank_parameters(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, tag)) = rest.split_once("{{") {
-        let Some((inside, after)) = tag.split_once("}}") else { break };
-        out.push_str(before);
-        out.push_str("(1)");
-        out.extend(std::iter::repeat_n(' ', inside.len() + 1));
-        rest = after;
+    fn named(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<&Cube> {
+        let policy = &self.policy.name.value;
+        let Some(names) = &self.policy.cubes else {
+            return self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).collect();
+        };
+        let mut cubes = Vec::new();
+        for name in names {
+            match self.model.cube_named(&name.value) {
+                None if self.unread.contains(&name.value) => {}
+                None => {
+                    let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
+                    let message = format!("policy `{policy}` names a cube `{}` that doesn't exist", name.value);
+                    let hint = suggest(&name.value, "cubes", known);
+                    diagnostics.push(Diagnostic::error("unknown-cube", message).hint(hint).at(name.span()));
+                }
+                Some(Cube { alias_of: Some(original), .. }) => {
+                    let message = format!("policy `{policy}` names `{}`, which is only a join's name", name.value);
+                    let original = &self.model.cube(*original).name;
+                    let hint = format!("name the cube `{original}`; its aliases obey the same policies");
+                    diagnostics.push(Diagnostic::error("alias-policy", message).hint(hint).at(name.span()));
+                }
+                Some(cube) => cubes.push(cube),
+            }
+        }
+        cubes
     }
-    out.push_str(rest);
-    out
+
+    /// A policy for all cubes hides a member wherever there is one of that name.
+    fn check_members(&self, cube: &Cube, diagnostics: &mut Vec<Diagnostic>) {
+        let named: Vec<&Text> = self.policy.masks.iter().map(|(member, _)| member).chain(&self.policy.deny).collect();
+        for member in named {
+            let is_known = match self.policy.cubes {
+                Some(_) => cube.member(&member.value).is_some(),
+                None => self.model.cubes.iter().any(|cube| cube.member(&member.value).is_some()),
+            };
+            if !is_known && !self.unread.contains(&member.value) {
+                let known = cube.members.keys().map(|name| &**name);
+                let policy = &self.policy.name.value;
+                let message = format!("policy `{policy}`: cube `{}` has no member `{}`", cube.name, member.value);
+                let hint = suggest(&member.value, "members", known);
+                diagnostics.push(Diagnostic::error("unknown-member", message).hint(hint).at(member.span()));
+            }
+        }
+        for (member, _) in &self.policy.masks {
+            if let Some(Member::Measure(_) | Member::Segment(_)) = cube.member(&member.value) {
+                let message = format!("`{}.{}` is no dimension, and only those are masked", cube.name, member.value);
+                let hint = "mask the dimension over its column, or deny the member";
+                diagnostics.push(Diagnostic::error("misplaced-member", message).hint(hint).at(member.span()));
+            }
+        }
+    }
+
+    /// What the policy, written for `origin`, does to `cube`.
+    fn effect(&self, cube: &Cube, origin: &Cube, diagnostics: Option<&mut Vec<Diagnostic>>) -> CubePolicy {
+        let mut problems = Vec::new();
+        let is_own = cube.id == origin.id || cube.alias_of == Some(origin.id);
+        let row_filter = self.policy.row_filter.as_ref();
+        let row_filter = row_filter.and_then(|sql| self.snippet(sql, cube.id, origin, &mut problems));
+        let mut masks = Vec::new();
+        for (member, mask) in self.policy.masks.iter().filter(|_| is_own) {
+            let Some(Member::Dimension(id)) = cube.member(&member.value) else { continue };
+            let mask = match mask {
+                MaskDefinition::Null => Mask::Null,
+                MaskDefinition::Hash => Mask::Hash,
+                MaskDefinition::Partial => Mask::Partial,
+                MaskDefinition::Constant(value) => Mask::Constant(value.clone()),
+                MaskDefinition::Sql(sql) => match self.snippet(sql, cube.id, origin, &mut problems) {
+                    Some(snippet) => Mask::Sql(snippet),
+                    None => Mask::Null,
+                },
+            };
+            masks.push((id, mask));
+        }
+        let denied = self.policy.deny.iter().filter(|_| is_own).filter_map(|member| cube.member(&member.value));
+        let denied = denied.collect();
+        // Rows of another relation over the same table can be filtered only if they are that table's own.
+        let is_same_rows = is_own || matches!(self.tables[cube.id.0 as usize], Tables::Exactly(_));
+        let is_closed = !problems.is_empty() || !is_same_rows;
+        if let Some(diagnostics) = diagnostics {
+            problems.into_iter().for_each(|problem| {
+                if !diagnostics.contains(&problem) {
+                    diagnostics.push(problem);
+                }
+            });
+        }
+        let allow_aggregate = self.policy.allow_aggregate;
+        CubePolicy { cube: cube.id, is_closed, row_filter, masks, denied, allow_aggregate }
+    }
+
+    fn snippet(&self, sql: &SqlText, cube: CubeId, origin: &Cube, problems: &mut Vec<Diagnostic>) -> Option<Snippet> {
+        let scope = Scope {
+            model: self.model,
+            cube: Some(cube),
+            written_in: &origin.name,
+            place: Place::Policy,
+            unread: self.unread,
+        };
+        match read(sql, scope, self.dialect) {
+            Ok(snippet) => Some(snippet),
+            Err(found) => {
+                let is_silent = found.is_empty();
+                problems.extend(found.into_iter().map(|problem| problem.in_text(sql)));
+                if is_silent {
+                    // What it refers to has been reported, and still it must not count as read.
+                    let message =
+                        format!("policy `{}` stands on something that could not be read", self.policy.name.value);
+                    problems.push(Diagnostic::error("broken-policy", message).at(self.policy.name.span()));
+                }
+                None
+            }
+        }
+    }
 }

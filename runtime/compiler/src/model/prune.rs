@@ -126,7 +126,7 @@ impl Renumbered {
                     self.snippet(left);
                     self.snippet(right);
                 }
-                SqlPart::Text(_) | SqlPart::Column { .. } => {}
+                SqlPart::Text(_) | SqlPart::Column { .. } | SqlPart::User { .. } => {}
             }
         }
     }

@@ -14,7 +14,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::grammar::{Problem, explain, is_space, offset_of, tokenize};
 use super::scope::{Place, Scope, Target};
 use super::walk::Walk;
-use super::{ColumnName, Snippet, SqlPart};
+use super::{ColumnName, Snippet, SqlPart, UserValue};
 use crate::project::SqlText;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;
@@ -186,6 +186,25 @@ fn resolve_braces(
             continue;
         }
         let offset = offset_of(text, token.span.start);
+        if scope.place == Place::Policy && tokens.get(at + 1).is_some_and(|next| next.token == Token::LBrace) {
+            match user_value(&tokens[at..], &out, text) {
+                Ok((part, written, used)) => {
+                    // `IN {{ … }}` is written without brackets, and a list is one in brackets.
+                    let is_bare = last_word(&out).is_some_and(|word| word.eq_ignore_ascii_case("in"));
+                    let stand_in = Token::make_word(&format!("{REFERENCE}{}{END}", braces.len()), None);
+                    let wrapped = [Token::LParen, stand_in, Token::RParen];
+                    let tokens = if is_bare { &wrapped[..] } else { &wrapped[1..2] };
+                    out.extend(tokens.iter().map(|t| TokenWithSpan::new(t.clone(), token.span)));
+                    braces.push(Braces { target: Target::Part(part), written, offset });
+                    at += used;
+                    continue;
+                }
+                Err(problem) => {
+                    problems.push(problem.at(offset, 2));
+                    break;
+                }
+            }
+        }
         let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
         let Some(close) = close else {
             problems
@@ -219,6 +238,53 @@ fn resolve_braces(
         at = close + 1;
     }
     if is_broken || !problems.is_empty() { Err(problems) } else { Ok((out, braces)) }
+}
+
+/// The word or operator that stands last.
+fn last_word(out: &[TokenWithSpan]) -> Option<String> {
+    out.iter().rev().find(|token| !is_space(token)).map(|token| token.token.to_string())
+}
+
+/// `{{ user.attributes.region }}` at the start of `tokens`: the part, its text, and how many tokens it is.
+fn user_value(
+    tokens: &[TokenWithSpan],
+    before: &[TokenWithSpan],
+    text: &str,
+) -> Result<(SqlPart, String, usize), Problem> {
+    let hint = "user.user_id, user.email, user.roles, user.groups or user.attributes.<name> can stand here";
+    let unknown = || Problem::new("unknown-reference", "these braces name nothing of a user", hint);
+    let close = tokens.iter().position(|token| token.token == Token::RBrace).ok_or_else(unknown)?;
+    if tokens.get(close + 1).is_none_or(|next| next.token != Token::RBrace) {
+        return Err(unknown());
+    }
+    let inside: Vec<&Token> = tokens[2..close].iter().filter(|t| !is_space(t)).map(|t| &t.token).collect();
+    let words: Vec<&str> = inside
+        .iter()
+        .filter_map(|token| match token {
+            Token::Word(word) => Some(word.value.as_str()),
+            _ => None,
+        })
+        .collect();
+    if words.len() * 2 != inside.len() + 1 || !inside.iter().skip(1).step_by(2).all(|t| **t == Token::Period) {
+        return Err(unknown());
+    }
+    let value = match words.as_slice() {
+        ["user", "user_id" | "id"] => UserValue::Id,
+        ["user", "email"] => UserValue::Email,
+        ["user", "roles"] => UserValue::Roles,
+        ["user", "groups"] => UserValue::Groups,
+        ["user", "attributes", name] => UserValue::Attribute((*name).into()),
+        _ => return Err(unknown()),
+    };
+    let is_in = |token: &TokenWithSpan| token.token.to_string().eq_ignore_ascii_case("in");
+    let mut words_before = before.iter().rev().filter(|token| !is_space(token));
+    let is_list = match words_before.next() {
+        Some(token) if token.token == Token::LParen => words_before.next().is_some_and(is_in),
+        token => token.is_some_and(is_in),
+    };
+    let start = offset_of(text, tokens[0].span.start);
+    let end = offset_of(text, tokens[close + 1].span.end);
+    Ok((SqlPart::User { value, is_list }, text.get(start..end).unwrap_or_default().to_owned(), close + 2))
 }
 
 fn inner_place(place: Place) -> Place {

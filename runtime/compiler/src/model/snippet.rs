@@ -40,8 +40,23 @@ pub enum SqlPart {
     Metric(MetricId),
     /// `SUM(a)` inside a `number`: a hidden aggregate over the own cube.
     Aggregate(Box<Aggregate>),
+    /// `{{ user.… }}`: only in policies. Bound when the caller is known; `is_list` behind `IN`.
+    User {
+        value: UserValue,
+        is_list: bool,
+    },
     /// `a / b`: real division, null where `b` is zero.
     Divide(Box<Snippet>, Box<Snippet>),
+}
+
+/// What of a caller a policy speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum UserValue {
+    Id,
+    Email,
+    Roles,
+    Groups,
+    Attribute(Arc<str>),
 }
 
 impl Snippet {

@@ -57,7 +57,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
             OrderTarget::Selected(index) => PlannedTarget::Value(index),
             OrderTarget::Value(value) => PlannedTarget::Expression(values.expand(&value_name(model, value), value)?),
         };
-        order.push(PlannedOrder { target, descending: key.descending });
+        order.push(PlannedOrder { target, descending: key.descending, is_explicit: key.is_explicit });
     }
     let Values { facts: named_facts, aggregates, running, .. } = values;
     let mut facts = Vec::with_capacity(named_facts.len());
@@ -94,7 +94,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
 /// Plain rows come in the order of their key; without one, of all their columns.
 fn order_rows(model: &Model, query: &ResolvedQuery, fact: &Fact<'_>, order: &mut Vec<PlannedOrder<'_>>) {
     let cube = model.cube(fact.tree.cube);
-    let mut push = |target| order.push(PlannedOrder { target, descending: false });
+    let mut push = |target| order.push(PlannedOrder { target, descending: false, is_explicit: false });
     for index in &cube.primary_key {
         push(PlannedTarget::Dimension(DimensionId { cube: cube.id, index: *index }));
     }
@@ -181,9 +181,8 @@ impl<'m> Values<'m> {
         metrics: &[MetricId],
     ) -> usize {
         let fact = self.fact(cube, period, key);
-        let same = |a: &PlannedAggregate<'m>| {
-            a.fact == fact && std::ptr::eq(a.aggregate, aggregate) && a.metrics == metrics
-        };
+        let same =
+            |a: &PlannedAggregate<'m>| a.fact == fact && std::ptr::eq(a.aggregate, aggregate) && a.metrics == metrics;
         if let Some(index) = self.aggregates.iter().position(same) {
             return index;
         }
@@ -216,7 +215,7 @@ impl<'m> Values<'m> {
                     Box::new(self.snippet(key, right, own, metrics)?),
                 ),
                 // The model's build lets no column, dimension or ownerless aggregate into a value.
-                (SqlPart::Column { .. } | SqlPart::Dimension(_) | SqlPart::Aggregate(_), _) => {
+                (SqlPart::Column { .. } | SqlPart::Dimension(_) | SqlPart::Aggregate(_) | SqlPart::User { .. }, _) => {
                     return Err(QueryError::WrongKind { name: key.into(), expected: "measure", found: "column" });
                 }
             });
@@ -286,7 +285,7 @@ fn value_name(model: &Model, value: ValueId) -> Arc<str> {
     }
 }
 
-fn member_name(model: &Model, id: DimensionId) -> Arc<str> {
+pub(super) fn member_name(model: &Model, id: DimensionId) -> Arc<str> {
     format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name).into()
 }
 

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 pub use build::plan;
 pub(crate) use join_path::joins_for;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
-pub use secure::{SecuredPlan, secure};
+pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 
 use crate::model::{Aggregate, DimensionId, MetricId, Model, Snippet};
 use crate::query::{Axis, Group, GroupShift, Predicate, Test};
@@ -135,6 +135,8 @@ pub enum GroupOperand<'m> {
 pub struct PlannedOrder<'m> {
     pub target: PlannedTarget<'m>,
     pub descending: bool,
+    /// The caller asked for it.
+    pub is_explicit: bool,
 }
 
 #[derive(Debug)]

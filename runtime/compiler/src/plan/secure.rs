@@ -1,37 +1,257 @@
 //! The only door to SQL: a plan becomes a [`SecuredPlan`] here and nowhere else.
 //!
-//! In: a [`LogicalPlan`] and who asks. Out: the plan with that caller's policies applied. A reviewer
-//! reads this one function instead of every path.
+//! In: a [`LogicalPlan`] and a caller's [`Access`]. Out: the plan with that caller's policies: row
+//! filters on every cube that it reads, masks, and nothing over a covered column (semantics, rules 20
+//! and 21). A reviewer reads this one function instead of every path.
 
-use super::LogicalPlan;
-use crate::query::QueryError;
-use crate::security::SecurityContext;
+use std::collections::HashMap;
+
+use super::build::member_name;
+use super::join_path::{JoinTree, joins_for};
+use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget};
+use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserValue};
+use crate::query::{Operand, Predicate, QueryError};
+use crate::security::Access;
+use crate::types::Value;
+
+/// Row filters may name cubes whose own row filters name others; deeper ones hide everything.
+const MAX_GUARD_DEPTH: usize = 8;
 
 /// A plan that may be run for the caller it was secured for. It has no other constructor than
 /// [`secure`], and `sql::lower` takes nothing else.
 #[derive(Debug)]
 pub struct SecuredPlan<'m> {
     plan: LogicalPlan<'m>,
+    protection: Protection<'m>,
+}
+
+/// What of the model's rows and values the caller sees.
+#[derive(Debug, Default)]
+pub struct Protection<'m> {
+    /// A cube that is missing shows all rows.
+    rows: HashMap<CubeId, RowGuard<'m>>,
+    masks: HashMap<DimensionId, &'m Mask>,
+    values: HashMap<UserValue, Vec<Value>>,
+}
+
+/// What a cube's rows must meet to exist.
+#[derive(Debug)]
+pub enum RowGuard<'m> {
+    /// ANDed, with the joins that they need.
+    Filters { tree: JoinTree<'m>, all: Vec<&'m Snippet> },
+    /// A policy speaks of something that the caller does not have.
+    Never,
 }
 
 impl<'m> SecuredPlan<'m> {
     pub fn plan(&self) -> &LogicalPlan<'m> {
         &self.plan
     }
+
+    pub fn protection(&self) -> &Protection<'m> {
+        &self.protection
+    }
 }
 
-/// Applies the caller's policies. Callers can't be told apart yet, so a cube that a policy speaks of is
-/// closed to everyone.
+impl<'m> Protection<'m> {
+    pub fn rows(&self, cube: CubeId) -> Option<&RowGuard<'m>> {
+        self.rows.get(&cube)
+    }
+
+    pub fn mask(&self, id: DimensionId) -> Option<&'m Mask> {
+        self.masks.get(&id).copied()
+    }
+
+    /// The caller's values; none where a policy speaks of what the caller does not have.
+    pub fn values(&self, of: &UserValue) -> &[Value] {
+        self.values.get(of).map_or(&[], Vec::as_slice)
+    }
+
+    /// Collects the guards of a cube and of every cube that they join.
+    fn guard(&mut self, access: &Access<'m>, cube: CubeId, depth: usize) -> Result<(), QueryError> {
+        if self.rows.contains_key(&cube) {
+            return Ok(());
+        }
+        let model = access.model();
+        let definition = model.cube(cube);
+        if access.is_closed(definition) {
+            return Err(QueryError::ClosedCube { cube: definition.name.clone() });
+        }
+        let filters: Vec<&Snippet> = access.row_filters(cube).collect();
+        if filters.is_empty() {
+            return Ok(());
+        }
+        // Here before its joins are known, so that cubes that guard one another come to an end.
+        self.rows.insert(cube, RowGuard::Never);
+        let is_complete = filters.iter().fold(true, |complete, sql| self.bind(access, sql) && complete);
+        if !is_complete || depth > MAX_GUARD_DEPTH {
+            return Ok(());
+        }
+        let tree = joins_for(model, cube, filters.iter().copied())?;
+        for node in 1..=tree.joins.len() {
+            self.guard(access, tree.cube_of(node), depth + 1)?;
+        }
+        self.rows.insert(cube, RowGuard::Filters { tree, all: filters });
+        Ok(())
+    }
+
+    /// Looks up the caller's values; false where one is missing or several stand for one.
+    fn bind(&mut self, access: &Access<'m>, sql: &Snippet) -> bool {
+        let mut is_complete = true;
+        sql.for_each(&mut |part| {
+            if let SqlPart::User { value, is_list } = part {
+                let values = access.values(value).unwrap_or_default();
+                is_complete &= !values.is_empty() && (*is_list || values.len() == 1);
+                self.values.insert(value.clone(), values);
+            }
+        });
+        is_complete
+    }
+}
+
+/// Applies a caller's policies.
 ///
 /// # Errors
-/// [`QueryError::Guarded`] when the plan reads such a cube.
-pub fn secure<'m>(plan: LogicalPlan<'m>, _caller: &SecurityContext) -> Result<SecuredPlan<'m>, QueryError> {
-    let read = plan
-        .facts
-        .iter()
-        .flat_map(|fact| (0..=fact.tree.joins.len()).map(|node| fact.tree.cube_of(node)));
-    match read.map(|id| plan.model.cube(id)).find(|cube| cube.is_guarded) {
-        Some(cube) => Err(QueryError::Guarded { cube: cube.name.clone() }),
-        None => Ok(SecuredPlan { plan }),
+/// [`QueryError::ClosedCube`], [`QueryError::Masked`], [`QueryError::Covered`]: 403 for this caller.
+pub fn secure<'m>(plan: LogicalPlan<'m>, access: &Access<'m>) -> Result<SecuredPlan<'m>, QueryError> {
+    let mut protection = Protection::default();
+    for fact in &plan.facts {
+        for node in 0..=fact.tree.joins.len() {
+            protection.guard(access, fact.tree.cube_of(node), 0)?;
+        }
+    }
+    let check = Check { plan: &plan, access };
+    for fact in &plan.facts {
+        check.fact(fact)?;
+        for id in &fact.groups {
+            if let Some(mask) = access.mask(*id) {
+                protection.masks.insert(*id, mask);
+            }
+        }
+    }
+    check.aggregates()?;
+    check.order()?;
+    plan.group_filters.iter().try_for_each(|filter| check.group_filter(filter))?;
+    if plan.ungrouped {
+        let orders = plan.order.iter().filter_map(|order| match order.target {
+            PlannedTarget::Dimension(id) => Some(id),
+            _ => None,
+        });
+        // Rows in the order of a hidden key would tell of it.
+        let masked: Vec<_> = orders.filter_map(|id| Some((id, access.mask(id)?))).collect();
+        protection.masks.extend(masked);
+    }
+    Ok(SecuredPlan { plan, protection })
+}
+
+/// What the plan reads, against what the caller may.
+struct Check<'p, 'm> {
+    plan: &'p LogicalPlan<'m>,
+    access: &'p Access<'m>,
+}
+
+impl Check<'_, '_> {
+    fn model(&self) -> &Model {
+        self.plan.model
+    }
+
+    fn covered(&self, id: DimensionId) -> QueryError {
+        QueryError::Covered { member: member_name(self.model(), id) }
+    }
+
+    fn masked(&self, id: DimensionId) -> QueryError {
+        QueryError::Masked { member: member_name(self.model(), id) }
+    }
+
+    fn fact(&self, fact: &Fact<'_>) -> Result<(), QueryError> {
+        for id in &fact.groups {
+            // A masked member may be shown; another one over the same column may not.
+            if self.access.mask(*id).is_none() && self.is_closed(*id) {
+                return Err(self.covered(*id));
+            }
+        }
+        fact.row_filters.iter().try_for_each(|filter| self.row_filter(filter))?;
+        for (node, segment) in &fact.segments {
+            if self.access.check(segment, false).is_err() {
+                let cube = self.model().cube(fact.tree.cube_of(*node));
+                let name = cube.segments.iter().find(|s| std::ptr::eq(&s.sql, *segment));
+                let name = name.map_or("?", |segment| &segment.name);
+                return Err(QueryError::Covered { member: format!("{}.{name}", cube.name).into() });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_closed(&self, id: DimensionId) -> bool {
+        self.access.check(&self.model().dimension(id).sql, false).is_err()
+    }
+
+    fn row_filter(&self, filter: &Predicate) -> Result<(), QueryError> {
+        let mut outcome = Ok(());
+        filter.for_each_operand(&mut |operand| {
+            if let Operand::Dimension { id, .. } = *operand {
+                if self.access.mask(id).is_some() {
+                    outcome = Err(self.masked(id));
+                } else if self.is_closed(id) {
+                    outcome = Err(self.covered(id));
+                }
+            }
+        });
+        outcome
+    }
+
+    fn aggregates(&self) -> Result<(), QueryError> {
+        for planned in &self.plan.aggregates {
+            let aggregate = planned.aggregate;
+            let mut snippets = aggregate.argument.iter().chain(&aggregate.filters);
+            let cube = self.plan.facts[planned.fact].tree.cube;
+            if snippets.any(|snippet| self.access.check(snippet, true).is_err()) {
+                return Err(QueryError::Covered { member: self.measure_of(cube, planned.aggregate) });
+            }
+            for metric in &planned.metrics {
+                let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
+                filters.flat_map(|(_, all)| all).try_for_each(|filter| self.row_filter(filter))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn measure_of(&self, cube: CubeId, aggregate: &crate::model::Aggregate) -> std::sync::Arc<str> {
+        let cube = self.model().cube(cube);
+        let is_it = |kind: &MeasureKind| match kind {
+            MeasureKind::Aggregate(own) | MeasureKind::RunningTotal { aggregate: own, .. } => {
+                std::ptr::eq(own, aggregate)
+            }
+            MeasureKind::Number(_) => false,
+        };
+        let measure = cube.measures.iter().find(|measure| is_it(&measure.kind));
+        match measure {
+            Some(measure) => format!("{}.{}", cube.name, measure.name).into(),
+            None => cube.name.clone(),
+        }
+    }
+
+    /// An order that was asked for would rank the values behind a mask.
+    fn order(&self) -> Result<(), QueryError> {
+        for order in self.plan.order.iter().filter(|order| order.is_explicit) {
+            if let PlannedTarget::Group(index) = order.target {
+                self.group(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&self, index: usize) -> Result<(), QueryError> {
+        let masked = self.plan.facts.iter().map(|fact| fact.groups[index]).find(|id| self.access.mask(*id).is_some());
+        masked.map_or(Ok(()), |id| Err(self.masked(id)))
+    }
+
+    fn group_filter(&self, filter: &GroupPredicate<'_>) -> Result<(), QueryError> {
+        match filter {
+            GroupPredicate::Not(inner) => self.group_filter(inner),
+            GroupPredicate::And(all) | GroupPredicate::Or(all) => all.iter().try_for_each(|f| self.group_filter(f)),
+            GroupPredicate::Test { operand: GroupOperand::Group(index), .. } => self.group(*index),
+            GroupPredicate::Test { .. } => Ok(()),
+        }
     }
 }

@@ -96,8 +96,12 @@ pub enum QueryError {
     Ungrouped { field: Arc<str> },
     #[error("the dialect `{dialect}` has no template for `{op}` on {ty:?}")]
     DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
-    #[error("cube `{cube}` is under a policy, and this server cannot tell its callers apart")]
-    Guarded { cube: Arc<str> },
+    #[error("cube `{cube}` is closed by a policy")]
+    ClosedCube { cube: Arc<str> },
+    #[error("`{member}` is masked: it can be shown, and nothing else")]
+    Masked { member: Arc<str> },
+    #[error("`{member}` reads what a policy covers")]
+    Covered { member: Arc<str> },
 }
 
 impl QueryError {
@@ -112,7 +116,9 @@ impl QueryError {
             | QueryError::ValueCount { .. }
             | QueryError::ReversedRange { .. } => ErrorCode::InvalidFilter,
             QueryError::NoJoinPath { .. } | QueryError::NoCommonCube { .. } => ErrorCode::NoJoinPath,
-            QueryError::Guarded { .. } => ErrorCode::Forbidden,
+            QueryError::ClosedCube { .. } | QueryError::Masked { .. } | QueryError::Covered { .. } => {
+                ErrorCode::Forbidden
+            }
             _ => ErrorCode::InvalidQuery,
         }
     }

@@ -8,17 +8,20 @@ use std::sync::Arc;
 use super::resolved::{GroupBy, ValueId};
 use super::{MemberRef, QueryError, SemanticQuery};
 use crate::model::{Cube, CubeId, DimensionId, Member, Model, SegmentId, TimeKind, nearest};
+use crate::security::Access;
 use crate::types::Granularity;
 
 pub(super) struct Names<'a> {
     pub model: &'a Model,
+    pub access: &'a Access<'a>,
     cube: Option<&'a Cube>,
     /// The names are the project's own, so cubes that are not public count.
     is_internal: bool,
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new(model: &'a Model, query: &SemanticQuery) -> Result<Self, QueryError> {
+    pub(super) fn new(access: &'a Access<'a>, query: &SemanticQuery) -> Result<Self, QueryError> {
+        let model = access.model();
         let cube = match &query.cube {
             Some(name) => Some(public_cube(model, name).ok_or_else(|| QueryError::UnknownCube {
                 name: name.clone(),
@@ -26,12 +29,12 @@ impl<'a> Names<'a> {
             })?),
             None => None,
         };
-        Ok(Names { model, cube, is_internal: false })
+        Ok(Names { model, access, cube, is_internal: false })
     }
 
     /// For names that the project itself wrote.
-    pub(super) fn internal(model: &'a Model) -> Self {
-        Names { model, cube: None, is_internal: true }
+    pub(super) fn internal(access: &'a Access<'a>) -> Self {
+        Names { model: access.model(), access, cube: None, is_internal: true }
     }
 
     pub(super) fn cube_id(&self) -> Option<CubeId> {
@@ -43,18 +46,27 @@ impl<'a> Names<'a> {
             Some(cube) => self.model.cube_named(cube).filter(|cube| cube.public || self.is_internal)?,
             None => self.cube?,
         };
-        cube.member(name.member())
+        cube.member(name.member()).filter(|member| self.is_internal || self.access.sees(*member))
     }
 
     /// A measure or a metric.
     pub(super) fn value(&self, name: &MemberRef) -> Result<ValueId, QueryError> {
         match self.any(name) {
-            Some(Found::Value(value)) if name.granularity.is_none() => Ok(value),
+            Some(Found::Value(value)) if name.granularity.is_none() => self.open(name, value),
             Some(Found::Value(_)) => Err(wrong_kind(name, "time dimension", "measure")),
             Some(Found::Dimension(_) | Found::MetricTime) => Err(wrong_kind(name, "measure", "dimension")),
             Some(Found::Segment(_)) => Err(wrong_kind(name, "measure", "segment")),
             None => Err(self.unknown_value(name)),
         }
+    }
+
+    /// A measure or metric made of one that does not exist for the caller can't be computed.
+    fn open(&self, name: &MemberRef, value: ValueId) -> Result<ValueId, QueryError> {
+        let is_open = match value {
+            ValueId::Measure(id) => self.access.sees_parts(id),
+            ValueId::Metric(id) => self.access.sees_metric(id),
+        };
+        if is_open { Ok(value) } else { Err(QueryError::Covered { member: name.text.clone() }) }
     }
 
     pub(super) fn dimension(&self, name: &MemberRef) -> Result<DimensionId, QueryError> {
@@ -76,6 +88,7 @@ impl<'a> Names<'a> {
     pub(super) fn operand(&self, name: &MemberRef) -> Result<Found, QueryError> {
         match self.any(name) {
             Some(Found::Segment(_)) => Err(wrong_kind(name, "dimension or measure", "segment")),
+            Some(Found::Value(value)) => self.open(name, value).map(Found::Value),
             Some(found) => Ok(found),
             None if name.cube().is_none() => Err(self.unknown_value(name)),
             None => Err(self.unknown_dimension(name)),
@@ -87,7 +100,9 @@ impl<'a> Names<'a> {
             Some(Member::Segment(id)) => Ok(id),
             _ => {
                 let all = public_cubes(self.model)
-                    .flat_map(|c| c.segments.iter().map(move |s| qualified(c, &s.name)))
+                    .flat_map(|c| c.segments.iter().map(move |s| (c, &s.name)))
+                    .filter(|(c, name)| self.shows(c, name))
+                    .map(|(c, name)| qualified(c, name))
                     .collect::<Vec<_>>();
                 Err(QueryError::UnknownSegment { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) })
             }
@@ -132,22 +147,35 @@ impl<'a> Names<'a> {
     fn unknown_value(&self, name: &MemberRef) -> QueryError {
         if name.cube().is_none() {
             let metrics = self.model.metrics.iter().filter(|m| !m.presentation.hidden).map(|m| m.name.clone());
-            let of_cube = self.cube.into_iter().flat_map(measure_names);
+            let of_cube = self.cube.into_iter().flat_map(|cube| self.measure_names(cube));
             let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(metrics).collect();
             return QueryError::UnknownMetric { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) };
         }
-        let all = public_cubes(self.model).flat_map(measure_names).map(|(full, _)| full).collect::<Vec<_>>();
+        let all = public_cubes(self.model)
+            .flat_map(|cube| self.measure_names(cube))
+            .map(|(full, _)| full)
+            .collect::<Vec<_>>();
         QueryError::UnknownMeasure { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
     }
 
     fn unknown_dimension(&self, name: &MemberRef) -> QueryError {
         let all = public_cubes(self.model)
             .flat_map(|c| {
-                let shown = c.dimensions.iter().filter(|d| !d.presentation.hidden);
+                let shown = c.dimensions.iter().filter(|d| !d.presentation.hidden && self.shows(c, &d.name));
                 shown.map(move |d| qualified(c, &d.name))
             })
             .collect::<Vec<_>>();
         QueryError::UnknownDimension { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
+    }
+
+    /// What does not exist for the caller is not suggested either.
+    fn shows(&self, cube: &Cube, member: &str) -> bool {
+        !self.access.is_closed(cube) && cube.member(member).is_some_and(|member| self.access.sees(member))
+    }
+
+    fn measure_names(&self, cube: &'a Cube) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
+        let shown = cube.measures.iter().filter(|m| !m.presentation.hidden && self.shows(cube, &m.name));
+        shown.map(|m| (qualified(cube, &m.name), m.name.clone()))
     }
 
     /// How values of a time dimension compare once they are grouped: whole days and more are local.
@@ -174,11 +202,6 @@ fn public_cube<'a>(model: &'a Model, name: &str) -> Option<&'a Cube> {
 
 fn public_cubes(model: &Model) -> impl Iterator<Item = &Cube> {
     model.cubes.iter().filter(|cube| cube.public)
-}
-
-fn measure_names(cube: &Cube) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
-    let shown = cube.measures.iter().filter(|m| !m.presentation.hidden);
-    shown.map(|m| (qualified(cube, &m.name), m.name.clone()))
 }
 
 fn qualified(cube: &Cube, member: &str) -> Arc<str> {

@@ -22,6 +22,7 @@ use crate::compile::Environment;
 use crate::model::{
     CubeId, DimensionId, DimensionType, MeasureKind, MetricFilter, MetricId, Model, Snippet, SqlPart, TimeKind,
 };
+use crate::security::Access;
 use crate::types::{Granularity, LogicalType};
 
 /// Measures, metrics, dimensions and order keys, each.
@@ -29,13 +30,18 @@ const MAX_MEMBERS: usize = 500;
 /// Rows that a page may skip; engines refuse much larger numbers.
 const MAX_OFFSET: u64 = 1 << 40;
 
-/// Resolves a query against a model.
+/// Resolves a query against what a caller sees of a model.
 ///
 /// # Errors
 /// The first name that doesn't exist, value that doesn't fit, or limit that is passed.
-pub fn resolve(model: &Model, query: &SemanticQuery, environment: &Environment) -> Result<ResolvedQuery, QueryError> {
+pub fn resolve(
+    access: &Access<'_>,
+    query: &SemanticQuery,
+    environment: &Environment,
+) -> Result<ResolvedQuery, QueryError> {
     check_size(query)?;
-    let names = Names::new(model, query)?;
+    let model = access.model();
+    let names = Names::new(access, query)?;
     let zone = match &query.timezone {
         Some(name) => {
             let zone = environment.zones.get(name);
@@ -209,8 +215,9 @@ impl Resolver<'_> {
         }
         let model = self.names.model;
         let of_kind = |kind: TimeKind| {
-            let mut of_kind =
-                facts.iter().filter(|fact| primary_time(model, **fact).is_ok_and(|id| model.dimension(id).time == kind));
+            let mut of_kind = facts
+                .iter()
+                .filter(|fact| primary_time(model, **fact).is_ok_and(|id| model.dimension(id).time == kind));
             of_kind.next().map(|fact| model.cube(*fact).name.clone())
         };
         match (of_kind(TimeKind::Utc), of_kind(TimeKind::WallClock)) {
@@ -348,7 +355,9 @@ impl Resolver<'_> {
         let is_one = match ranges {
             [] => false,
             [_] => true,
-            [first, rest @ ..] => first.fact.is_some() && rest.iter().all(|r| r.fact.is_some_and(|f| Some(f) != first.fact)),
+            [first, rest @ ..] => {
+                first.fact.is_some() && rest.iter().all(|r| r.fact.is_some_and(|f| Some(f) != first.fact))
+            }
         };
         if !is_one {
             return Err(QueryError::CompareNeedsRange);
@@ -390,7 +399,7 @@ impl Resolver<'_> {
     /// The filters of every metric that the query computes, also of metrics inside metrics.
     fn metric_filters(&self, used: &[ValueId]) -> Result<Vec<(MetricId, Vec<Predicate>)>, QueryError> {
         let model = self.names.model;
-        let names = Names::internal(model);
+        let names = Names::internal(self.names.access);
         let context = Filters { names: &names, ..self.filters_of(None) };
         let mut metrics = Vec::new();
         used.iter().for_each(|value| metrics_of(model, *value, &mut metrics));
@@ -416,7 +425,7 @@ impl Resolver<'_> {
         for OrderBy { member, descending } in &self.query.order {
             let target = self.order_target(member, groups, values)?;
             if !keys.iter().any(|key| key.target == target) {
-                keys.push(OrderKey { target, descending: *descending });
+                keys.push(OrderKey { target, descending: *descending, is_explicit: true });
             }
         }
         // Plain rows come in the order of their key, which `plan` knows.
@@ -425,15 +434,15 @@ impl Resolver<'_> {
         }
         if keys.is_empty() {
             if let Some(time) = groups.iter().position(|group| self.is_time(group)) {
-                keys.push(OrderKey { target: OrderTarget::Group(time), descending: false });
+                keys.push(OrderKey { target: OrderTarget::Group(time), descending: false, is_explicit: false });
             } else if !values.is_empty() {
-                keys.push(OrderKey { target: OrderTarget::Selected(0), descending: true });
+                keys.push(OrderKey { target: OrderTarget::Selected(0), descending: true, is_explicit: false });
             }
         }
         for index in 0..groups.len() {
             let target = OrderTarget::Group(index);
             if !keys.iter().any(|key| key.target == target) {
-                keys.push(OrderKey { target, descending: false });
+                keys.push(OrderKey { target, descending: false, is_explicit: false });
             }
         }
         Ok(keys)
@@ -462,9 +471,7 @@ impl Resolver<'_> {
                 Some(index) => OrderTarget::Selected(index),
                 None => OrderTarget::Value(value),
             }),
-            Found::Dimension(id) => {
-                self.group_target(name, GroupBy::Dimension(id), groups)
-            }
+            Found::Dimension(id) => self.group_target(name, GroupBy::Dimension(id), groups),
             Found::MetricTime => self.group_target(name, GroupBy::MetricTime, groups),
             Found::Segment(_) => Err(QueryError::OrderNotSelected { field: name.text.clone() }),
         }

@@ -189,6 +189,8 @@ pub struct Bound {
 pub struct OrderKey {
     pub target: OrderTarget,
     pub descending: bool,
+    /// The caller asked for it.
+    pub is_explicit: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,9 +246,7 @@ impl Operand {
             Operand::Dimension { id, granularity } => {
                 group.by == GroupBy::Dimension(id) && group.granularity == granularity
             }
-            Operand::MetricTime { granularity } => {
-                group.by == GroupBy::MetricTime && group.granularity == granularity
-            }
+            Operand::MetricTime { granularity } => group.by == GroupBy::MetricTime && group.granularity == granularity,
             Operand::Value(_) => false,
         }
     }

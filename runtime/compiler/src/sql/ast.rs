@@ -56,12 +56,27 @@ pub(crate) struct Page {
 #[derive(Debug, Clone)]
 pub(crate) enum Source<'a> {
     /// A cube's rows.
-    Cube { cube: &'a Cube, alias: &'a str },
-    /// A cube's rows, each with a number of its own in this column.
-    NumberedCube { cube: &'a Cube, alias: &'a str, column: &'static str },
+    Cube {
+        cube: &'a Cube,
+        alias: &'a str,
+    },
+    /// A cube's rows that a query chose.
+    Rows {
+        query: Box<Query<'a>>,
+        alias: &'a str,
+    },
+    /// Rows under this name, each with a number of its own in this column.
+    Numbered {
+        source: Box<Source<'a>>,
+        alias: &'a str,
+        column: &'static str,
+    },
     Derived(Box<Query<'a>>, &'static str),
     /// A named query of the statement, under another name.
-    Named { name: &'static str, alias: &'static str },
+    Named {
+        name: &'static str,
+        alias: &'static str,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,8 +134,15 @@ pub(crate) enum SqlExpr<'a> {
         alias: &'a str,
         name: &'a ColumnName,
     },
+    /// A function of the dialect's own, by the name that its template has.
+    Call {
+        name: &'static str,
+        args: Vec<SqlExpr<'a>>,
+    },
     /// A column of a derived table.
     Derived(&'static str, Name<'a>),
+    /// All columns of some rows.
+    Star(&'a str),
     /// A column that the host added to a cube's rows.
     Added {
         alias: &'a str,
@@ -133,6 +155,8 @@ pub(crate) enum SqlExpr<'a> {
     Param(&'a Value),
     /// A value that the compiler worked out itself; bound like any other.
     Value(Value),
+    /// Bound values between commas, at least one.
+    ParamList(&'a [Value]),
     /// A string that the host vouches for: a zone's name.
     String(&'a str),
     Integer(i64),

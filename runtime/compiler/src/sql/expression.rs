@@ -6,39 +6,49 @@ use super::ast::{SqlExpr, TimeFunction};
 use super::predicate::lower_predicate;
 use super::profile::{DialectProfile, Op};
 use super::template::Segment;
-use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Model, Snippet, SqlPart, TimeKind};
-use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate};
+use crate::model::{
+    AggregateFunction, CubeId, Dimension, DimensionId, DimensionType, Mask, Model, Snippet, SqlPart, TimeKind,
+};
+use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan};
 use crate::query::{AxisBounds, Operand, Predicate};
 use crate::types::{Granularity, LogicalType, Value};
 
 pub(super) struct Expressions<'a> {
     plan: &'a LogicalPlan<'a>,
+    protection: &'a Protection<'a>,
     pub(super) has_filter_clause: bool,
+    /// A decimal without a scale of its own holds any.
+    pub(super) has_unbounded_decimals: bool,
     collates: bool,
     /// The zone's name, unless it is UTC.
     zone: Option<&'a str>,
+    /// Which of [`MASKS`] the dialect has.
+    masks: [bool; 2],
 }
 
+/// The functions behind masks, as a dialect names its templates.
+const MASKS: [&str; 2] = ["mask-hash", "mask-partial"];
+
 impl<'a> Expressions<'a> {
-    pub(super) fn new(plan: &'a LogicalPlan<'a>, profile: &DialectProfile) -> Self {
+    pub(super) fn new(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Self {
+        let plan = secured.plan();
         Expressions {
             plan,
+            protection: secured.protection(),
+            masks: MASKS.map(|name| profile.function(name, 1, None).is_some()),
             has_filter_clause: profile.features.filter_clause,
+            has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
             collates: profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]),
             zone: plan.timezone.iana_name().filter(|name| !matches!(*name, "UTC" | "Etc/UTC" | "Etc/GMT")),
         }
     }
 
     fn scope(&self, fact: &'a Fact<'a>) -> RowScope<'a> {
-        RowScope { model: self.plan.model, tree: &fact.tree }
+        RowScope { model: self.plan.model, tree: &fact.tree, protection: self.protection, root: None }
     }
 
     pub(super) fn snippet(&self, fact: &'a Fact<'a>, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
         self.scope(fact).snippet(owner, snippet)
-    }
-
-    pub(super) fn join_condition(&self, fact: &'a Fact<'a>, node: NodeId) -> SqlExpr<'a> {
-        self.scope(fact).join_condition(node)
     }
 
     /// A dimension's own value, comparable by code point if it is text.
@@ -50,10 +60,31 @@ impl<'a> Expressions<'a> {
         value
     }
 
+    /// A dimension as the caller may see it.
+    pub(super) fn shown(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
+        let raw = || self.dimension(fact, id);
+        let dimension = self.plan.model.dimension(id);
+        let ty = dimension.column_type;
+        let hidden = || SqlExpr::Null(Some(ty).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)));
+        let masked = |which: usize| match self.masks[which] && ty == LogicalType::Text {
+            true => SqlExpr::Call { name: MASKS[which], args: vec![raw()] },
+            // What can't be veiled is hidden.
+            false => hidden(),
+        };
+        match self.protection.mask(id) {
+            None => raw(),
+            Some(Mask::Null) => hidden(),
+            Some(Mask::Constant(value)) => SqlExpr::Param(value),
+            Some(Mask::Hash) => masked(0),
+            Some(Mask::Partial) => masked(1),
+            Some(Mask::Sql(sql)) => self.scope(fact).in_cube(id.cube, sql),
+        }
+    }
+
     /// A fact's n-th group-by column, moved if the fact is of the other stretch and clamped if what
     /// was before the range counts.
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
-        let value = self.dimension(fact, fact.groups[index]);
+        let value = self.shown(fact, fact.groups[index]);
         let Some(granularity) = self.plan.groups[index].granularity else { return value };
         let dimension = self.plan.model.dimension(fact.groups[index]);
         let mut bucket = self.bucket(value, granularity, dimension.time, dimension.column_type);
@@ -209,6 +240,9 @@ pub(super) fn call<'a>(planned: &PlannedAggregate<'_>, argument: Option<SqlExpr<
 pub(super) struct RowScope<'a> {
     pub(super) model: &'a Model,
     pub(super) tree: &'a JoinTree<'a>,
+    pub(super) protection: &'a Protection<'a>,
+    /// The name of the root's rows, where it isn't the cube's.
+    pub(super) root: Option<&'a str>,
 }
 
 impl<'a> RowScope<'a> {
@@ -216,8 +250,13 @@ impl<'a> RowScope<'a> {
     pub(super) fn alias(&self, node: NodeId) -> &'a str {
         match node.checked_sub(1) {
             Some(index) => &self.tree.joins[index].alias,
-            None => &self.model.cube(self.tree.cube).name,
+            None => self.root.unwrap_or(&self.model.cube(self.tree.cube).name),
         }
+    }
+
+    /// A snippet of a cube that was joined.
+    fn in_cube(&self, cube: CubeId, snippet: &'a Snippet) -> SqlExpr<'a> {
+        self.snippet(self.tree.find(self.model, 0, cube).unwrap_or(0), snippet)
     }
 
     /// A snippet of a member of `owner`'s cube.
@@ -247,6 +286,7 @@ impl<'a> RowScope<'a> {
             SqlPart::Divide(left, right) => {
                 SqlExpr::op(Op::Div, vec![self.parts(owner, left, joined), self.parts(owner, right, joined)])
             }
+            SqlPart::User { value, .. } => SqlExpr::ParamList(self.protection.values(value)),
             // Only values are made of these, and they are lowered from the plan's own expressions.
             SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => SqlExpr::Null(None),
         };

@@ -74,7 +74,9 @@ impl Printer<'_> {
             Query::Select(select) => self.select(select),
             Query::UnionAll(selects) => {
                 for (index, select) in selects.iter().enumerate() {
-                    if index > 0 {
+                    if index > 0 && select.from.is_none() {
+                        self.text(" UNION ALL ");
+                    } else if index > 0 {
                         self.line();
                         self.text("UNION ALL");
                         self.line();
@@ -91,18 +93,28 @@ impl Printer<'_> {
             self.text(name);
             self.text(" AS ");
             self.nested(|printer| printer.query(query));
+        }
+        if !select.with.is_empty() {
             self.line();
         }
         self.text("SELECT");
+        // Constants fit on one line.
+        let is_constant = select.from.is_none();
         self.depth += 1;
         for (index, (expr, name)) in select.items.iter().enumerate() {
             if index > 0 {
                 self.text(",");
             }
-            self.line();
+            if is_constant {
+                self.text(" ");
+            } else {
+                self.line();
+            }
             self.expr(expr);
-            self.text(" AS ");
-            self.name(*name, index);
+            if !matches!(expr, SqlExpr::Star(_)) {
+                self.text(" AS ");
+                self.name(*name, index);
+            }
         }
         self.depth -= 1;
         if let Some(from) = &select.from {
@@ -134,7 +146,12 @@ impl Printer<'_> {
     fn source(&mut self, source: &Source<'_>) {
         match source {
             Source::Cube { cube, alias } => self.relation(cube, alias),
-            Source::NumberedCube { cube, alias, column } => {
+            Source::Rows { query, alias } => {
+                self.nested(|printer| printer.query(query));
+                self.text(" AS ");
+                self.identifier(alias);
+            }
+            Source::Numbered { source, alias, column } => {
                 self.nested(|printer| {
                     printer.text("SELECT ");
                     printer.identifier(alias);
@@ -143,7 +160,7 @@ impl Printer<'_> {
                     printer.text(column);
                     printer.line();
                     printer.text("FROM ");
-                    printer.relation(cube, alias);
+                    printer.source(source);
                 });
                 self.text(" AS ");
                 self.identifier(alias);
@@ -355,6 +372,25 @@ impl Printer<'_> {
                     self.closed(part);
                 }
             }
+            SqlExpr::Call { name, args } => {
+                let profile = self.profile;
+                match profile.function(name, args.len(), None) {
+                    Some(template) => self.template(template, args),
+                    None => self.missing = Some((name, None)),
+                }
+            }
+            SqlExpr::Star(alias) => {
+                self.identifier(alias);
+                self.text(".*");
+            }
+            SqlExpr::ParamList(values) => {
+                for (index, value) in values.iter().enumerate() {
+                    if index > 0 {
+                        self.text(", ");
+                    }
+                    self.param(value);
+                }
+            }
             SqlExpr::Param(value) => self.param(value),
             SqlExpr::Value(value) => self.param(value),
             SqlExpr::String(text) => {
@@ -543,6 +579,7 @@ impl Printer<'_> {
                 }
             }
             SqlExpr::Integer(number) => *number >= 0,
+            SqlExpr::Call { name, args } => self.profile.function(name, args.len(), None).is_some_and(|t| t.is_closed),
             SqlExpr::And(_)
             | SqlExpr::Or(_)
             | SqlExpr::InList { .. }

@@ -9,7 +9,7 @@ use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
 use crate::model::{CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet};
-use crate::plan::joins_for;
+use crate::plan::{Protection, joins_for};
 use crate::query::QueryError;
 
 /// What the n-th column of a [`TypeProbe`] tells the type of.
@@ -49,7 +49,8 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
         return Ok(None);
     }
     let tree = joins_for(model, cube, found.iter().map(|(_, snippet)| *snippet))?;
-    let scope = RowScope { model, tree: &tree };
+    let protection = Protection::default();
+    let scope = RowScope { model, tree: &tree, protection: &protection, root: None };
     let items = found.iter().enumerate();
     let items = items.map(|(index, (_, sql))| (scope.snippet(0, sql), Name::Numbered('t', index))).collect();
     let mut select = Select::new(items, Source::Cube { cube: definition, alias: scope.alias(0) });

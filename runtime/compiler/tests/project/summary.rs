@@ -111,6 +111,9 @@ fn snippet(model: &Model, snippet: &Snippet) -> String {
             SqlPart::Dimension(id) => {
                 let _ = write!(out, "[{}.{}]", model.cube(id.cube).name, model.dimension(*id).name);
             }
+            SqlPart::User { value, is_list } => {
+                let _ = write!(out, "«caller's {value:?}{}»", if *is_list { ", a list" } else { "" });
+            }
             SqlPart::Measure(id) => {
                 let _ = write!(out, "{{{}.{}}}", model.cube(id.cube).name, model.measure(*id).name);
             }

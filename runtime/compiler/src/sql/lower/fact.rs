@@ -6,8 +6,7 @@
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::DimensionId;
 use crate::plan::{Fact, RowKey};
-use crate::sql::ast::{JoinClause, JoinKind};
-use crate::sql::expression::{RowScope, call};
+use crate::sql::expression::call;
 use crate::sql::profile::Op;
 
 /// The derived table that holds one row per group and row of the fact.
@@ -31,7 +30,7 @@ impl<'a> Lowering<'a> {
                 let position = keys.iter().position(|key| *key == id).unwrap_or(0);
                 SqlExpr::Derived(ROWS, Name::Numbered('k', position))
             }
-            _ => self.expressions.dimension(fact, id),
+            _ => self.expressions.shown(fact, id),
         }
     }
 
@@ -72,15 +71,14 @@ impl<'a> Lowering<'a> {
     /// metrics behind a to-many hop let a row in if any of its joined rows passes, hence `max`.
     fn distinct_rows(&self, fact: &'a Fact<'a>, key: &'a RowKey) -> Select<'a> {
         let groups = 0..self.plan.groups.len();
-        let mut items: Vec<_> =
-            groups.map(|i| (self.expressions.group(fact, i), Name::Numbered('g', i))).collect();
+        let mut items: Vec<_> = groups.map(|i| (self.expressions.group(fact, i), Name::Numbered('g', i))).collect();
         match key {
             RowKey::PrimaryKey(keys) => {
                 let keys = keys.iter().enumerate();
                 items.extend(keys.map(|(i, id)| (self.expressions.dimension(fact, *id), Name::Numbered('k', i))));
             }
             RowKey::RowNumber => {
-                let alias = RowScope { model: self.plan.model, tree: &fact.tree }.alias(0);
+                let alias = self.scope(&fact.tree).alias(0);
                 items.push((SqlExpr::Added { alias, column: ROW_NUMBER }, Name::Numbered('k', 0)));
             }
         }
@@ -107,32 +105,19 @@ impl<'a> Lowering<'a> {
 
     /// The fact's rows with their joins and filters.
     fn rows(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
-        let model = self.plan.model;
-        let scope = RowScope { model, tree: &fact.tree };
-        // Behind a left join even a key that never misses can be null, and an inner join would drop the row.
-        let mut kept = vec![0];
-        let mut joins = Vec::with_capacity(fact.tree.joins.len());
-        for (index, planned) in fact.tree.joins.iter().enumerate() {
-            let is_inner = planned.join.always && kept.contains(&planned.from);
-            if is_inner {
-                kept.push(index + 1);
-            }
-            joins.push(JoinClause {
-                source: Source::Cube { cube: model.cube(planned.join.target), alias: &planned.alias },
-                kind: if is_inner { JoinKind::Inner } else { JoinKind::Left },
-                on: vec![self.expressions.join_condition(fact, index + 1)],
-            });
-        }
-        let (cube, alias) = (model.cube(fact.tree.cube), scope.alias(0));
+        let scope = self.scope(&fact.tree);
+        let (from, own_guards) = self.guarded(fact.tree.cube, scope.alias(0));
         let from = match fact.distinct {
-            Some(RowKey::RowNumber) => Source::NumberedCube { cube, alias, column: ROW_NUMBER },
-            _ => Source::Cube { cube, alias },
+            Some(RowKey::RowNumber) => {
+                Source::Numbered { source: Box::new(from), alias: scope.alias(0), column: ROW_NUMBER }
+            }
+            _ => from,
         };
         let segments = fact.segments.iter().map(|(owner, segment)| self.expressions.snippet(fact, *owner, segment));
         let filters = fact.row_filters.iter().map(|filter| self.expressions.row_predicate(fact, filter));
         let mut select = Select::new(items, from);
-        select.filters = segments.chain(filters).collect();
-        select.joins = joins;
+        select.filters = own_guards.into_iter().chain(segments).chain(filters).collect();
+        select.joins = self.joins(&fact.tree);
         select
     }
 }

@@ -6,6 +6,7 @@
 //! a named query, so that the steps can be made from it. Joins are what the plan says, nothing more.
 
 mod fact;
+mod guard;
 mod steps;
 
 use super::ast::{Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
@@ -13,7 +14,7 @@ use super::expression::Expressions;
 use super::predicate::{connect, lower_test};
 use super::profile::{DialectProfile, Op};
 use crate::model::{Aggregate, AggregateFunction};
-use crate::plan::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, SecuredPlan, ValueExpr};
+use crate::plan::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Protection, SecuredPlan, ValueExpr};
 use crate::types::LogicalType;
 
 /// The column that holds the number of groups before paging.
@@ -37,7 +38,7 @@ pub struct Lowered<'a> {
 /// Lowers a plan for the page that was asked for.
 pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowered<'a> {
     let plan = secured.plan();
-    let lowering = Lowering { plan, expressions: Expressions::new(plan, profile) };
+    let lowering = Lowering::new(secured, profile);
     let mut select = lowering.answer();
     lowering.order(&mut select);
     // Without groups there is one row, and its number is known.
@@ -55,17 +56,17 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
 
 /// Lowers a plan to the number of its groups: for a page that came back empty and so carries no total.
 pub fn lower_count<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowered<'a> {
-    let plan = secured.plan();
-    let lowering = Lowering { plan, expressions: Expressions::new(plan, profile) };
+    let lowering = Lowering::new(secured, profile);
     let groups = Query::Select(Box::new(lowering.answer()));
     let items = vec![(SqlExpr::CountRows, Name::Fixed(TOTAL))];
     let select = Select::new(items, Source::Derived(Box::new(groups), GROUPED));
     Lowered { query: Query::Select(Box::new(select)), total_column: Some(0), added_column: None }
 }
 
-pub(super) struct Lowering<'a> {
-    pub(super) plan: &'a LogicalPlan<'a>,
-    pub(super) expressions: Expressions<'a>,
+struct Lowering<'a> {
+    plan: &'a LogicalPlan<'a>,
+    protection: &'a Protection<'a>,
+    expressions: Expressions<'a>,
 }
 
 /// How a finished aggregate is written at the level where values are computed.
@@ -92,6 +93,11 @@ impl Level {
 }
 
 impl<'a> Lowering<'a> {
+    fn new(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Self {
+        let expressions = Expressions::new(secured, profile);
+        Lowering { plan: secured.plan(), protection: secured.protection(), expressions }
+    }
+
     /// All groups with their values, unordered.
     fn answer(&self) -> Select<'a> {
         match (self.level(), &self.plan.facts[..]) {
@@ -147,7 +153,7 @@ impl<'a> Lowering<'a> {
         let mut items: Vec<_> = groups.map(|i| (self.group(fact, i), Name::Numbered('g', i))).collect();
         for (index, planned) in self.plan.aggregates.iter().enumerate() {
             let expr = match merge {
-                Some(own) if planned.fact != own => SqlExpr::Null(result_type(planned.aggregate)),
+                Some(own) if planned.fact != own => self.null_of(planned.aggregate),
                 _ => self.aggregate(index),
             };
             items.push((expr, Name::Numbered('a', index)));
@@ -207,9 +213,7 @@ impl<'a> Lowering<'a> {
             ValueExpr::Aggregate(index) => match level {
                 Level::Flat => self.aggregate(*index),
                 Level::Merged => self.merged(*index),
-                Level::Grouped | Level::Carried => {
-                    SqlExpr::Derived(level.table(), Name::Numbered('a', *index))
-                }
+                Level::Grouped | Level::Carried => SqlExpr::Derived(level.table(), Name::Numbered('a', *index)),
             },
         }
     }
@@ -223,6 +227,22 @@ impl<'a> Lowering<'a> {
         } else {
             merged
         }
+    }
+
+    /// A null that stands for another fact's aggregate, in its type. Where the engine's decimals have a
+    /// scale it is left to the engine, which knows it.
+    fn null_of(&self, aggregate: &Aggregate) -> SqlExpr<'a> {
+        let ty = match aggregate.function {
+            function if counts(function) => LogicalType::Integer,
+            AggregateFunction::Avg => LogicalType::Float,
+            AggregateFunction::Sum if aggregate.argument_type == LogicalType::Integer => LogicalType::Decimal,
+            _ => aggregate.argument_type,
+        };
+        SqlExpr::Null(match ty {
+            LogicalType::Decimal if !self.expressions.has_unbounded_decimals => None,
+            LogicalType::Unknown => None,
+            ty => Some(ty),
+        })
     }
 
     fn group_predicate(&self, predicate: &'a GroupPredicate<'a>, is_negated: bool, level: Level) -> SqlExpr<'a> {
@@ -263,15 +283,4 @@ impl<'a> Lowering<'a> {
 fn counts(function: AggregateFunction) -> bool {
     use AggregateFunction::{Count, CountDistinct, CountDistinctApprox};
     matches!(function, Count | CountDistinct | CountDistinctApprox)
-}
-
-/// The type of a null that stands for another fact's aggregate; decimals are left to the engine,
-/// which knows their scale.
-fn result_type(aggregate: &Aggregate) -> Option<LogicalType> {
-    match aggregate.function {
-        function if counts(function) => Some(LogicalType::Integer),
-        AggregateFunction::Avg => Some(LogicalType::Float),
-        AggregateFunction::Sum if aggregate.argument_type == LogicalType::Integer => None,
-        _ => Some(aggregate.argument_type).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)),
-    }
 }

@@ -1,9 +1,14 @@
 //! Who asks: the identity that policies are evaluated against.
 //!
-//! In: claims, read at the edge. Out: an argument of `plan::secure`. Not here: tokens and keys.
+//! In: claims, read at the edge. Out: an argument of the compiler, and what the policies of a model
+//! mean for it ([`Access`]). Not here: tokens and keys.
+
+mod access;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use access::{Access, Closed};
 
 /// The caller of one query.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,0 +1,55 @@
+//! What policies do to cubes, ready to be applied to a caller.
+//!
+//! In: nothing; made by `policies`. Out: what `security::Access` matches with a caller. A policy stands
+//! once for each cube that it reaches: those it names, their aliases, and cubes over the same table.
+
+use std::sync::Arc;
+
+use super::{CubeId, DimensionId, Member, Snippet};
+use crate::project::PolicyCondition;
+use crate::types::Value;
+
+#[derive(Debug)]
+pub struct Policy {
+    pub name: Arc<str>,
+    /// `None`: everyone.
+    pub when: Option<PolicyCondition>,
+    pub cubes: Vec<CubePolicy>,
+}
+
+/// A policy's effect on one cube.
+#[derive(Debug)]
+pub struct CubePolicy {
+    pub cube: CubeId,
+    /// The cube reads what the policy protects in a way that it can't be applied to.
+    pub is_closed: bool,
+    /// Only rows that pass exist for the caller.
+    pub row_filter: Option<Snippet>,
+    pub masks: Vec<(DimensionId, Mask)>,
+    pub denied: Vec<Member>,
+    /// Measures over masked columns stay open.
+    pub allow_aggregate: bool,
+}
+
+/// What a caller sees in place of a value.
+#[derive(Debug, Clone)]
+pub enum Mask {
+    Null,
+    Constant(Value),
+    Hash,
+    Partial,
+    Sql(Snippet),
+}
+
+impl Mask {
+    /// The strictest of several wins: null, constant, hash, partial, sql.
+    pub fn strictness(&self) -> u8 {
+        match self {
+            Mask::Null => 4,
+            Mask::Constant(_) => 3,
+            Mask::Hash => 2,
+            Mask::Partial => 1,
+            Mask::Sql(_) => 0,
+        }
+    }
+}

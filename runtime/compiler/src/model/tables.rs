@@ -1,0 +1,80 @@
+//! The warehouse tables that a cube reads, so that a policy on a table reaches every cube over it.
+//!
+//! In: relations. Out: table names, folded to lower case. A text that no parser here can read may read
+//! anything.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::visit_relations;
+use sqlparser::dialect::Dialect;
+use sqlparser::parser::Parser;
+
+use super::Relation;
+
+/// What a relation reads.
+pub(super) enum Tables {
+    /// One table's rows as they are.
+    Exactly(String),
+    Some(BTreeSet<String>),
+    Unknown,
+}
+
+impl Tables {
+    pub(super) fn of(relation: &Relation, dialect: &dyn Dialect) -> Tables {
+        let (models, sql) = match relation {
+            Relation::Table(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| part.text.to_lowercase()).collect();
+                return Tables::Exactly(parts.join("."));
+            }
+            Relation::Query { models, sql } => (models, Some(sql)),
+            Relation::Model { models, .. } => (models, None),
+        };
+        let mut found = BTreeSet::new();
+        for text in models.iter().map(|(_, text)| text).chain(sql) {
+            match in_text(text, dialect) {
+                Some(tables) => found.extend(tables),
+                None => return Tables::Unknown,
+            }
+        }
+        models.iter().for_each(|(name, _)| {
+            found.remove(&name.to_lowercase());
+        });
+        Tables::Some(found)
+    }
+
+    /// Whether the table is, or may be, read.
+    pub(super) fn may_read(&self, table: &str) -> bool {
+        match self {
+            Tables::Exactly(own) => is_same(own, table),
+            Tables::Some(all) => all.iter().any(|own| is_same(own, table)),
+            Tables::Unknown => true,
+        }
+    }
+
+    /// The table that a policy on this relation protects.
+    pub(super) fn protected(&self) -> Option<&str> {
+        match self {
+            Tables::Exactly(table) => Some(table),
+            Tables::Some(all) if all.len() == 1 => all.first().map(String::as_str),
+            _ => None,
+        }
+    }
+}
+
+/// `orders` and `raw.orders` may be the same table.
+pub(super) fn is_same(a: &str, b: &str) -> bool {
+    let ends_with = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
+    a == b || ends_with(a, b) || ends_with(b, a)
+}
+
+fn in_text(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
+    let statements = Parser::new(dialect).with_recursion_limit(60).try_with_sql(text).ok()?.parse_statements().ok()?;
+    let mut found = BTreeSet::new();
+    let _ = visit_relations(&statements, |relation| {
+        let name = relation.to_string().to_lowercase();
+        found.insert(name.replace(['"', '`', '[', ']'], ""));
+        ControlFlow::<()>::Continue(())
+    });
+    Some(found)
+}

@@ -1,0 +1,246 @@
+//! What the policies of a model mean for one caller.
+//!
+//! In: a model and a [`SecurityContext`]. Out: an [`Access`]: which members exist, which columns are
+//! covered, which rows are hidden. Names are resolved against it, and `plan::secure` applies it. Not
+//! here: SQL.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{Attribute, SecurityContext};
+use crate::model::{
+    Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Relation, Snippet,
+    SqlPart, UserValue,
+};
+use crate::project::PolicyCondition;
+use crate::types::Value;
+
+/// One caller's view of a model.
+#[derive(Debug)]
+pub struct Access<'a> {
+    model: &'a Model,
+    caller: &'a SecurityContext,
+    effects: Vec<&'a CubePolicy>,
+    policies: Vec<Arc<str>>,
+    denied: HashSet<Member>,
+    /// Columns behind masked and denied members, and whether measures may still read them.
+    covered: HashMap<Column, bool>,
+}
+
+/// A column of a table, whichever cube is over it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Column {
+    rows: Rows,
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Rows {
+    /// In lower case.
+    Table(String),
+    Cube(CubeId),
+}
+
+/// Why a snippet may not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// It reads a column behind a masked or denied member.
+    Covered,
+    /// It holds a query of its own, which no policy can be applied to.
+    Subquery,
+}
+
+impl<'a> Access<'a> {
+    pub fn of(model: &'a Model, caller: &'a SecurityContext) -> Self {
+        let applying: Vec<_> = model.policies.iter().filter(|policy| applies(policy.when.as_ref(), caller)).collect();
+        let mut access = Access {
+            model,
+            caller,
+            effects: applying.iter().flat_map(|policy| &policy.cubes).collect(),
+            policies: applying.iter().map(|policy| policy.name.clone()).collect(),
+            denied: HashSet::new(),
+            covered: HashMap::new(),
+        };
+        for effect in access.effects.clone() {
+            for member in &effect.denied {
+                access.denied.insert(*member);
+                if let Member::Dimension(id) = member {
+                    access.cover(*id, false);
+                }
+            }
+            effect.masks.iter().for_each(|(id, _)| access.cover(*id, effect.allow_aggregate));
+        }
+        access
+    }
+
+    /// Closing wins over allowing.
+    fn cover(&mut self, id: DimensionId, allow_aggregate: bool) {
+        let model = self.model;
+        let mut columns = Vec::new();
+        columns_of(model, &model.dimension(id).sql, &mut columns);
+        for column in columns {
+            let allowed = self.covered.entry(column).or_insert(allow_aggregate);
+            *allowed &= allow_aggregate;
+        }
+    }
+
+    pub fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// The policies that apply to the caller, wherever they apply.
+    pub fn policies(&self) -> &[Arc<str>] {
+        &self.policies
+    }
+
+    /// A denied member does not exist for the caller.
+    pub fn sees(&self, member: Member) -> bool {
+        !self.denied.contains(&member)
+    }
+
+    /// Nothing of the cube can be shown to the caller.
+    pub fn is_closed(&self, cube: &Cube) -> bool {
+        cube.is_guarded || self.effects.iter().any(|effect| effect.cube == cube.id && effect.is_closed)
+    }
+
+    /// The conditions that the cube's rows must meet, and the policies that say so.
+    pub fn row_filters(&self, cube: CubeId) -> impl Iterator<Item = &'a Snippet> {
+        self.effects.iter().filter(move |effect| effect.cube == cube).filter_map(|effect| effect.row_filter.as_ref())
+    }
+
+    /// What the caller sees in place of a dimension's value: the strictest of all masks.
+    pub fn mask(&self, id: DimensionId) -> Option<&'a Mask> {
+        let of_cube = self.effects.iter().filter(|effect| effect.cube == id.cube);
+        let masks = of_cube.flat_map(|effect| &effect.masks).filter(|(masked, _)| *masked == id);
+        masks.map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
+    }
+
+    /// Whether the caller may read what a snippet reads. `is_aggregated`: as part of a measure.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, snippet: &Snippet, is_aggregated: bool) -> Result<(), Closed> {
+        if self.effects.is_empty() {
+            return Ok(());
+        }
+        if has_subquery(self.model, snippet) {
+            return Err(Closed::Subquery);
+        }
+        let mut columns = Vec::new();
+        columns_of(self.model, snippet, &mut columns);
+        let is_open = |column: &Column| match self.covered.get(column) {
+            None => true,
+            Some(allow_aggregate) => is_aggregated && *allow_aggregate,
+        };
+        if columns.iter().all(is_open) { Ok(()) } else { Err(Closed::Covered) }
+    }
+
+    /// Whether every measure that a measure is made of exists for the caller.
+    pub fn sees_parts(&self, id: MeasureId) -> bool {
+        self.denied.is_empty() || self.sees_all(vec![SqlPart::Measure(id)])
+    }
+
+    /// The same for a metric.
+    pub fn sees_metric(&self, id: MetricId) -> bool {
+        self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)])
+    }
+
+    fn sees_all(&self, mut open: Vec<SqlPart>) -> bool {
+        let (mut measures, mut metrics) = (HashSet::new(), HashSet::new());
+        while let Some(part) = open.pop() {
+            let snippet = match part {
+                SqlPart::Measure(id) if !self.sees(Member::Measure(id)) => return false,
+                SqlPart::Measure(id) if measures.insert(id) => match &self.model.measure(id).kind {
+                    MeasureKind::Number(snippet) => snippet,
+                    _ => continue,
+                },
+                SqlPart::Metric(id) if metrics.insert(id) => &self.model.metric(id).body,
+                _ => continue,
+            };
+            snippet.for_each(&mut |part| {
+                if let SqlPart::Measure(_) | SqlPart::Metric(_) = part {
+                    open.push(part.clone());
+                }
+            });
+        }
+        true
+    }
+
+    /// The caller's own values of what a policy speaks of; `None` where there are none.
+    pub fn values(&self, of: &UserValue) -> Option<Vec<Value>> {
+        let texts = |all: &[Arc<str>]| all.iter().map(|text| Value::Text(text.clone())).collect::<Vec<_>>();
+        let values = match of {
+            UserValue::Id => vec![Value::Text(self.caller.user_id.clone())],
+            UserValue::Email => texts(self.caller.email.as_slice()),
+            UserValue::Roles => texts(&self.caller.roles),
+            UserValue::Groups => texts(&self.caller.groups),
+            UserValue::Attribute(name) => match self.caller.attributes.get(name)? {
+                Attribute::One(value) => vec![value.clone()],
+                Attribute::Many(values) => values.clone(),
+            },
+        };
+        let is_nameless = *of == UserValue::Id && self.caller.user_id.is_empty();
+        (!is_nameless && !values.is_empty() && !values.contains(&Value::Null)).then_some(values)
+    }
+}
+
+/// Whether a policy is for this caller.
+fn applies(when: Option<&PolicyCondition>, caller: &SecurityContext) -> bool {
+    let Some(when) = when else { return true };
+    let has_any = |wanted: &[Arc<str>], held: &[Arc<str>]| wanted.iter().any(|name| held.contains(name));
+    let has_attribute = |(name, wanted): &(Arc<str>, Vec<Value>)| match caller.attributes.get(name) {
+        None => false,
+        Some(Attribute::One(value)) => wanted.contains(value),
+        Some(Attribute::Many(values)) => values.iter().any(|value| wanted.contains(value)),
+    };
+    (when.roles.is_empty() || has_any(&when.roles, &caller.roles))
+        && (when.groups.is_empty() || has_any(&when.groups, &caller.groups))
+        && when.attributes.iter().all(has_attribute)
+        && !has_any(&when.unless_roles, &caller.roles)
+        && !has_any(&when.unless_groups, &caller.groups)
+        && !when.unless_attributes.iter().any(has_attribute)
+}
+
+/// The columns that a snippet reads once its references are written out.
+fn columns_of(model: &Model, snippet: &Snippet, found: &mut Vec<Column>) {
+    let mut parts = Vec::new();
+    snippet.for_each(&mut |part| parts.push(part));
+    for part in parts {
+        match part {
+            SqlPart::Column { cube, name } => {
+                found.push(Column { rows: rows_of(model.cube(*cube)), name: name.text.to_lowercase() });
+            }
+            SqlPart::Dimension(id) => columns_of(model, &model.dimension(*id).sql, found),
+            SqlPart::Aggregate(aggregate) => {
+                let snippets = aggregate.argument.iter().chain(&aggregate.filters);
+                snippets.for_each(|snippet| columns_of(model, snippet, found));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn rows_of(cube: &Cube) -> Rows {
+    match &cube.relation {
+        // The last part is enough: `orders` and `raw.orders` may be one table.
+        Relation::Table(parts) => {
+            parts.last().map_or(Rows::Cube(cube.id), |part| Rows::Table(part.text.to_lowercase()))
+        }
+        _ => Rows::Cube(cube.alias_of.unwrap_or(cube.id)),
+    }
+}
+
+fn has_subquery(model: &Model, snippet: &Snippet) -> bool {
+    let mut found = false;
+    snippet.for_each(&mut |part| {
+        found |= match part {
+            SqlPart::Text(text) => text.to_ascii_lowercase().contains("select"),
+            SqlPart::Dimension(id) => has_subquery(model, &model.dimension(*id).sql),
+            SqlPart::Aggregate(aggregate) => {
+                aggregate.argument.iter().chain(&aggregate.filters).any(|snippet| has_subquery(model, snippet))
+            }
+            _ => false,
+        };
+    });
+    found
+}

@@ -1,0 +1,57 @@
+//! Cubes under row filters: only rows that pass exist, wherever the cube occurs (semantics, rule 20).
+//!
+//! A filter on the cube's own columns stands in the WHERE or ON of the select that reads the cube. One
+//! that names other cubes is a select of its own around the cube, so that its joins touch nothing else.
+
+use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use crate::model::CubeId;
+use crate::plan::{JoinTree, RowGuard};
+use crate::sql::ast::{JoinClause, JoinKind};
+use crate::sql::expression::RowScope;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn scope(&self, tree: &'a JoinTree<'a>) -> RowScope<'a> {
+        RowScope { model: self.plan.model, tree, protection: self.protection, root: None }
+    }
+
+    /// A cube's rows under a name, and what they must still pass.
+    pub(super) fn guarded(&self, cube: CubeId, alias: &'a str) -> (Source<'a>, Vec<SqlExpr<'a>>) {
+        let definition = self.plan.model.cube(cube);
+        let rows = |alias| Source::Cube { cube: definition, alias };
+        let (tree, all) = match self.protection.rows(cube) {
+            None => return (rows(alias), Vec::new()),
+            Some(RowGuard::Never) => return (rows(alias), vec![SqlExpr::Boolean(false)]),
+            Some(RowGuard::Filters { tree, all }) => (tree, all),
+        };
+        let conditions = |root| all.iter().map(|sql| RowScope { root, ..self.scope(tree) }.snippet(0, sql)).collect();
+        if tree.joins.is_empty() {
+            return (rows(alias), conditions(Some(alias)));
+        }
+        let own = &*definition.name;
+        let mut query = Select::new(vec![(SqlExpr::Star(own), Name::Key(own))], rows(own));
+        query.filters = conditions(None);
+        query.joins = self.joins(tree);
+        (Source::Rows { query: Box::new(Query::Select(Box::new(query))), alias }, Vec::new())
+    }
+
+    /// The joins of a tree. Behind a left join even a key that never misses can be null, and one that
+    /// finds only what a filter lets through may miss.
+    pub(super) fn joins(&self, tree: &'a JoinTree<'a>) -> Vec<JoinClause<'a>> {
+        let scope = self.scope(tree);
+        let mut kept = vec![0];
+        let mut joins = Vec::with_capacity(tree.joins.len());
+        for (index, planned) in tree.joins.iter().enumerate() {
+            let target = planned.join.target;
+            let always = planned.join.always && self.protection.rows(target).is_none();
+            let is_inner = always && kept.contains(&planned.from);
+            if is_inner {
+                kept.push(index + 1);
+            }
+            let (source, guards) = self.guarded(target, &planned.alias);
+            let mut on = vec![scope.join_condition(index + 1)];
+            on.extend(guards);
+            joins.push(JoinClause { source, kind: if is_inner { JoinKind::Inner } else { JoinKind::Left }, on });
+        }
+        joins
+    }
+}

@@ -69,6 +69,16 @@ pub fn cases(profile: &Profile) -> Vec<Case> {
     suite.cases
 }
 
+/// A text as the suite writes it, for a host to compare its own printer with.
+pub fn text_literal(profile: &Profile, text: &str) -> String {
+    Writer::new(profile).text_literal(text).sql
+}
+
+/// A name as the suite writes it: bare where that is safe, else quoted.
+pub fn name(profile: &Profile, name: &str) -> String {
+    Writer::new(profile).name(name)
+}
+
 /// Asks every case; `ask` runs one SELECT.
 pub fn run(profile: &Profile, mut ask: impl FnMut(&str) -> Result<Vec<Row>, String>) -> Vec<Failure> {
     let judged = cases(profile).into_iter().filter_map(|case| {

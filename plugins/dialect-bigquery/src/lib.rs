@@ -38,14 +38,16 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BYTES"),
 ];
 
-/// "Reserved keywords", and the words of clauses that may follow a table.
+/// "Reserved keywords", and words that some reader of this SQL takes for the beginning of
+/// something else. To quote a word too many does no harm.
 const RESERVED: &str = "\
-    all and any array as asc assert_rows_modified at between by case cast collate contains create cross cube current \
-    default define desc distinct else end enum escape except exclude exists extract false fetch following for from \
-    full graph_table group grouping groups hash having if ignore in inner intersect interval into is join lateral left \
-    like limit lookup match_recognize merge natural new no not null nulls of offset on or order outer over partition \
-    pivot preceding proto qualify range recursive respect right rollup rows select set some struct tablesample then to \
-    treat true unbounded union unnest unpivot using when where window with within";
+    all alter and any array as asc assert_rows_modified at between by case cast collate contains create cross cube \
+    current default define delete desc distinct drop else end enum escape except exclude exists extract false fetch \
+    following for from full glob grant graph_table group grouping groups hash having if ignore ilike in inner insert \
+    intersect interval into is join lateral left like limit lookup match_recognize merge natural new no not notnull \
+    null nulls of offset on or order outer over partition pivot preceding proto qualify range recursive regexp \
+    respect returning revoke right rlike rollback rollup rows select set some struct tablesample then to treat true \
+    unbounded union unnest unpivot update using when where window with within xor";
 
 /// The profile, for native tests too.
 pub fn profile() -> Profile {

@@ -22,7 +22,7 @@ const OPS: &[(Op, &str)] = &[
     (Op::Div, "toFloat64({0}) / NULLIF(toFloat64({1}), 0)"),
     (Op::Modulo, "{0} % {1}"),
     (Op::Concat, "concat({*})"),
-    (Op::ApproxDistinct, "uniqCombined64({0})"),
+    (Op::ApproxDistinct, "uniq({0})"),
     (Op::Sum, "sumOrNull({0})"),
     (Op::Avg, "avgOrNull(toFloat64({0}))"),
     (Op::Min, "minOrNull({0})"),
@@ -37,7 +37,8 @@ const IN_ZONE: &str = "addSeconds(toTimeZone({0}, 'UTC'), timeZoneOffset(toTimeZ
 
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "Nullable(String)"),
-    (LogicalType::Integer, "Nullable(Int64)"),
+    // Counts are UInt64, and only this holds them and the integers.
+    (LogicalType::Integer, "Nullable(Int128)"),
     (LogicalType::Decimal, "Nullable(Decimal(38, 9))"),
     (LogicalType::Float, "Nullable(Float64)"),
     (LogicalType::Boolean, "Nullable(Bool)"),

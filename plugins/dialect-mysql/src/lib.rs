@@ -34,6 +34,7 @@ const OPS: &[(Op, &str)] = &[
     (Op::Concat, "concat({*})"),
     (Op::Collate, "CAST(CONVERT({0} USING utf8mb4) AS BINARY)"),
     (Op::Avg, "avg(CAST({0} AS DOUBLE))"),
+    (Op::Stddev, "stddev_pop(CAST({0} AS DOUBLE))"),
 ];
 
 /// As they stand in a cast.

@@ -31,17 +31,18 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::TimestampTz, "TIMESTAMP(6) WITH TIME ZONE"),
 ];
 
-/// trino.io/docs, "Reserved keywords", and the words of clauses that may follow a table.
+/// trino.io/docs, "Reserved keywords", and words that some reader of this SQL takes for the beginning of
+/// something else. To quote a word too many does no harm.
 const RESERVED: &str = "\
     all alter and any array as asc at auto between by case cast constraint create cross cube current_catalog \
     current_date current_path current_role current_schema current_time current_timestamp current_user deallocate \
-    delete desc describe distinct drop else end escape except execute exists extract false fetch filter first for from \
-    full group grouping having if in inner insert intersect interval into is join json_array json_exists json_object \
-    json_query json_table json_value last lateral left like limit listagg localtime localtimestamp map match \
-    match_recognize measures natural normalize not null nulls of offset on only or order ordinality outer over \
-    partition position prepare preceding range recursive right rollup row rows select set skip some substring table \
-    tablesample then time timestamp to trim true try_cast uescape union unnest user using values when where window \
-    with within";
+    delete desc describe distinct drop else end escape except execute exists extract false fetch filter first for \
+    from full glob grant group grouping having if ilike in inner insert intersect interval into is join json_array \
+    json_exists json_object json_query json_table json_value last lateral left like limit listagg localtime \
+    localtimestamp map match match_recognize measures natural normalize not notnull null nulls of offset on only or \
+    order ordinality outer over partition position preceding prepare range recursive regexp returning revoke right \
+    rlike rollback rollup row rows select set skip some substring table tablesample then time timestamp to trim true \
+    try_cast uescape union unnest update user using values when where window with within xor";
 
 /// The profile, for native tests too.
 pub fn profile() -> Profile {

@@ -3,7 +3,7 @@
 use super::writer::{Expr, x};
 use super::{Expected, Suite};
 use crate::LogicalType::{self, Date, Decimal, Float, Integer, Text, Timestamp};
-use crate::dialect::Op;
+use crate::dialect::{Feature, Op};
 
 pub(super) fn cases(suite: &mut Suite<'_>) {
     let w = suite.writer;
@@ -107,7 +107,16 @@ fn one_column(suite: &Suite<'_>, values: &[Expr]) -> String {
 impl Suite<'_> {
     fn aggregate(&mut self, name: impl Into<String>, op: Op, ty: LogicalType, values: &[Expr], expected: Expected) {
         let Some(call) = self.writer.op_for(op, Some(ty), &[x()]) else { return };
-        let table = one_column(self, values);
-        self.push(name, format!("SELECT {} AS r FROM {table}", call.sql), vec![vec![expected]]);
+        let (name, table) = (name.into(), one_column(self, values));
+        self.push(name.clone(), format!("SELECT {} AS r FROM {table}", call.sql), vec![vec![expected.clone()]]);
+        let filtered = if self.writer.has(Feature::FILTER_CLAUSE) {
+            Some(format!("{} FILTER (WHERE 1 = 1)", call.sql))
+        } else {
+            let value = Expr::closed("CASE WHEN 1 = 1 THEN t.x END");
+            self.writer.op_for(op, Some(ty), &[value]).map(|call| call.sql)
+        };
+        if let Some(call) = filtered {
+            self.push(format!("{name}, filtered"), format!("SELECT {call} AS r FROM {table}"), vec![vec![expected]]);
+        }
     }
 }

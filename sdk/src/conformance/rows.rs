@@ -185,6 +185,22 @@ fn clauses(suite: &mut Suite<'_>) {
         let sql = format!("SELECT o.v AS r FROM (WITH {model} AS (SELECT 7 AS v) SELECT * FROM {model}) AS o");
         found.push(("model in a derived table", sql, vec![vec![Expected::number(7)]]));
     }
+    if w.has(Feature::WINDOW_FUNCTIONS) {
+        let sql =
+            format!("SELECT max(n.k) AS r FROM (SELECT t.*, row_number() OVER (ORDER BY NULL) AS k FROM {table}) AS n");
+        found.push(("numbered rows", sql, vec![vec![Expected::number(4)]]));
+        let running = sum(y());
+        let sql = format!("SELECT {running} OVER (ORDER BY t.y) AS r FROM {table} {}", w.order("r", false));
+        found.push(("running total", sql, [1, 3, 7, 15].map(|n| vec![Expected::number(n)]).to_vec()));
+    }
+    if w.has(Feature::CTES) {
+        let sql = "WITH digits AS (SELECT 0 AS d UNION ALL SELECT 1 AS d), numbers AS (SELECT d0.d * 2 + d1.d AS n FROM digits AS d0 \
+                   CROSS JOIN digits AS d1) SELECT count(*) AS a, max(numbers.n) AS b FROM numbers";
+        found.push(("numbers out of digits", sql.to_owned(), vec![vec![Expected::number(4), Expected::number(3)]]));
+    }
+    let shadow = w.quoted_name("t.y");
+    let sql = format!("SELECT {} AS {shadow} FROM {table} WHERE t.y > 1", sum(y()));
+    found.push(("a key that looks like a column", sql, vec![vec![Expected::number(14)]]));
     let explained = (!w.profile.explain.is_empty()).then(|| w.profile.explain.replace("{0}", "SELECT 1 AS r"));
     for (name, sql, rows) in found {
         suite.push(name, sql, rows);

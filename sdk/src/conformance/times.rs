@@ -3,6 +3,7 @@
 use super::writer::{Expr, Writer, x, y};
 use super::{Expected, Suite};
 use crate::Granularity::{self, Day, Hour, Minute, Month, Quarter, Second, Week, Year};
+use crate::dialect::Op;
 
 /// A time and the starts of its second, minute, hour, day, ISO week, month, quarter, year.
 const STARTS: [(&str, [&str; 8]); 4] = [
@@ -130,6 +131,18 @@ const DISTANCES: [(Granularity, &str, &str, i64); 18] = [
 const PARTS: [(Granularity, i64); 8] =
     [(Second, 56), (Minute, 45), (Hour, 13), (Day, 15), (Week, 33), (Month, 8), (Quarter, 3), (Year, 2024)];
 
+/// A time in the next second, minute, hour, day, week, month, quarter, year after 2024-08-15 13:45:56.789.
+const NEXT: [&str; 8] = [
+    "2024-08-15 13:45:57.001",
+    "2024-08-15 13:46:00.1",
+    "2024-08-15 14:59:59",
+    "2024-08-16 20:00:00",
+    "2024-08-25 23:59:59.9",
+    "2024-09-30 12:00:00",
+    "2024-12-31 23:59:59",
+    "2025-06-01 01:01:01",
+];
+
 const ALL: [Granularity; 8] = [Second, Minute, Hour, Day, Week, Month, Quarter, Year];
 
 pub(super) fn cases(suite: &mut Suite<'_>) {
@@ -163,6 +176,7 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
     }
     weeks(suite);
     steps(suite);
+    spine(suite);
     distances(suite);
 }
 
@@ -210,10 +224,23 @@ fn steps(suite: &mut Suite<'_>) {
             );
         }
         // A count that has to be put in brackets.
-        let sum = w.op(crate::dialect::Op::Sub, &[y(), Expr::closed("1")]);
+        let sum = w.op(Op::Sub, &[y(), Expr::closed("1")]);
         let later = sum.map(|sum| super::writer::fill(&templates.add, &[x(), sum]));
         let columns = [w.timestamp(&full), w.integer(count + 1)];
         suite.of_columns(format!("{name}, computed"), &columns, later, Expected::Time(to));
+    }
+}
+
+/// A step that the host counts to has to be the same value as the bucket of a row.
+fn spine(suite: &mut Suite<'_>) {
+    suite.group = "steps meet buckets";
+    let w = suite.writer;
+    for (granularity, from, later) in ALL.into_iter().zip(NEXT).map(|(g, later)| (g, "2024-08-15 13:45:56.789", later))
+    {
+        let Some((start, bucket)) = trunc(w, granularity, x()).zip(trunc(w, granularity, y())) else { continue };
+        let next = w.time(granularity).map(|t| super::writer::fill(&t.add, &[start, Expr::closed("1")]));
+        let test = next.and_then(|next| w.op(Op::Eq, &[next, bucket]));
+        suite.condition(format!("{granularity:?}"), &[w.timestamp(from), w.timestamp(later)], test, Some(true));
     }
 }
 

@@ -34,7 +34,13 @@ pub struct Reach {
 impl Reach {
     /// Breadth first in the order of `joins:`, so the first path found is the best one.
     pub(super) fn from(model: &Model, start: CubeId) -> Reach {
-        let mut reach = Reach { start, order: Vec::new(), to_one: HashMap::new(), to_many: HashMap::new(), to_many_order: Vec::new() };
+        let mut reach = Reach {
+            start,
+            order: Vec::new(),
+            to_one: HashMap::new(),
+            to_many: HashMap::new(),
+            to_many_order: Vec::new(),
+        };
         let mut queue = VecDeque::from([(start, 0)]);
         while let Some((from, depth)) = queue.pop_front() {
             for (index, join) in model.cube(from).joins.iter().enumerate() {

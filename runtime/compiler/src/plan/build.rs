@@ -181,9 +181,8 @@ impl<'m> Values<'m> {
         metrics: &[MetricId],
     ) -> usize {
         let fact = self.fact(cube, period, key);
-        let same = |a: &PlannedAggregate<'m>| {
-            a.fact == fact && std::ptr::eq(a.aggregate, aggregate) && a.metrics == metrics
-        };
+        let same =
+            |a: &PlannedAggregate<'m>| a.fact == fact && std::ptr::eq(a.aggregate, aggregate) && a.metrics == metrics;
         if let Some(index) = self.aggregates.iter().position(same) {
             return index;
         }

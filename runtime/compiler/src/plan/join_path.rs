@@ -87,13 +87,7 @@ impl<'m> JoinTree<'m> {
         Ok(node)
     }
 
-    fn join(
-        &mut self,
-        model: &'m Model,
-        from: NodeId,
-        join: &'m Join,
-        asker: Asker<'_>,
-    ) -> Result<NodeId, QueryError> {
+    fn join(&mut self, model: &'m Model, from: NodeId, join: &'m Join, asker: Asker<'_>) -> Result<NodeId, QueryError> {
         // The condition may speak of its own cube's dimensions, which may need joins of their own.
         self.reach_parts(model, from, &join.on, Some(join.target), asker)?;
         let alias = self.free_alias(model, join.target);

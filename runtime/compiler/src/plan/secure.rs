@@ -26,10 +26,7 @@ impl<'m> SecuredPlan<'m> {
 /// # Errors
 /// [`QueryError::Guarded`] when the plan reads such a cube.
 pub fn secure<'m>(plan: LogicalPlan<'m>, _caller: &SecurityContext) -> Result<SecuredPlan<'m>, QueryError> {
-    let read = plan
-        .facts
-        .iter()
-        .flat_map(|fact| (0..=fact.tree.joins.len()).map(|node| fact.tree.cube_of(node)));
+    let read = plan.facts.iter().flat_map(|fact| (0..=fact.tree.joins.len()).map(|node| fact.tree.cube_of(node)));
     match read.map(|id| plan.model.cube(id)).find(|cube| cube.is_guarded) {
         Some(cube) => Err(QueryError::Guarded { cube: cube.name.clone() }),
         None => Ok(SecuredPlan { plan }),

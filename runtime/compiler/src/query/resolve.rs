@@ -209,8 +209,9 @@ impl Resolver<'_> {
         }
         let model = self.names.model;
         let of_kind = |kind: TimeKind| {
-            let mut of_kind =
-                facts.iter().filter(|fact| primary_time(model, **fact).is_ok_and(|id| model.dimension(id).time == kind));
+            let mut of_kind = facts
+                .iter()
+                .filter(|fact| primary_time(model, **fact).is_ok_and(|id| model.dimension(id).time == kind));
             of_kind.next().map(|fact| model.cube(*fact).name.clone())
         };
         match (of_kind(TimeKind::Utc), of_kind(TimeKind::WallClock)) {
@@ -348,7 +349,9 @@ impl Resolver<'_> {
         let is_one = match ranges {
             [] => false,
             [_] => true,
-            [first, rest @ ..] => first.fact.is_some() && rest.iter().all(|r| r.fact.is_some_and(|f| Some(f) != first.fact)),
+            [first, rest @ ..] => {
+                first.fact.is_some() && rest.iter().all(|r| r.fact.is_some_and(|f| Some(f) != first.fact))
+            }
         };
         if !is_one {
             return Err(QueryError::CompareNeedsRange);
@@ -462,9 +465,7 @@ impl Resolver<'_> {
                 Some(index) => OrderTarget::Selected(index),
                 None => OrderTarget::Value(value),
             }),
-            Found::Dimension(id) => {
-                self.group_target(name, GroupBy::Dimension(id), groups)
-            }
+            Found::Dimension(id) => self.group_target(name, GroupBy::Dimension(id), groups),
             Found::MetricTime => self.group_target(name, GroupBy::MetricTime, groups),
             Found::Segment(_) => Err(QueryError::OrderNotSelected { field: name.text.clone() }),
         }

@@ -244,9 +244,7 @@ impl Operand {
             Operand::Dimension { id, granularity } => {
                 group.by == GroupBy::Dimension(id) && group.granularity == granularity
             }
-            Operand::MetricTime { granularity } => {
-                group.by == GroupBy::MetricTime && group.granularity == granularity
-            }
+            Operand::MetricTime { granularity } => group.by == GroupBy::MetricTime && group.granularity == granularity,
             Operand::Value(_) => false,
         }
     }

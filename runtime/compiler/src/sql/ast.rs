@@ -56,12 +56,22 @@ pub(crate) struct Page {
 #[derive(Debug, Clone)]
 pub(crate) enum Source<'a> {
     /// A cube's rows.
-    Cube { cube: &'a Cube, alias: &'a str },
+    Cube {
+        cube: &'a Cube,
+        alias: &'a str,
+    },
     /// A cube's rows, each with a number of its own in this column.
-    NumberedCube { cube: &'a Cube, alias: &'a str, column: &'static str },
+    NumberedCube {
+        cube: &'a Cube,
+        alias: &'a str,
+        column: &'static str,
+    },
     Derived(Box<Query<'a>>, &'static str),
     /// A named query of the statement, under another name.
-    Named { name: &'static str, alias: &'static str },
+    Named {
+        name: &'static str,
+        alias: &'static str,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

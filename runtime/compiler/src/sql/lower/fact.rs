@@ -72,8 +72,7 @@ impl<'a> Lowering<'a> {
     /// metrics behind a to-many hop let a row in if any of its joined rows passes, hence `max`.
     fn distinct_rows(&self, fact: &'a Fact<'a>, key: &'a RowKey) -> Select<'a> {
         let groups = 0..self.plan.groups.len();
-        let mut items: Vec<_> =
-            groups.map(|i| (self.expressions.group(fact, i), Name::Numbered('g', i))).collect();
+        let mut items: Vec<_> = groups.map(|i| (self.expressions.group(fact, i), Name::Numbered('g', i))).collect();
         match key {
             RowKey::PrimaryKey(keys) => {
                 let keys = keys.iter().enumerate();

@@ -207,9 +207,7 @@ impl<'a> Lowering<'a> {
             ValueExpr::Aggregate(index) => match level {
                 Level::Flat => self.aggregate(*index),
                 Level::Merged => self.merged(*index),
-                Level::Grouped | Level::Carried => {
-                    SqlExpr::Derived(level.table(), Name::Numbered('a', *index))
-                }
+                Level::Grouped | Level::Carried => SqlExpr::Derived(level.table(), Name::Numbered('a', *index)),
             },
         }
     }

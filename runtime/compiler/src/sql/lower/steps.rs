@@ -48,7 +48,8 @@ impl<'a> Lowering<'a> {
         let column = |name| SqlExpr::Derived(GROUPED, name);
         let mut items: Vec<_> = self.names().map(|name| (column(name), name)).collect();
         let axis = self.axis().map_or(&[][..], |axis| &axis.groups);
-        let is_dated = || axis.iter().map(|g| SqlExpr::op(Op::IsNotNull, vec![column(Name::Numbered('g', *g))])).collect();
+        let is_dated =
+            || axis.iter().map(|g| SqlExpr::op(Op::IsNotNull, vec![column(Name::Numbered('g', *g))])).collect();
         let others = || (0..self.plan.groups.len()).filter(|g| !axis.contains(g));
         for (index, aggregate) in self.plan.running.iter().enumerate() {
             // What has no time is in no step, and has no running total.
@@ -211,7 +212,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn known_steps(&self, axis: &Axis, bounds: &AxisBounds, ty: LogicalType) -> Select<'a> {
-        let places = (1..PLACES.len()).find(|places| bounds.steps <= 10_u64.pow(*places as u32)).unwrap_or(PLACES.len());
+        let places =
+            (1..PLACES.len()).find(|places| bounds.steps <= 10_u64.pow(*places as u32)).unwrap_or(PLACES.len());
         let number = || SqlExpr::Derived(NUMBERS, Name::Fixed("n"));
         let step = added(axis.step, self.expressions.first_step(bounds, ty), number(), ty);
         let items = vec![(step, Name::Fixed(STEP)), (SqlExpr::Integer(1), Name::Fixed(ADDED))];
@@ -232,7 +234,8 @@ impl<'a> Lowering<'a> {
             last = added(finest_granularity, last, SqlExpr::Integer(1), ty);
             last = added(axis.step, last, SqlExpr::Integer(-1), ty);
         }
-        let mut bounds = Select::new(vec![(extreme(Op::Min), Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(PARTS));
+        let mut bounds =
+            Select::new(vec![(extreme(Op::Min), Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(PARTS));
         bounds.filters = self.selected_parts();
         let column = |name| SqlExpr::Derived(BOUNDS, Name::Fixed(name));
         let number = || SqlExpr::Derived(NUMBERS, Name::Fixed("n"));

@@ -35,15 +35,17 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BINARY"),
 ];
 
-/// "Reserved & limited keywords", with those that can't be names in some places only.
+/// "Reserved & limited keywords", and words that some reader of this SQL takes for the beginning of
+/// something else. To quote a word too many does no harm.
 const RESERVED: &str = "\
-    account all alter and any as asof between by case cast check column connect connection constraint create cross \
-    current current_date current_time current_timestamp current_user database delete desc distinct drop else end \
-    exists false fetch following for from full grant group gscluster having ilike in increment inner insert intersect \
-    into is issue join lateral left like limit localtime localtimestamp match_condition minus natural not null of \
-    offset on or order organization qualify regexp revoke right rlike row rows sample schema select set some start \
-    table tablesample then to trigger true try_cast union unique update using values view when whenever where window \
-    with";
+    account all alter and anti any as asc asof at authorization between binary by case cast check collation column \
+    concurrently connect connection constraint create cross current current_date current_time current_timestamp \
+    current_user database delete desc describe distinct drop else end exists false fetch following for freeze from \
+    full glob grant group gscluster having ilike in increment inner insert intersect into is isnull issue join \
+    lateral left like limit localtime localtimestamp match_condition minus natural not notnull null of offset on or \
+    order organization outer overlaps pivot qualify regexp returning revoke right rlike row rows sample schema select \
+    semi set show similar some start summarize table tablesample then to top trigger true try_cast union unique \
+    unpivot update using values verbose view when whenever where window with xor";
 
 /// The profile, for native tests too.
 pub fn profile() -> Profile {

@@ -31,6 +31,7 @@
 //! What comes in: the contract in `wit/`. Not here: anything of the runtime.
 
 pub mod bindings;
+pub mod conformance;
 pub mod dialect;
 pub mod log;
 mod plugin;

@@ -12,6 +12,7 @@ mod command;
 mod components;
 mod context;
 mod demo;
+mod dialects;
 mod duckdb;
 mod http;
 mod package;
@@ -42,6 +43,8 @@ enum Command {
     Demo(demo::DemoArguments),
     /// Set up and run every check and test of the workspace.
     Test(test::TestArguments),
+    /// Ask real engines the dialects' conformance suite and write plugins/DIALECTS.md.
+    Dialects(dialects::DialectsArguments),
     /// Build the release folder: `terrane` with `lib/` and `components/` beside it.
     Package(package::PackageArguments),
 }
@@ -82,6 +85,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Test(arguments) => test::run(&context, &arguments),
+        Command::Dialects(arguments) => dialects::run(&context, &arguments),
         Command::Package(arguments) => package::run(&context, &arguments),
     }
 }

@@ -1,12 +1,12 @@
-//! The first-party component, as `cargo xtask components` built it: it says what the same dialect says
-//! natively, and is asked once.
+//! The first-party components, as `cargo xtask components` built them: each says what the same dialect
+//! says natively, and is asked once.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
 use std::path::Path;
 
 use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};
-use terrane_golden_tests::duckdb_profile;
+use terrane_golden_tests::{checked, first_party_profiles};
 use terrane_plugin_host::{PluginHost, SearchPath, Settings};
 
 fn host() -> PluginHost {
@@ -17,9 +17,12 @@ fn host() -> PluginHost {
 }
 
 #[test]
-fn the_component_says_what_the_dialect_says_natively() {
-    let profile = host().dialect("duckdb").unwrap();
-    assert_eq!(format!("{profile:?}"), format!("{:?}", duckdb_profile()));
+fn each_component_says_what_the_dialect_says_natively() {
+    let host = host();
+    for native in first_party_profiles() {
+        let profile = host.dialect(&native.name).unwrap();
+        assert_eq!(format!("{profile:?}"), format!("{:?}", checked(native)));
+    }
 }
 
 #[test]

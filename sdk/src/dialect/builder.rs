@@ -91,6 +91,12 @@ impl ProfileBuilder {
         self.replace(OpTemplate { name: Some(name.to_owned()), ..template(Op::Call, Some(arity), None, sql) })
     }
 
+    /// An operator that the engine doesn't have, and that the contract doesn't require.
+    pub fn without_op(mut self, op: Op) -> Self {
+        self.profile.ops.retain(|template| template.op != op);
+        self
+    }
+
     fn replace(mut self, new: OpTemplate) -> Self {
         let same = |o: &OpTemplate| o.op == new.op && o.name == new.name && o.arity == new.arity && o.ty == new.ty;
         self.profile.ops.retain(|o| !same(o));
@@ -200,6 +206,7 @@ fn quoting() -> Quoting {
         ident_escape: "\"\"".to_owned(),
         string_quote: "'".to_owned(),
         string_prefix: String::new(),
+        string_escape: "''".to_owned(),
         string_escape_backslash: false,
         folding: CaseFolding::ToUpper,
         max_ident_bytes: 128,

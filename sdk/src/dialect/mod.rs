@@ -4,6 +4,8 @@
 
 mod ansi;
 mod builder;
+pub mod case_files;
+mod errors;
 
 pub use crate::bindings::exports::terrane::dialect::dialect::{
     CaseFolding, Classified, Cost, ErrorClass, Feature, LimitStyle, NullOrder, OpTemplate, Piece, PlaceholderStyle,
@@ -12,6 +14,7 @@ pub use crate::bindings::exports::terrane::dialect::dialect::{
 pub use crate::bindings::terrane::types::ir::{Arena, Op};
 pub use crate::{Granularity, LogicalType};
 pub use builder::ProfileBuilder;
+pub use errors::{Sign, base_type, classify};
 
 use crate::bindings::exports::terrane::{dialect::dialect as wire, types::plugin as wire_plugin};
 use crate::{CallContext, Info, Issue, PluginError, PluginInfo};

@@ -50,6 +50,7 @@ fn quoting(quoting: sdk::Quoting) -> host::Quoting {
         ident_escape: quoting.ident_escape,
         string_quote: quoting.string_quote,
         string_prefix: quoting.string_prefix,
+        string_escape: quoting.string_escape,
         string_escape_backslash: quoting.string_escape_backslash,
         folding: match quoting.folding {
             sdk::CaseFolding::ToLower => host::CaseFolding::ToLower,

@@ -1,21 +1,48 @@
-//! Shared pieces of these tests: the real DuckDB profile, without WebAssembly.
+//! Shared pieces of these tests: the first-party profiles, without WebAssembly.
 //!
-//! In: what `plugins/dialect-duckdb` says natively. Out: the checked profile that the host would make
-//! of it. A system test proves that the component says the same.
+//! In: what the components under `plugins/` say natively. Out: the checked profiles that the host would
+//! make of them. A system test proves that the components say the same.
 
 use terrane_compiler::sql::profile::{DialectProfile, RawProfile};
+use terrane_sdk::dialect::Profile;
 
 pub mod case;
 mod from_sdk;
+
+/// The profiles of the first-party dialects, as their authors wrote them.
+pub fn first_party_profiles() -> Vec<Profile> {
+    vec![
+        dialect_bigquery::profile(),
+        dialect_clickhouse::profile(),
+        dialect_duckdb::profile(),
+        dialect_mysql::profile(),
+        dialect_postgres::profile(),
+        dialect_redshift::profile(),
+        dialect_snowflake::profile(),
+        dialect_spark::profile(),
+        dialect_sqlite::profile(),
+        dialect_trino::profile(),
+    ]
+}
 
 /// The profile of the first-party DuckDB dialect.
 ///
 /// # Panics
 /// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
 pub fn duckdb_profile() -> DialectProfile {
-    DialectProfile::check(duckdb_raw_profile()).unwrap_or_else(|faults| {
+    checked(dialect_duckdb::profile())
+}
+
+/// A dialect's profile as the host keeps it.
+///
+/// # Panics
+/// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
+pub fn checked(profile: Profile) -> DialectProfile {
+    let raw = from_sdk::raw_profile(profile);
+    let name = raw.name.clone();
+    DialectProfile::check(raw).unwrap_or_else(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        panic!("the DuckDB profile was refused: {}", faults.join("; "))
+        panic!("the profile {name} was refused: {}", faults.join("; "))
     })
 }
 

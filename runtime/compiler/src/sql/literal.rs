@@ -24,7 +24,11 @@ pub(super) fn value(profile: &DialectProfile, value: &Value, out: &mut String) {
         Value::Float(float) => {
             let _ = write!(out, "{float:e}");
         }
-        Value::Decimal(digits) => out.push_str(digits),
+        Value::Decimal(digits) => match profile.op(Op::Literal, 1, Some(LogicalType::Decimal)) {
+            // The engine would read bare digits as a double.
+            Some(template) => fill(template, &[quoted(profile, digits)], out),
+            None => out.push_str(digits),
+        },
         Value::Text(text) => profile.quoting.write_text(out, text),
         Value::Date(days) => {
             let day = civil::date(1970, 1, 1).saturating_add(jiff::Span::new().days(*days));
@@ -35,10 +39,7 @@ pub(super) fn value(profile: &DialectProfile, value: &Value, out: &mut String) {
         }
         Value::TimestampTz(micros) => {
             let text = quoted(profile, &format!("{}+00:00", local_text(*micros)));
-            match profile.op(Op::Cast, 2, None) {
-                Some(cast) => fill(cast, &[text, profile.type_name(LogicalType::TimestampTz).to_owned()], out),
-                None => out.push_str(&text),
-            }
+            fill(&profile.timestamp_tz_literal, &[text], out);
         }
     }
 }

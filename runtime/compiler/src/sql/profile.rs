@@ -115,6 +115,9 @@ pub struct Quoting {
     pub ident_escape: String,
     pub string_quote: String,
     pub string_prefix: String,
+    /// What stands for `'` inside a text: `''`, or `\u0027`, and then control characters and `$` are
+    /// written likewise.
+    pub string_escape: String,
     pub string_escape_backslash: bool,
     pub folding: CaseFolding,
     pub max_ident_bytes: u32,
@@ -279,11 +282,16 @@ impl Quoting {
     pub fn write_text(&self, out: &mut String, text: &str) {
         out.push_str(&self.string_prefix);
         out.push_str(&self.string_quote);
+        let writes_code_points = self.string_escape.starts_with('\\');
         for c in text.chars() {
-            if c == '\'' || (c == '\\' && self.string_escape_backslash) {
-                out.push(c);
+            match c {
+                '\'' => out.push_str(&self.string_escape),
+                '\\' if self.string_escape_backslash => out.push_str("\\\\"),
+                _ if writes_code_points && (c.is_control() || c == '$') => {
+                    out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                }
+                _ => out.push(c),
             }
-            out.push(c);
         }
         out.push_str(&self.string_quote);
     }

@@ -234,6 +234,15 @@ fn check_quoting(mut quoting: Quoting, faults: &mut Faults) -> Quoting {
     if !prefix_is_sound {
         faults.value("quoting.string-prefix", &quoting.string_prefix);
     }
+    // `\'` would end the text wherever backslashes turn out to be ordinary; `\u0027` never does.
+    let escape_is_sound = match quoting.string_escape.as_str() {
+        "''" => true,
+        "\\u0027" => quoting.string_escape_backslash,
+        _ => false,
+    };
+    if !escape_is_sound {
+        faults.value("quoting.string-escape", &quoting.string_escape);
+    }
     if !(16..=65_535).contains(&quoting.max_ident_bytes) {
         faults.value("quoting.max-ident-bytes", &quoting.max_ident_bytes.to_string());
     }
@@ -295,7 +304,9 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
     for place in missing {
         faults.add(place, ProfileFault::Missing);
     }
-    for ty in ZONED_TYPES {
+    // An engine without zones says nothing about them; then queries in a zone are refused.
+    let has_zones = raw.iter().any(|op| op.op == Op::ToTimeZone);
+    for ty in ZONED_TYPES.into_iter().filter(|_| has_zones) {
         if !has_template(&ops, Op::ToTimeZone, 2, Some(ty)) && !is_faulty(faults, Op::ToTimeZone) {
             faults.add(format!("ops.to-time-zone.{}", type_word(ty)), ProfileFault::Missing);
         }
@@ -347,6 +358,14 @@ fn check_op(op: &RawOp, place: &str, faults: &mut Faults) -> Option<OpOverload> 
         // Any number of arguments: `{*}`, or nothing could print them all.
         (_, None) => 0,
     };
+    if op.op == Op::Literal {
+        if op.ty != Some(LogicalType::Decimal) {
+            faults.value(place, &op.sql);
+            return None;
+        }
+        let template = literal(place, &op.sql, faults)?;
+        return Some(OpOverload { name: None, arity: op.arity, ty: op.ty, template });
+    }
     let template = faults.template(place, &op.sql, holes, needed)?;
     let prints_all = template.segments.contains(&Segment::AllArguments);
     if holes.is_none() && !prints_all {

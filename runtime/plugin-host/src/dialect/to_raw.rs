@@ -52,6 +52,7 @@ fn quoting(quoting: wire::Quoting) -> host::Quoting {
         ident_escape: quoting.ident_escape,
         string_quote: quoting.string_quote,
         string_prefix: quoting.string_prefix,
+        string_escape: quoting.string_escape,
         string_escape_backslash: quoting.string_escape_backslash,
         folding: match quoting.folding {
             wire::CaseFolding::ToLower => host::CaseFolding::ToLower,

@@ -1,0 +1,199 @@
+//! MySQL's and MariaDB's SQL as a list of exceptions to the standard.
+//!
+//! In: nothing but the call. Out: the profile that the host prints with. Only what both understand.
+//! Sources: the manuals of MySQL 8.4 and MariaDB 10.11, and what MariaDB answered.
+
+use terrane_sdk::dialect::{
+    CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
+    ProfileBuilder, Sign, TimeTemplate, WarehouseError, base_type, classify,
+};
+use terrane_sdk::{CallContext, PluginError, PluginInfo};
+
+/// The dialect component.
+pub struct MySql;
+
+/// Where both differ from the standard. Text is compared as UTF-8 bytes: the collations by code point
+/// that keep trailing spaces have another name on each of the two. `/` has four digits more than its
+/// arguments, so it is done in doubles.
+const OPS: &[(Op, &str)] = &[
+    (Op::NullSafeEq, "{0} <=> {1}"),
+    (
+        Op::Contains,
+        "LOCATE(CAST(CONVERT({1} USING utf8mb4) AS BINARY), CAST(CONVERT({0} USING utf8mb4) AS BINARY)) > 0",
+    ),
+    (
+        Op::StartsWith,
+        "LOCATE(CAST(CONVERT({1} USING utf8mb4) AS BINARY), CAST(CONVERT({0} USING utf8mb4) AS BINARY)) = 1",
+    ),
+    (
+        Op::EndsWith,
+        "RIGHT(CAST(CONVERT({0} USING utf8mb4) AS BINARY), LENGTH(CONVERT({1} USING utf8mb4))) = CAST(CONVERT({1} USING utf8mb4) AS BINARY)",
+    ),
+    (Op::Div, "CAST({0} AS DOUBLE) / NULLIF({1}, 0)"),
+    (Op::Modulo, "{0} % {1}"),
+    (Op::Concat, "concat({*})"),
+    (Op::Collate, "CAST(CONVERT({0} USING utf8mb4) AS BINARY)"),
+    (Op::Avg, "avg(CAST({0} AS DOUBLE))"),
+    (Op::Stddev, "stddev_pop(CAST({0} AS DOUBLE))"),
+];
+
+/// As they stand in a cast.
+const TYPES: &[(LogicalType, &str)] = &[
+    (LogicalType::Text, "CHAR"),
+    (LogicalType::Integer, "SIGNED"),
+    (LogicalType::Float, "DOUBLE"),
+    (LogicalType::Boolean, "SIGNED"),
+    (LogicalType::Timestamp, "DATETIME(6)"),
+    (LogicalType::TimestampTz, "DATETIME(6)"),
+    (LogicalType::Binary, "BINARY"),
+];
+
+/// The reserved words of both manuals.
+const RESERVED: &str = "\
+    accessible add all alter analyze and as asc asensitive before between bigint binary blob both by call cascade case \
+    change char character check collate column condition constraint continue convert create cross cube cume_dist \
+    current_date current_role current_time current_timestamp current_user cursor database databases day_hour \
+    day_microsecond day_minute day_second dec decimal declare default delayed delete delete_domain_id dense_rank desc \
+    describe deterministic distinct distinctrow div do_domain_ids double drop dual each else elseif empty enclosed \
+    escaped except exists exit explain false fetch first_value float float4 float8 for force foreign from fulltext \
+    function general generated get grant group grouping groups having high_priority hour_microsecond hour_minute \
+    hour_second if ignore ignore_domain_ids ignore_server_ids in index infile inner inout insensitive insert int int1 \
+    int2 int3 int4 int8 integer intersect interval into io_after_gtids io_before_gtids is iterate join json_table key \
+    keys kill lag last_value lateral lead leading leave left like limit linear lines load localtime localtimestamp \
+    lock long longblob longtext loop low_priority manual master_bind master_heartbeat_period \
+    master_ssl_verify_server_cert match maxvalue mediumblob mediumint mediumtext middleint minute_microsecond \
+    minute_second mod modifies natural no_write_to_binlog not nth_value ntile null numeric of offset on optimize \
+    optimizer_costs option optionally or order out outer outfile over page_checksum parallel parse_vcol_expr partition \
+    percent_rank portion precision primary procedure purge qualify range rank read read_write reads real recursive \
+    ref_system_id references regexp release rename repeat replace require resignal restrict return returning revoke \
+    right rlike row row_number rows schema schemas second_microsecond select sensitive separator set show signal slow \
+    smallint spatial specific sql sql_big_result sql_calc_found_rows sql_small_result sqlexception sqlstate sqlwarning \
+    ssl starting stats_auto_recalc stats_persistent stats_sample_pages stored straight_join system table tablesample \
+    terminated then tinyblob tinyint tinytext to trailing trigger true undo union unique unlock unsigned update usage \
+    use using utc_date utc_time utc_timestamp values varbinary varchar varcharacter varying virtual when where while \
+    window with write xor year_month zerofill";
+
+/// The profile, for native tests too.
+pub fn profile() -> Profile {
+    ProfileBuilder::ansi("mysql")
+        .quoting(|quoting| {
+            quoting.ident_open = "`".to_owned();
+            quoting.ident_close = "`".to_owned();
+            quoting.ident_escape = "``".to_owned();
+            quoting.string_escape_backslash = true;
+            quoting.folding = CaseFolding::Keep;
+            quoting.max_ident_bytes = 64;
+        })
+        .reserved(RESERVED)
+        .placeholders(PlaceholderStyle::Question, 65_535)
+        .null_order(NullOrder::NullsLow)
+        .without_features(
+            Feature::NULLS_FIRST_LAST | Feature::FILTER_CLAUSE | Feature::GROUPING_SETS | Feature::FULL_OUTER_JOIN,
+        )
+        .with_features(Feature::EXPLAIN_JSON)
+        .ops(OPS)
+        .without_op(Op::Percentile)
+        .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "CONVERT_TZ({0}, '+00:00', {1})")
+        .op_for(Op::ToTimeZone, LogicalType::Timestamp, "CONVERT_TZ({0}, '+00:00', {1})")
+        .times(time)
+        .type_names(TYPES)
+        .literals("DATE {0}", "TIMESTAMP {0}", "CAST(LEFT({0}, 26) AS DATETIME(6))")
+        .explain("EXPLAIN FORMAT=JSON {0}")
+        .build()
+}
+
+/// The bucket's start of `time`, which is a hole. Days and more are dates.
+fn trunc(unit: &str, time: &str) -> String {
+    match unit {
+        "second" => format!("CAST(DATE_FORMAT({time}, '%Y-%m-%d %H:%i:%s') AS DATETIME)"),
+        "minute" => format!("CAST(DATE_FORMAT({time}, '%Y-%m-%d %H:%i:00') AS DATETIME)"),
+        "hour" => format!("CAST(DATE_FORMAT({time}, '%Y-%m-%d %H:00:00') AS DATETIME)"),
+        "day" => format!("DATE({time})"),
+        "week" => format!("DATE_SUB(DATE({time}), INTERVAL WEEKDAY({time}) DAY)"),
+        "month" => format!("DATE_SUB(DATE({time}), INTERVAL DAYOFMONTH({time}) - 1 DAY)"),
+        "quarter" => format!("DATE_ADD(MAKEDATE(YEAR({time}), 1), INTERVAL QUARTER({time}) - 1 QUARTER)"),
+        _ => format!("MAKEDATE(YEAR({time}), 1)"),
+    }
+}
+
+fn time(unit: &str, time: &mut TimeTemplate) {
+    time.trunc = trunc(unit, "{0}");
+    if let Some(instant) = &mut time.trunc_instant {
+        let local = trunc(unit, "{1}");
+        *instant = format!("DATE_SUB({{0}}, INTERVAL TIMESTAMPDIFF(MICROSECOND, {local}, {{1}}) MICROSECOND)");
+    }
+    time.add = format!("DATE_ADD({{0}}, INTERVAL {{1}} {})", unit.to_uppercase());
+    // Whole steps between starts of buckets are borders between the times.
+    time.diff = format!("TIMESTAMPDIFF({}, {}, {})", unit.to_uppercase(), trunc(unit, "{0}"), trunc(unit, "{1}"));
+    if unit == "week" {
+        time.part = "WEEK({0}, 3)".to_owned();
+    }
+}
+
+/// MySQL's error numbers and SQLSTATEs; the code is either.
+const ERRORS: &[(Sign, ErrorClass)] = &[
+    (Sign::Code("1064"), ErrorClass::Syntax),
+    (Sign::Code("1146"), ErrorClass::MissingObject),
+    (Sign::Code("1054"), ErrorClass::MissingObject),
+    (Sign::Code("1305"), ErrorClass::MissingObject),
+    (Sign::Code("1049"), ErrorClass::MissingObject),
+    (Sign::Code("1044"), ErrorClass::Permission),
+    (Sign::Code("1045"), ErrorClass::Permission),
+    (Sign::Code("1142"), ErrorClass::Permission),
+    (Sign::Code("3024"), ErrorClass::Timeout),
+    (Sign::Code("1969"), ErrorClass::Timeout),
+    (Sign::Code("1317"), ErrorClass::Cancelled),
+    (Sign::Code("1040"), ErrorClass::Quota),
+    (Sign::Code("1226"), ErrorClass::Quota),
+    (Sign::Code("1205"), ErrorClass::Conflict),
+    (Sign::Code("1213"), ErrorClass::Conflict),
+    (Sign::Code("2002"), ErrorClass::Connection),
+    (Sign::Code("2013"), ErrorClass::Connection),
+    (Sign::Code("1264"), ErrorClass::Data),
+    (Sign::Code("1292"), ErrorClass::Data),
+    (Sign::Code("1690"), ErrorClass::Data),
+    (Sign::Code("42S"), ErrorClass::MissingObject),
+    (Sign::Code("42000"), ErrorClass::Syntax),
+    (Sign::Code("28000"), ErrorClass::Permission),
+    (Sign::Code("40001"), ErrorClass::Conflict),
+    (Sign::Code("08"), ErrorClass::Connection),
+    (Sign::Code("22"), ErrorClass::Data),
+];
+
+impl Dialect for MySql {
+    const INFO: PluginInfo = PluginInfo::new("dialect-mysql", env!("CARGO_PKG_VERSION"), "MySQL and MariaDB");
+
+    fn profile(_: &CallContext) -> Result<Profile, PluginError> {
+        Ok(profile())
+    }
+
+    fn classify_error(error: &WarehouseError) -> Classified {
+        classify(error, ERRORS)
+    }
+
+    fn map_type(native: &str) -> LogicalType {
+        let base = base_type(native);
+        match base.split(' ').next().unwrap_or_default() {
+            "VARCHAR" | "CHAR" | "TEXT" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "ENUM" | "SET" | "UUID" => {
+                LogicalType::Text
+            }
+            "BOOLEAN" | "BOOL" => LogicalType::Boolean,
+            // What `BOOLEAN` declares.
+            "TINYINT" if native.to_ascii_lowercase().starts_with("tinyint(1)") => LogicalType::Boolean,
+            "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "INTEGER" | "BIGINT" | "YEAR" => LogicalType::Integer,
+            "DECIMAL" | "NUMERIC" => LogicalType::Decimal,
+            "FLOAT" | "DOUBLE" | "REAL" => LogicalType::Float,
+            "DATE" => LogicalType::Date,
+            "DATETIME" => LogicalType::Timestamp,
+            "TIMESTAMP" => LogicalType::TimestampTz,
+            "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" => LogicalType::Geo,
+            "BINARY" | "VARBINARY" | "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" => LogicalType::Binary,
+            _ => LogicalType::Unknown,
+        }
+    }
+}
+
+terrane_sdk::export_dialect!(MySql);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! SQLite's SQL as a list of exceptions to the standard.
+//!
+//! In: nothing but the call. Out: the profile that the host prints with. Dates and times are texts
+//! (`2024-01-31`, `2024-01-31 15:00:00`, perhaps with a fraction), decimals are doubles, and there are no zones.
+//! Sources: sqlite.org/lang.html, and what 3.40 answered.
+
+use terrane_sdk::dialect::{
+    CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
+    ProfileBuilder, Sign, TimeTemplate, WarehouseError, base_type, classify,
+};
+use terrane_sdk::{CallContext, PluginError, PluginInfo};
+
+/// The dialect component.
+pub struct Sqlite;
+
+const OPS: &[(Op, &str)] = &[
+    (Op::NullSafeEq, "{0} IS {1}"),
+    (Op::Contains, "instr({0}, {1}) > 0"),
+    (Op::StartsWith, "substr({0}, 1, length({1})) = {1}"),
+    (Op::EndsWith, "substr({0}, length({0}) - length({1}) + 1) = {1}"),
+    (Op::Div, "CAST({0} AS REAL) / NULLIF({1}, 0)"),
+    (Op::Modulo, "{0} % {1}"),
+    (Op::Collate, "{0} COLLATE BINARY"),
+    (Op::Avg, "avg({0})"),
+];
+
+/// As they stand in a cast: the affinities.
+const TYPES: &[(LogicalType, &str)] = &[
+    (LogicalType::Text, "TEXT"),
+    (LogicalType::Integer, "INTEGER"),
+    (LogicalType::Decimal, "REAL"),
+    (LogicalType::Float, "REAL"),
+    (LogicalType::Boolean, "INTEGER"),
+    (LogicalType::Date, "TEXT"),
+    (LogicalType::Timestamp, "TEXT"),
+    (LogicalType::TimestampTz, "TEXT"),
+    (LogicalType::Binary, "BLOB"),
+];
+
+/// sqlite.org/lang_keywords.html, all of them: which may be names depends on the place.
+const RESERVED: &str = "\
+    abort action add after all alter always analyze and as asc attach autoincrement before begin between by cascade \
+    case cast check collate column commit conflict constraint create cross current current_date current_time \
+    current_timestamp database default deferrable deferred delete desc detach distinct do drop each else end escape \
+    except exclude exclusive exists explain fail filter first following for foreign from full generated glob group \
+    groups having if ignore immediate in index indexed initially inner insert instead intersect into is isnull join \
+    key last left like limit match materialized natural no not nothing notnull null nulls of offset on or order others \
+    outer over partition plan pragma preceding primary query raise range recursive references regexp reindex release \
+    rename replace restrict returning right rollback row rows savepoint select set table temp temporary then ties to \
+    transaction trigger unbounded union unique update using vacuum values view virtual when where window with without";
+
+/// The profile, for native tests too.
+pub fn profile() -> Profile {
+    ProfileBuilder::ansi("sqlite")
+        .quoting(|quoting| {
+            quoting.folding = CaseFolding::Keep;
+            quoting.max_ident_bytes = 65_535;
+        })
+        .reserved(RESERVED)
+        .placeholders(PlaceholderStyle::Question, 32_766)
+        .null_order(NullOrder::NullsLow)
+        .without_features(Feature::GROUPING_SETS | Feature::INTERVAL_ARITHMETIC)
+        .ops(OPS)
+        .op_with(Op::Concat, 2, "{0} || {1}")
+        .op_with(Op::Concat, 3, "{0} || {1} || {2}")
+        .without_op(Op::ToTimeZone)
+        .without_op(Op::Stddev)
+        .without_op(Op::Percentile)
+        .times(time)
+        .type_names(TYPES)
+        // As columns hold them: no zeros at a fraction's end, or `15:00:00` would come before `15:00:00.000`.
+        .literals("{0}", "rtrim(rtrim({0}, '0'), '.')", "rtrim(rtrim(substr({0}, 1, 26), '0'), '.')")
+        .explain("EXPLAIN QUERY PLAN {0}")
+        .build()
+}
+
+/// The bucket's start of a hole. A fraction is cut off first: `59.9999` would be rounded to the next minute.
+fn trunc(unit: &str, hole: &str) -> String {
+    let time = format!("substr({hole}, 1, 19)");
+    match unit {
+        "second" => format!("strftime('%Y-%m-%d %H:%M:%S', {time})"),
+        "minute" => format!("strftime('%Y-%m-%d %H:%M:00', {time})"),
+        "hour" => format!("strftime('%Y-%m-%d %H:00:00', {time})"),
+        "day" => format!("date({time})"),
+        "week" => format!("date({time}, '-6 days', 'weekday 1')"),
+        "quarter" => {
+            format!("date({time}, 'start of month', '-' || ((strftime('%m', {time}) - 1) % 3) || ' months')")
+        }
+        _ => format!("date({time}, 'start of {unit}')"),
+    }
+}
+
+/// Months later: `1 month` after January 31 would be in March, so the month's last day is the latest.
+fn add_months(months: &str) -> String {
+    let start = "substr({0}, 1, 19), 'start of month'";
+    let day = "(strftime('%d', substr({0}, 1, 19)) - 1) || ' days'";
+    format!(
+        "min(date({start}, ({months}) || ' months', {day}), \
+         date({start}, ({months} + 1) || ' months', '-1 days')) || substr({{0}}, 11)"
+    )
+}
+
+fn time(unit: &str, time: &mut TimeTemplate) {
+    time.trunc = trunc(unit, "{0}");
+    time.trunc_instant = None;
+    time.add = match unit {
+        "second" | "minute" | "hour" => format!("datetime({{0}}, ({{1}}) || ' {unit}s')"),
+        "day" => "date({0}, ({1}) || ' days') || substr({0}, 11)".to_owned(),
+        "week" => "date({0}, ({1} * 7) || ' days') || substr({0}, 11)".to_owned(),
+        "month" => add_months("{1}"),
+        "quarter" => add_months("{1} * 3"),
+        _ => add_months("{1} * 12"),
+    };
+    let number = |format: &str, hole: &str| format!("strftime('{format}', {})", trunc("second", hole));
+    let (from, to) = (trunc(unit, "{0}"), trunc(unit, "{1}"));
+    let seconds = format!("(strftime('%s', {to}) - strftime('%s', {from}))");
+    let years = format!("({} - {})", number("%Y", "{1}"), number("%Y", "{0}"));
+    let (first, last) = (number("%m", "{0}"), number("%m", "{1}"));
+    time.diff = match unit {
+        "second" => seconds,
+        "minute" => format!("{seconds} / 60"),
+        "hour" => format!("{seconds} / 3600"),
+        "day" => format!("{seconds} / 86400"),
+        "week" => format!("{seconds} / 604800"),
+        "month" => format!("{years} * 12 + {last} - {first}"),
+        "quarter" => format!("{years} * 4 + ({last} + 2) / 3 - ({first} + 2) / 3"),
+        _ => years,
+    };
+    let part = |format: &str| format!("CAST({} AS INTEGER)", number(format, "{0}"));
+    time.part = match unit {
+        "second" => part("%S"),
+        "minute" => part("%M"),
+        "hour" => part("%H"),
+        "day" => part("%d"),
+        // The week has the number of its Thursday's.
+        "week" => "(strftime('%j', date(substr({0}, 1, 19), '-3 days', 'weekday 4')) - 1) / 7 + 1".to_owned(),
+        "month" => part("%m"),
+        "quarter" => format!("({} + 2) / 3", number("%m", "{0}")),
+        _ => part("%Y"),
+    };
+}
+
+/// SQLite's messages; its codes are few and wide.
+const ERRORS: &[(Sign, ErrorClass)] = &[
+    (Sign::Message("syntax error"), ErrorClass::Syntax),
+    (Sign::Message("incomplete input"), ErrorClass::Syntax),
+    (Sign::Message("no such table"), ErrorClass::MissingObject),
+    (Sign::Message("no such column"), ErrorClass::MissingObject),
+    (Sign::Message("no such function"), ErrorClass::MissingObject),
+    (Sign::Message("not authorized"), ErrorClass::Permission),
+    (Sign::Message("readonly database"), ErrorClass::Permission),
+    (Sign::Message("interrupted"), ErrorClass::Cancelled),
+    (Sign::Message("out of memory"), ErrorClass::Quota),
+    (Sign::Message("too many"), ErrorClass::Quota),
+    (Sign::Message("is locked"), ErrorClass::Conflict),
+    (Sign::Message("integer overflow"), ErrorClass::Data),
+    (Sign::Message("malformed"), ErrorClass::Connection),
+    (Sign::Message("not a database"), ErrorClass::Connection),
+    (Sign::Message("unable to open"), ErrorClass::Connection),
+    (Sign::Message("disk i/o"), ErrorClass::Connection),
+];
+
+impl Dialect for Sqlite {
+    const INFO: PluginInfo = PluginInfo::new("dialect-sqlite", env!("CARGO_PKG_VERSION"), "SQLite");
+
+    fn profile(_: &CallContext) -> Result<Profile, PluginError> {
+        Ok(profile())
+    }
+
+    fn classify_error(error: &WarehouseError) -> Classified {
+        classify(error, ERRORS)
+    }
+
+    fn map_type(native: &str) -> LogicalType {
+        match base_type(native).as_str() {
+            "DATE" => LogicalType::Date,
+            "DATETIME" | "TIMESTAMP" => LogicalType::Timestamp,
+            "BOOLEAN" | "BOOL" => LogicalType::Boolean,
+            "NUMERIC" | "DECIMAL" => LogicalType::Float,
+            // The affinities, in the order of sqlite.org/datatype3.html.
+            name if name.contains("INT") => LogicalType::Integer,
+            name if name.contains("CHAR") || name.contains("CLOB") || name.contains("TEXT") => LogicalType::Text,
+            name if name.contains("BLOB") => LogicalType::Binary,
+            name if name.contains("REAL") || name.contains("FLOA") || name.contains("DOUB") => LogicalType::Float,
+            _ => LogicalType::Unknown,
+        }
+    }
+}
+
+terrane_sdk::export_dialect!(Sqlite);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! Runs the files in `cases/`: a new case is a new line, no Rust.
+
+use terrane_sdk::dialect::case_files;
+
+use super::*;
+
+#[test]
+fn native_types_become_logical_ones() {
+    case_files::check_types::<Trino>(include_str!("../cases/map-types.txt"));
+}
+
+#[test]
+fn errors_are_sorted_and_never_repeat_the_warehouse() {
+    case_files::check_errors::<Trino>(include_str!("../cases/errors.txt"));
+}
+
+#[test]
+fn the_manifest_says_who_the_component_says_it_is() {
+    case_files::check_manifest::<Trino>(include_str!("../plugin.toml"));
+}

@@ -1,0 +1,56 @@
+//! A warehouse's error to its class, by a table of signs.
+//!
+//! In: what an engine's codes and messages look like. Out: a [`Classified`] error. What a caller may
+//! read follows from the class alone, so no warehouse text can slip into it.
+
+use super::{Classified, ErrorClass, WarehouseError};
+
+/// What an error is recognised by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// How its code starts: a SQLSTATE, its first two characters, or the vendor's number.
+    Code(&'static str),
+    /// What stands in its message, in any case.
+    Message(&'static str),
+}
+
+/// The class of the first sign that the error shows; [`ErrorClass::Other`] without one.
+///
+/// ```
+/// use terrane_sdk::dialect::{ErrorClass, Sign, WarehouseError, classify};
+///
+/// let signs = [(Sign::Code("42P01"), ErrorClass::MissingObject), (Sign::Message("deadlock"), ErrorClass::Conflict)];
+/// let error = WarehouseError { code: "40P01".to_owned(), message: "Deadlock detected".to_owned() };
+/// let classified = classify(&error, &signs);
+/// assert!(classified.class == ErrorClass::Conflict && classified.retryable);
+/// ```
+pub fn classify(error: &WarehouseError, signs: &[(Sign, ErrorClass)]) -> Classified {
+    let message = error.message.to_lowercase();
+    let shows = |sign: &Sign| match sign {
+        Sign::Code(start) => error.code.starts_with(start),
+        Sign::Message(part) => message.contains(&part.to_lowercase()),
+    };
+    let class = signs.iter().find(|(sign, _)| shows(sign)).map_or(ErrorClass::Other, |(_, class)| *class);
+    let retryable = matches!(class, ErrorClass::Conflict | ErrorClass::Connection);
+    Classified { class, retryable, public_message: public_message(class).to_owned() }
+}
+
+fn public_message(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Syntax => "the warehouse did not understand the statement",
+        ErrorClass::MissingObject => "a table, column or function does not exist in the warehouse",
+        ErrorClass::Permission => "the warehouse refused access",
+        ErrorClass::Timeout => "the statement took longer than the warehouse allows",
+        ErrorClass::Cancelled => "the statement was cancelled",
+        ErrorClass::Quota => "the statement needs more of the warehouse than it may use",
+        ErrorClass::Connection => "the warehouse can't be reached, or can't read its data",
+        ErrorClass::Conflict => "another transaction was in the way",
+        ErrorClass::Data => "a value in the data does not fit its use",
+        ErrorClass::Other => "the warehouse refused the statement",
+    }
+}
+
+/// The first word of a type's name without its arguments, in upper case: `decimal(18, 3)` → `DECIMAL`.
+pub fn base_type(native: &str) -> String {
+    native.split('(').next().unwrap_or(native).trim().to_ascii_uppercase()
+}

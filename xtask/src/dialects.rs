@@ -1,0 +1,89 @@
+//! `cargo xtask dialects`: the dialects' conformance suite, asked of real engines.
+//!
+//! In: the cases that the SDK makes of each dialect's profile. Out: `plugins/DIALECTS.md`, and failure if an
+//! engine answers differently without a named exception. The engines come from a virtual environment of its own
+//! under the target folder, PostgreSQL and MariaDB from the machine. Absent on purpose: this in `cargo xtask test`; it
+//! needs a network the first time, and minutes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::command::{is_installed, run_shown};
+use crate::context::{Context, shown};
+
+const ENGINES: [&str; 10] =
+    ["duckdb", "postgres", "mariadb", "sqlite", "clickhouse", "spark", "snowflake", "trino", "bigquery", "redshift"];
+
+const TABLE_BEGINS: &str = "<!-- Written by `cargo xtask dialects`. -->\n";
+
+#[derive(clap::Args)]
+pub(crate) struct DialectsArguments {
+    /// Ask only these; the others' last answers are kept.
+    #[arg(value_parser = ENGINES)]
+    engines: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<ExitCode> {
+    let folder = context.target()?.join("dialects");
+    let answers = folder.join("answers");
+    fs::create_dir_all(&answers)?;
+    let python = prepare_python(context, &folder)?;
+    let is_asked = |engine: &&str| arguments.engines.is_empty() || arguments.engines.iter().any(|e| e == engine);
+    for engine in ENGINES.into_iter().filter(is_asked) {
+        println!("ask   {engine}");
+        let cases = folder.join(format!("{engine}-cases.json"));
+        fs::write(&cases, output(suite(context).args(["cases", engine]))?)?;
+        let driver = context.root.join("xtask/dialects/ask.py");
+        let mut ask = Command::new(&python);
+        ask.arg(driver).arg(engine).arg(&cases).arg(folder.join("servers")).current_dir(&folder);
+        fs::write(answers.join(format!("{engine}.json")), output(&mut ask)?)?;
+    }
+    let judged = suite(context).arg("judge").arg(&answers).stderr(Stdio::inherit()).output()?;
+    let document = context.root.join("plugins/DIALECTS.md");
+    let text = fs::read_to_string(&document).with_context(|| format!("reading {}", shown(context, &document)))?;
+    let (head, _) = text.split_once(TABLE_BEGINS).context("plugins/DIALECTS.md has no place for the table")?;
+    fs::write(
+        &document,
+        format!("{head}{TABLE_BEGINS}\n{}", String::from_utf8(judged.stdout)?.trim_end().to_owned() + "\n"),
+    )?;
+    println!("wrote {}", shown(context, &document));
+    Ok(if judged.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The program that prints cases and judges answers.
+fn suite(context: &Context) -> Command {
+    let mut command = context.cargo();
+    command.args(["run", "--quiet", "--package", "terrane-golden-tests", "--example", "dialects", "--"]);
+    command
+}
+
+/// A virtual environment with the engines, made again when the list of them changes.
+fn prepare_python(context: &Context, folder: &Path) -> Result<PathBuf> {
+    let requirements = context.root.join("xtask/dialects/requirements.txt");
+    let (venv, stamp) = (folder.join("venv"), folder.join("venv/requirements.txt"));
+    let python = venv.join("bin/python");
+    let wanted = fs::read_to_string(&requirements)?;
+    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+        return Ok(python);
+    }
+    if !is_installed("python3") {
+        bail!("python3 is not installed; the engines are Python packages");
+    }
+    println!("get   the engines, about 1 GB, into {}", shown(context, &venv));
+    run_shown(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    run_shown(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements))?;
+    fs::write(stamp, wanted)?;
+    Ok(python)
+}
+
+/// What a program printed; what it complains about goes to the terminal.
+fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        bail!("{command:?} ended with {}", output.status);
+    }
+    Ok(output.stdout)
+}

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod commands;
+mod engines;
 mod expectations;
 mod serving;
 

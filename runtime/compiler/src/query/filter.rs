@@ -9,7 +9,7 @@ use super::names::{Found, Names};
 use super::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
 use super::time::TimeAxis;
 use super::{DateRange, Filter, MemberRef, Operator, QueryError};
-use crate::model::{AggregateFunction, DimensionType, MeasureKind, Model, TimeKind};
+use crate::model::{AggregateFunction, DimensionId, DimensionType, MeasureKind, Model, TimeKind};
 use crate::types::{LogicalType, Value};
 
 /// Filters are nested at most so deep.
@@ -30,6 +30,9 @@ enum Comparable {
 
 pub(super) struct Filters<'a> {
     pub names: &'a Names<'a>,
+    /// What `metric_time` means here: the primary time of the fact whose rows are tested, on groups
+    /// that of the first.
+    pub metric_time: Option<DimensionId>,
     pub zone: &'a jiff::tz::TimeZone,
     pub now: jiff::Timestamp,
 }
@@ -47,6 +50,15 @@ impl Filters<'_> {
                 Ok(any)
             }
             Filter::Not(inner) => self.has_value(inner),
+        }
+    }
+
+    /// Whether a filter means another column in each fact.
+    pub(super) fn has_metric_time(filter: &Filter) -> bool {
+        match filter {
+            Filter::Condition { member, .. } => member.is_metric_time(),
+            Filter::And(all) | Filter::Or(all) => all.iter().any(Self::has_metric_time),
+            Filter::Not(inner) => Self::has_metric_time(inner),
         }
     }
 
@@ -95,22 +107,34 @@ impl Filters<'_> {
             Found::Value(value) => Ok((Operand::Value(value), value_type(self.names.model, value))),
             Found::Dimension(id) => {
                 self.names.check_granularity(member, id, member.granularity)?;
-                let dimension = self.names.model.dimension(id);
-                let comparable = match dimension.ty {
-                    DimensionType::String | DimensionType::Geo => Comparable::Text,
-                    DimensionType::Number => Comparable::Number,
-                    DimensionType::Boolean => Comparable::Boolean,
-                    DimensionType::Time if on_groups => Comparable::Time {
-                        kind: self.names.grouped_kind(id, member.granularity),
-                        column_type: dimension.column_type,
-                    },
-                    DimensionType::Time => {
-                        Comparable::Time { kind: dimension.time, column_type: dimension.column_type }
-                    }
+                let operand = Operand::Dimension { id, granularity: member.granularity };
+                Ok((operand, self.comparable(id, member, on_groups)))
+            }
+            Found::MetricTime => {
+                let id = self.metric_time.ok_or(QueryError::MetricTimeOfNothing)?;
+                self.names.check_granularity(member, id, member.granularity)?;
+                let granularity = member.granularity;
+                let operand = match on_groups {
+                    true => Operand::MetricTime { granularity },
+                    false => Operand::Dimension { id, granularity },
                 };
-                Ok((Operand::Dimension { id, granularity: member.granularity }, comparable))
+                Ok((operand, self.comparable(id, member, on_groups)))
             }
             Found::Segment(_) => Err(QueryError::UnknownSegment { name: member.text.clone(), nearest: Vec::new() }),
+        }
+    }
+
+    fn comparable(&self, id: DimensionId, member: &MemberRef, on_groups: bool) -> Comparable {
+        let dimension = self.names.model.dimension(id);
+        let column_type = dimension.column_type;
+        match dimension.ty {
+            DimensionType::String | DimensionType::Geo => Comparable::Text,
+            DimensionType::Number => Comparable::Number,
+            DimensionType::Boolean => Comparable::Boolean,
+            DimensionType::Time if on_groups => {
+                Comparable::Time { kind: self.names.grouped_kind(id, member.granularity), column_type }
+            }
+            DimensionType::Time => Comparable::Time { kind: dimension.time, column_type },
         }
     }
 

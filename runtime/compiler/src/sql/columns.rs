@@ -9,11 +9,11 @@ use crate::query::Group;
 use crate::types::LogicalType;
 
 pub(crate) fn columns(plan: &LogicalPlan<'_>) -> Vec<ResultColumn> {
-    let groups = plan.groups.iter().map(|group| ResultColumn {
+    let groups = plan.groups.iter().enumerate().map(|(index, group)| ResultColumn {
         key: group.key.clone(),
         is_measure: false,
-        ty: plan.model.dimension(group.dimension).ty,
-        format: group_format(plan, group),
+        ty: plan.model.dimension(plan.facts[0].groups[index]).ty,
+        format: group_format(plan, index, group),
     });
     let values = plan.values.iter().map(|value| ResultColumn {
         key: value.key.clone(),
@@ -28,8 +28,8 @@ fn is_utc(zone: &TimeZone) -> bool {
     zone.iana_name().is_none_or(|name| matches!(name, "UTC" | "Etc/UTC" | "Etc/GMT"))
 }
 
-fn group_format(plan: &LogicalPlan<'_>, group: &Group) -> ColumnFormat {
-    let dimension = plan.model.dimension(group.dimension);
+fn group_format(plan: &LogicalPlan<'_>, index: usize, group: &Group) -> ColumnFormat {
+    let dimension = plan.model.dimension(plan.facts[0].groups[index]);
     if dimension.ty != DimensionType::Time {
         return ColumnFormat::Plain;
     }
@@ -71,7 +71,7 @@ fn value_format(plan: &LogicalPlan<'_>, value: &PlannedValue<'_>) -> ColumnForma
     match planned.aggregate.argument_type {
         LogicalType::TimestampTz => time_format(plan, TimeKind::Utc),
         LogicalType::Timestamp => {
-            time_format(plan, time_kind_of(plan, plan.facts[planned.fact].cube, planned.aggregate))
+            time_format(plan, time_kind_of(plan, plan.facts[planned.fact].tree.cube, planned.aggregate))
         }
         _ => ColumnFormat::Plain,
     }

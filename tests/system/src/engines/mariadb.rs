@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::process::{Server, as_user, folder_of, run};
+use super::process::{Program, Server, as_user, folder_of, run};
 use super::{Missing, program};
 
 const USER: &str = "mysql";
@@ -32,7 +32,7 @@ pub(super) fn start() -> Result<Server> {
     install.arg(format!("--datadir={}", folder.path().join("data").display()));
     run(install)?;
     fs::write(folder.path().join("set-up.sql"), format!("{SET_UP}USE mysql;\n{}", zones()?))?;
-    Server::start(folder, command, is_ready)
+    Server::start(folder, Program { start: command, probe, stop_at_once: "KILL" })
 }
 
 /// One statement a line, as the server reads them.
@@ -65,7 +65,7 @@ fn command(folder: &Path, port: u16) -> Result<Command> {
     Ok(command)
 }
 
-fn is_ready(_: &Path, port: u16) -> Result<Command> {
+fn probe(_: &Path, port: u16) -> Result<Command> {
     let mut command = Command::new(path("mariadb-admin")?);
     command.args(["--no-defaults", "--protocol=tcp", "-h127.0.0.1", "-uterrane", "-psecret"]);
     command.args([&format!("--port={port}"), "ping"]);

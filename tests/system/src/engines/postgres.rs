@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::process::{Server, as_user, folder_of, run};
+use super::process::{Program, Server, as_user, folder_of, run};
 use super::{Missing, program};
 
 const USER: &str = "postgres";
@@ -36,7 +36,7 @@ pub(super) fn start() -> Result<Server> {
     initdb.args(["--no-sync", "--username=terrane", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]);
     initdb.args(["--locale-provider=icu", "--icu-locale=en-US", "-D"]).arg(folder.path().join("data"));
     run(initdb)?;
-    Server::start(folder, command, is_ready)
+    Server::start(folder, Program { start: command, probe, stop_at_once: "QUIT" })
 }
 
 fn command(folder: &Path, port: u16) -> Result<Command> {
@@ -48,7 +48,7 @@ fn command(folder: &Path, port: u16) -> Result<Command> {
     Ok(command)
 }
 
-fn is_ready(_: &Path, port: u16) -> Result<Command> {
+fn probe(_: &Path, port: u16) -> Result<Command> {
     let mut command = Command::new(path("pg_isready")?);
     command.args(["-q", "-h", "127.0.0.1", "-U", "terrane", "-d", "postgres", "-p", &port.to_string()]);
     Ok(command)

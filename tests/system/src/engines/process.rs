@@ -14,25 +14,30 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How one kind of server is started over a folder and a port, probed and stopped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Program {
+    pub(super) start: fn(&Path, u16) -> Result<Command>,
+    /// Ends with success once the server answers.
+    pub(super) probe: fn(&Path, u16) -> Result<Command>,
+    /// The signal that leaves its clients no last word.
+    pub(super) stop_at_once: &'static str,
+}
+
 /// A running server with its folder. Dropping it stops it.
 #[derive(Debug)]
 pub struct Server {
-    start: fn(&Path, u16) -> Result<Command>,
-    is_ready: fn(&Path, u16) -> Result<Command>,
+    program: Program,
     child: Child,
     folder: TempDir,
     pub port: u16,
 }
 
 impl Server {
-    pub(super) fn start(
-        folder: TempDir,
-        start: fn(&Path, u16) -> Result<Command>,
-        is_ready: fn(&Path, u16) -> Result<Command>,
-    ) -> Result<Self> {
+    pub(super) fn start(folder: TempDir, program: Program) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let child = spawn(start(folder.path(), port)?, folder.path())?;
-        let mut server = Server { start, is_ready, child, folder, port };
+        let child = spawn((program.start)(folder.path(), port)?, folder.path())?;
+        let mut server = Server { program, child, folder, port };
         server.wait_until_ready()?;
         Ok(server)
     }
@@ -42,8 +47,7 @@ impl Server {
     /// # Errors
     /// It can't be ended.
     pub fn kill(&mut self) -> Result<()> {
-        // Both databases take it for "stop at once".
-        signal(&self.child, "QUIT").or_else(|_| self.child.kill().map_err(Into::into))?;
+        signal(&self.child, self.program.stop_at_once)?;
         self.wait()
     }
 
@@ -52,14 +56,14 @@ impl Server {
     /// # Errors
     /// It can't be started.
     pub fn restart(&mut self) -> Result<()> {
-        self.child = spawn((self.start)(self.folder.path(), self.port)?, self.folder.path())?;
+        self.child = spawn((self.program.start)(self.folder.path(), self.port)?, self.folder.path())?;
         self.wait_until_ready()
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
         let mut waited = Duration::ZERO;
         loop {
-            let mut probe = (self.is_ready)(self.folder.path(), self.port)?;
+            let mut probe = (self.program.probe)(self.folder.path(), self.port)?;
             if probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?.success() {
                 return Ok(());
             }

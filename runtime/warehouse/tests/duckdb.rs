@@ -107,7 +107,8 @@ async fn no_rows_still_have_columns() {
 async fn a_description_runs_nothing() {
     let duckdb = open(&[]);
     let text = "SELECT count(*) AS n, $1 AS t FROM range(100000000000) -- to the end";
-    let schema = duckdb.describe(Statement { text, params: &[Value::Text("x".into())], columns: &[] }).await.expect("describes");
+    let schema =
+        duckdb.describe(Statement { text, params: &[Value::Text("x".into())], columns: &[] }).await.expect("describes");
     assert_eq!(schema.field(0).data_type(), &DataType::Int64);
     assert_eq!(schema.field(1).data_type(), &DataType::Utf8);
 }

@@ -108,7 +108,8 @@ fn moment(bytes: &[u8]) -> Result<Option<i64>, CellError> {
         _ => return Err(wrong()),
     };
     let date = Date::new(year as i16, month as i8, day as i8).map_err(|e| CellError::Value(e.to_string()))?;
-    let zoned = DateTime::from_parts(date, clock).to_zoned(TimeZone::UTC).map_err(|e| CellError::Value(e.to_string()))?;
+    let zoned =
+        DateTime::from_parts(date, clock).to_zoned(TimeZone::UTC).map_err(|e| CellError::Value(e.to_string()))?;
     Ok(Some(zoned.timestamp().as_microsecond()))
 }
 

@@ -57,7 +57,8 @@ impl Numeric {
             let index = usize::try_from(self.weight - power).ok();
             index.and_then(|index| self.groups.get(index)).copied().unwrap_or(0)
         };
-        let digits = |powers: &mut dyn Iterator<Item = i32>| powers.map(|p| format!("{:04}", group(p))).collect::<String>();
+        let digits =
+            |powers: &mut dyn Iterator<Item = i32>| powers.map(|p| format!("{:04}", group(p))).collect::<String>();
         let whole = digits(&mut (0..=self.weight.max(0)).rev());
         let scale = usize::from(self.scale);
         let fraction = digits(&mut (1..=i32::from(self.scale.div_ceil(4))).map(|n| -n));

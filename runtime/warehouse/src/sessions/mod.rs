@@ -43,11 +43,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// # Errors
     /// `Unavailable` says that the connection is lost; after any other error it can be used again.
-    async fn answer(
-        &self,
-        connection: &mut Self::Connection,
-        request: Request<'_>,
-    ) -> Result<Answer, WarehouseError>;
+    async fn answer(&self, connection: &mut Self::Connection, request: Request<'_>) -> Result<Answer, WarehouseError>;
 
     /// Stops what the session runs. Its connection is closed afterwards, whatever became of this.
     async fn cancel(&self, handle: &Self::Handle) -> Result<(), WarehouseError>;

@@ -22,9 +22,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, S
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use crate::columns::{Columns, Kind, described, meanings};
-use crate::sessions::{
-    Answer, ConnectError, Engine, Failed, Reader, Request, Session, Sessions, alive, init_failed,
-};
+use crate::sessions::{Answer, ConnectError, Engine, Failed, Reader, Request, Session, Sessions, alive, init_failed};
 
 const NAME: &str = "sqlite";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };

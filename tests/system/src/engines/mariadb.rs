@@ -12,7 +12,7 @@ use super::{Missing, program};
 const USER: &str = "mysql";
 const FOLDERS: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 /// The zones that the queries ask for; a server knows none until they are loaded.
-const ZONES: &[&str] = &["Europe/Berlin", "America/New_York", "Pacific/Auckland"];
+const ZONES: &[&str] = &["UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland"];
 
 /// Run by the server as it starts, each time.
 const SET_UP: &str = "\

@@ -109,7 +109,13 @@ pub fn small_tables() -> Vec<Table> {
         Table::new(
             "customers",
             &[("id", Type::Integer), ("region", Type::Text), ("credit", Type::Integer)],
-            rows(&[&["1", "US", "100"], &["2", "US", "50"], &["3", "EU", "70"], &["4", "NULL", "30"], &["5", "APAC", "500"]]),
+            rows(&[
+                &["1", "US", "100"],
+                &["2", "US", "50"],
+                &["3", "EU", "70"],
+                &["4", "NULL", "30"],
+                &["5", "APAC", "500"],
+            ]),
         ),
         Table::new(
             "orders",

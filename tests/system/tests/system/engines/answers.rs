@@ -14,6 +14,7 @@ use terrane_system_tests::engines::{Cell, Engine, Kind, Table, Type, small_table
 use terrane_system_tests::{FLIGHTS, path};
 
 use super::{PROJECT, start};
+use crate::working_directory;
 
 /// A query, and the engines whose answer may differ, with the reason.
 struct Case {
@@ -62,6 +63,7 @@ fn in_runtime<T: Send>(
     environment: &Environment,
     work: impl AsyncFnOnce(wiring::Engine) -> T + Send,
 ) -> T {
+    let _directory = working_directory();
     let done = on_large_stack(|| {
         let project = Project::read(folder, environment)?;
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");

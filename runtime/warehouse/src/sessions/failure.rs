@@ -24,7 +24,7 @@ impl Failed {
             }
             _ => (WarehouseErrorKind::Refused, error.to_string()),
         };
-        self.new(kind, message)
+        self.of_kind(kind, message)
     }
 
     /// Whatever went wrong while a connection was made: there is none.
@@ -33,10 +33,10 @@ impl Failed {
     }
 
     pub(crate) fn refused(self, message: String) -> WarehouseError {
-        self.new(WarehouseErrorKind::Refused, message)
+        self.of_kind(WarehouseErrorKind::Refused, message)
     }
 
-    fn new(self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
+    fn of_kind(self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
         WarehouseError { warehouse: self.warehouse.to_owned(), kind, message }
     }
 }

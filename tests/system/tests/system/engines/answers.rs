@@ -38,8 +38,8 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Each case's rows, or what was said instead of rows.
-fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<Rows, String>> {
+/// Each case's rows and how many there are before paging, or what was said instead of rows.
+fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Rows, Option<u64>), String>> {
     let environment: Environment = engine.variables(tables, &[]).into_iter().collect();
     in_runtime(&path(PROJECT), &environment, async |engine| {
         let mut answers = Vec::new();
@@ -50,7 +50,8 @@ fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<Rows
                     let sql = wire::inline_sql(&engine, &query).unwrap_or_default();
                     format!("{refused:?}\n{sql}")
                 })?;
-                Rows::of_answer(&answer).map_err(|error| error.to_string())
+                let rows = Rows::of_answer(&answer).map_err(|error| error.to_string())?;
+                Ok((rows, answer.total_rows))
             };
             answers.push(answer.await);
         }
@@ -58,7 +59,7 @@ fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<Rows
     })
 }
 
-fn in_runtime<T: Send>(
+pub(super) fn in_runtime<T: Send>(
     folder: &std::path::Path,
     environment: &Environment,
     work: impl AsyncFnOnce(wiring::Engine) -> T + Send,
@@ -128,7 +129,10 @@ fn check(kind: Kind) {
             continue;
         }
         let difference = match (expected, actual) {
-            (Ok(expected), Ok(mut actual)) => {
+            (Ok((_, expected)), Ok((_, actual))) if expected != actual => {
+                Some(format!("{actual:?} rows in total, and not {expected:?}"))
+            }
+            (Ok((expected, _)), Ok((mut actual, _))) => {
                 if kind == Kind::Sqlite {
                     // Its decimals are doubles.
                     actual.is_double.fill(true);

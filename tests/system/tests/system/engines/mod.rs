@@ -5,6 +5,7 @@
 mod answers;
 mod configuration;
 mod faults;
+mod types;
 
 use terrane_system_tests::engines::{Engine, Kind, Missing};
 

@@ -62,7 +62,10 @@ impl Decimals {
         } else {
             self.whole = self.whole.max(whole.len());
             self.scale = self.scale.max(fraction.len());
-            self.numbers.push(Number::Wide(text.into()));
+            let sign = if text.starts_with('-') { "-" } else { "" };
+            let whole = if whole.is_empty() { "0" } else { whole };
+            let point = if fraction.is_empty() { "" } else { "." };
+            self.numbers.push(Number::Wide(format!("{sign}{whole}{point}{fraction}").into()));
         }
         Ok(())
     }
@@ -165,7 +168,7 @@ mod tests {
     #[test]
     fn beyond_76_digits_decimals_are_text() {
         let wide = "8".repeat(77);
-        let array = column(&[&wide, "-0.05", "3"]);
+        let array = column(&[&format!("000{wide}."), "-0.05", "3"]);
         let texts: Vec<Option<&str>> = array.as_string::<i32>().iter().collect();
         assert_eq!(texts, [Some(wide.as_str()), Some("-0.05"), Some("3"), None]);
     }

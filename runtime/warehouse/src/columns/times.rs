@@ -5,8 +5,9 @@
 //! functions read it.
 
 use jiff::Timestamp;
-use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
+use jiff::civil::{Date, DateTime, Time};
+
+use crate::instants::clock_micros;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const DAY_LENGTH: usize = "2024-01-31".len();
@@ -35,22 +36,18 @@ pub(super) fn of_text(text: &str) -> Option<Parsed> {
     let text = text.trim();
     if text.len() == DAY_LENGTH {
         let date: Date = text.parse().ok()?;
-        let micros = clock_micros(date.to_datetime(jiff::civil::Time::midnight()))?;
-        return i32::try_from(micros / (86_400 * MICROS_PER_SECOND)).ok().map(Parsed::Date);
+        let micros = clock_micros(date.to_datetime(Time::midnight()));
+        return i32::try_from(micros.div_euclid(86_400 * MICROS_PER_SECOND)).ok().map(Parsed::Date);
     }
     // A wall clock's parser would read past an offset.
     if let Ok(instant) = text.parse::<Timestamp>() {
         return Some(Parsed::Instant(instant.as_microsecond()));
     }
-    text.parse::<DateTime>().ok().and_then(clock_micros).map(Parsed::Clock)
+    text.parse::<DateTime>().ok().map(clock_micros).map(Parsed::Clock)
 }
 
 pub(super) fn of_seconds(seconds: i64) -> Option<Parsed> {
     seconds.checked_mul(MICROS_PER_SECOND).map(Parsed::Clock)
-}
-
-fn clock_micros(clock: DateTime) -> Option<i64> {
-    clock.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp().as_microsecond())
 }
 
 #[cfg(test)]
@@ -61,6 +58,7 @@ mod tests {
     fn dates_clocks_and_instants() {
         assert_eq!(of_text("1970-01-02"), Some(Parsed::Date(1)));
         assert_eq!(of_text("1969-12-31"), Some(Parsed::Date(-1)));
+        assert_eq!(of_text("9999-12-31"), Some(Parsed::Date(2_932_896)));
         assert_eq!(of_text("1970-01-01 00:00:01.5"), Some(Parsed::Clock(1_500_000)));
         assert_eq!(of_text("1970-01-01T00:00:01"), Some(Parsed::Clock(1_000_000)));
         assert_eq!(of_text("1970-01-01 00:01"), Some(Parsed::Clock(60_000_000)));

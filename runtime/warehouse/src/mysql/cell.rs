@@ -6,12 +6,12 @@
 use std::fmt::Write as _;
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
 use sqlx::error::BoxDynError;
 use sqlx::mysql::{MySqlColumn, MySqlValueRef};
 use sqlx::{Column as _, Decode, MySql, Type, TypeInfo as _, ValueRef as _};
 
 use crate::columns::{Cell, Column, Kind};
+use crate::instants::clock_micros;
 use crate::sessions::CellError;
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -108,9 +108,7 @@ fn moment(bytes: &[u8]) -> Result<Option<i64>, CellError> {
         _ => return Err(wrong()),
     };
     let date = Date::new(year as i16, month as i8, day as i8).map_err(|e| CellError::Value(e.to_string()))?;
-    let zoned =
-        DateTime::from_parts(date, clock).to_zoned(TimeZone::UTC).map_err(|e| CellError::Value(e.to_string()))?;
-    Ok(Some(zoned.timestamp().as_microsecond()))
+    Ok(Some(clock_micros(DateTime::from_parts(date, clock))))
 }
 
 /// `-838:59:59.000001`: a length, then a sign, days, hours, minutes, seconds, then microseconds.
@@ -138,6 +136,7 @@ mod tests {
         assert_eq!(moment(&[7, 0xb2, 0x07, 1, 1, 0, 0, 1]).unwrap(), Some(1_000_000));
         assert_eq!(moment(&[11, 0xb2, 0x07, 1, 1, 0, 0, 1, 5, 0, 0, 0]).unwrap(), Some(1_000_005));
         assert_eq!(moment(&[0]).unwrap(), None);
+        assert!(moment(&[4, 0x0f, 0x27, 12, 31]).unwrap().is_some());
         assert!(moment(&[4, 0xb2, 0x07, 13, 1]).is_err() && moment(&[1, 2]).is_err());
     }
 

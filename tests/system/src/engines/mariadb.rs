@@ -30,6 +30,8 @@ pub(super) fn start() -> Result<Server> {
     let mut install = as_user(USER, &path("mariadb-install-db")?);
     install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
     install.arg(format!("--datadir={}", folder.path().join("data").display()));
+    // Two servers that are made at once would meet in the system's own.
+    install.arg(format!("--tmpdir={}", folder.path().display()));
     run(install)?;
     fs::write(folder.path().join("set-up.sql"), format!("{SET_UP}USE mysql;\n{}", zones()?))?;
     Server::start(folder, Program { start: command, probe, stop_at_once: "KILL" })
@@ -56,6 +58,7 @@ fn zones() -> Result<String> {
 fn command(folder: &Path, port: u16) -> Result<Command> {
     let mut command = as_user(USER, &path("mariadbd")?);
     command.arg("--no-defaults").arg(format!("--datadir={}", folder.join("data").display()));
+    command.arg(format!("--tmpdir={}", folder.display()));
     command.arg(format!("--socket={}", folder.join("socket").display()));
     command.arg(format!("--pid-file={}", folder.join("pid").display()));
     command.arg(format!("--init-file={}", folder.join("set-up.sql").display()));

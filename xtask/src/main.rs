@@ -11,6 +11,7 @@ mod checksum;
 mod command;
 mod components;
 mod context;
+mod databases;
 mod demo;
 mod dialects;
 mod duckdb;
@@ -35,7 +36,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Prepare libduckdb, the guests' standard library and the first-party components.
+    /// Prepare libduckdb, the guests' standard library, the first-party components and test databases.
     Setup(SetupArguments),
     /// Build the plugins under plugins/ to WebAssembly components.
     Components,
@@ -76,6 +77,7 @@ fn run(command: Command) -> Result<ExitCode> {
             duckdb::prepare(&context)?;
             let toolchain = wasm_std::prepare(&context, arguments.wasm_std)?;
             components::build(&context, &toolchain)?;
+            databases::prepare();
             Ok(ExitCode::SUCCESS)
         }
         Command::Components => {

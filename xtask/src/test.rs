@@ -22,6 +22,7 @@ pub(crate) struct TestArguments {
 
 pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
+    crate::databases::prepare();
     let mut failed = None;
     for mut step in steps(context, arguments) {
         println!("\n==> {}", step.name);

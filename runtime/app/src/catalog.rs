@@ -76,8 +76,7 @@ async fn read_cube_types(
     types: &mut ColumnTypes,
 ) -> Result<(), String> {
     let Some(probe) = type_probe(model, cube, profile).map_err(|error| error.to_string())? else { return Ok(()) };
-    let statement = Statement { text: &probe.text, params: &[] };
-    let schema = warehouse.describe(statement).await.map_err(|error| error.message)?;
+    let schema = warehouse.describe(Statement::plain(&probe.text)).await.map_err(|error| error.message)?;
     for (member, field) in probe.members.iter().zip(schema.fields()) {
         let ty = logical_type(field.data_type());
         match member {

@@ -10,6 +10,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use terrane_app::query::Answer;
+use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_server::json::{Numbers, write_rows};
 
@@ -40,6 +41,7 @@ impl Rows {
         let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
             key: field.name().as_str().into(),
             is_measure: false,
+            ty: DimensionType::Number,
             format: match field.data_type() {
                 DataType::Timestamp(_, Some(_)) => ColumnFormat::Instant(TimeZone::UTC),
                 DataType::Timestamp(_, None) | DataType::Date32 | DataType::Date64 => ColumnFormat::WallClock,

@@ -3,6 +3,8 @@
 //! In: a [`Project`]. Out: an [`Engine`]: ports with their adapters, and the use cases over them. Not
 //! here: what any of them does.
 
+mod warehouse;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,19 +22,15 @@ use terrane_plugin_host::{PluginHost, SearchPath, Settings};
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, Ports, Scopes, ServeSettings};
 use terrane_store::SqliteStore;
-use terrane_warehouse::{DuckDb, DuckDbSettings, OpenError};
 
 use crate::clock::SystemClock;
-use crate::config::{Config, Place, Scope, WarehouseConfig};
+use crate::config::{Config, Place, Scope};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report;
 
 /// The workspace this program was built in, for components that `cargo xtask setup` prepared.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-
-/// Statements that an embedded engine runs at once.
-const CONNECTIONS: usize = 8;
 
 /// A project with everything that answers questions about it.
 pub struct Engine {
@@ -66,7 +64,7 @@ pub async fn load(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failur
 pub async fn check(project: &Project) -> Checked {
     let mut problems = project.problems.clone();
     let plugins = plugins(project, &mut problems);
-    let warehouse = warehouse(project, &mut problems).await;
+    let warehouse = warehouse::open(project, &mut problems).await;
     let mut loaded = None;
     if let (Some(plugins), Some(warehouse)) = (plugins, warehouse) {
         match catalog::load(&project.source, &project.inputs, &*plugins, &*warehouse).await {
@@ -192,74 +190,6 @@ fn component_folders(root: &Path, configured: &[String]) -> Vec<PathBuf> {
     }
     folders.extend(Path::new(WORKSPACE).join(".prepared/components").canonicalize());
     folders
-}
-
-async fn warehouse(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<dyn Warehouse>> {
-    let settings = match duckdb_settings(project) {
-        Ok(settings) => settings,
-        Err(problem) => {
-            problems.push(problem);
-            return None;
-        }
-    };
-    // Opening runs the operator's SQL, which may take its time.
-    match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {
-        Ok(Ok(warehouse)) => Some(Arc::new(warehouse)),
-        Ok(Err(error)) => {
-            problems.push(explain_open(&project.config.warehouse, &error));
-            None
-        }
-        Err(error) => {
-            problems.push(Diagnostic::error("no-warehouse", format!("opening the warehouse broke off: {error}")));
-            None
-        }
-    }
-}
-
-fn duckdb_settings(project: &Project) -> Result<DuckDbSettings, Diagnostic> {
-    let config = &project.config.warehouse;
-    let refused = |message: String, hint: &str| {
-        let diagnostic = Diagnostic::error("no-warehouse", message).hint(hint);
-        mark(config.place.as_ref(), diagnostic)
-    };
-    if config.kind != "duckdb" {
-        let message = format!("there is no connector for a warehouse of type `{}`", config.kind);
-        return Err(refused(message, "this version connects to duckdb: `warehouse: {type: duckdb}`"));
-    }
-    if config.url.is_some() {
-        let message = "`warehouse.url` is for servers, and duckdb is a file".to_owned();
-        return Err(refused(message, "write `warehouse.path`, the file inside the project"));
-    }
-    let path = match &config.path {
-        Some(path) if !matches!(&*path.value, ":memory:" | "") => {
-            Some(project.folder.inside(&path.value).map_err(|problem| path.place.mark(problem))?)
-        }
-        _ => None,
-    };
-    Ok(DuckDbSettings {
-        path,
-        project: project.folder.root().to_owned(),
-        init: config.init.iter().map(|statement| statement.value.clone()).collect(),
-        threads: config.threads.map(|n| n as u32),
-        memory_limit: config.memory_limit.clone(),
-        connections: config.max_connections.map_or(CONNECTIONS, |n| n as usize),
-    })
-}
-
-/// The engine's complaint with the key that it is about.
-fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
-    let (place, hint) = match error {
-        OpenError::Init { index, .. } => (
-            config.init.get(*index).map(|statement| &statement.place),
-            "correct the statement, or the file that it reads; relative paths count from the project's folder",
-        ),
-        OpenError::Database { .. } => (
-            config.path.as_ref().map(|path| &path.place),
-            "check the file of `warehouse.path`; another process may have it open",
-        ),
-        _ => (config.place.as_ref(), "check the keys of `warehouse`"),
-    };
-    mark(place, Diagnostic::error("no-warehouse", error.to_string()).hint(hint))
 }
 
 fn mark(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {

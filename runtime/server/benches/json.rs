@@ -13,6 +13,7 @@ use arrow::array::{
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use jiff::tz::TimeZone;
+use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::Granularity;
 use terrane_server::json::{Numbers, write_rows};
@@ -65,7 +66,7 @@ fn columns(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef, ColumnF
 fn json(criterion: &mut Criterion) {
     let head: Vec<ResultColumn> = columns(0..0)
         .into_iter()
-        .map(|(key, _, format)| ResultColumn { key: key.into(), is_measure: false, format })
+        .map(|(key, _, format)| ResultColumn { key: key.into(), is_measure: false, ty: DimensionType::Number, format })
         .collect();
     let batches: Vec<RecordBatch> = (0..ROWS)
         .step_by(BATCH_ROWS)

@@ -1,7 +1,17 @@
 //! Adapters of the warehouse port. In: printed statements and bound values. Out: Arrow batches. Not
-//! here: what a query means (compiler), when it may run (app). One folder a vendor; DuckDB in process
-//! is the first.
+//! here: what a query means (compiler), when it may run (app). One folder a vendor: DuckDB in process,
+//! and PostgreSQL, MySQL with MariaDB, and SQLite through sqlx, which share `sessions` and `columns`.
 
+mod columns;
 mod duckdb;
+mod instants;
+mod mysql;
+mod postgres;
+mod sessions;
+mod sqlite;
 
 pub use crate::duckdb::{DuckDb, DuckDbSettings, OpenError};
+pub use crate::mysql::MySql;
+pub use crate::postgres::Postgres;
+pub use crate::sessions::{ConnectError, ServerSettings};
+pub use crate::sqlite::{Sqlite, SqliteSettings};

@@ -46,7 +46,7 @@ fn open(init: &[&str]) -> DuckDb {
 }
 
 async fn run(duckdb: &DuckDb, text: &str, params: &[Value]) -> Result<ResultSet, WarehouseError> {
-    duckdb.execute(Statement { text, params }, TIMEOUT).await
+    duckdb.execute(Statement { text, params, columns: &[] }, TIMEOUT).await
 }
 
 async fn text(duckdb: &DuckDb, sql: &str, params: &[Value]) -> String {
@@ -107,7 +107,8 @@ async fn no_rows_still_have_columns() {
 async fn a_description_runs_nothing() {
     let duckdb = open(&[]);
     let text = "SELECT count(*) AS n, $1 AS t FROM range(100000000000) -- to the end";
-    let schema = duckdb.describe(Statement { text, params: &[Value::Text("x".into())] }).await.expect("describes");
+    let schema =
+        duckdb.describe(Statement { text, params: &[Value::Text("x".into())], columns: &[] }).await.expect("describes");
     assert_eq!(schema.field(0).data_type(), &DataType::Int64);
     assert_eq!(schema.field(1).data_type(), &DataType::Utf8);
 }
@@ -128,7 +129,7 @@ async fn a_refusal_carries_the_engines_words() {
 async fn a_timeout_is_answered_at_its_time_and_the_next_statement_runs() {
     let duckdb = open(&[]);
     let endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
-    let statement = Statement { text: endless, params: &[] };
+    let statement = Statement::plain(endless);
     let three_timeouts = async {
         for _ in 0..3 {
             let error = duckdb.execute(statement, Duration::from_millis(200)).await.expect_err("it is too long");

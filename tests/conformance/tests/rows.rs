@@ -17,12 +17,13 @@ use arrow::datatypes::{DataType, Field, i256};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::Granularity;
 use terrane_server::json::{Numbers, write_rows};
 
 fn column(key: &str, format: ColumnFormat) -> ResultColumn {
-    ResultColumn { key: key.into(), is_measure: false, format }
+    ResultColumn { key: key.into(), is_measure: false, ty: DimensionType::Number, format }
 }
 
 /// The values of one column, as JSON texts.

@@ -1,6 +1,7 @@
 //! What the system tests share: the program in a process, a server and requests to it, projects made
-//! for one test.
+//! for one test, database servers.
 
+pub mod engines;
 mod http;
 mod program;
 mod scratch;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
-use terrane_compiler::sql::CompiledSql;
+use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::types::Value;
 
 /// A text and its bound values, as the printer made them.
@@ -13,11 +13,20 @@ use terrane_compiler::types::Value;
 pub struct Statement<'a> {
     pub text: &'a str,
     pub params: &'a [Value],
+    /// What the first columns mean, for engines that have no type for it; empty where nobody knows.
+    pub columns: &'a [ResultColumn],
+}
+
+impl<'a> Statement<'a> {
+    /// A text without values, whose columns are what the warehouse says.
+    pub fn plain(text: &'a str) -> Self {
+        Statement { text, params: &[], columns: &[] }
+    }
 }
 
 impl<'a> From<&'a CompiledSql> for Statement<'a> {
     fn from(sql: &'a CompiledSql) -> Self {
-        Statement { text: &sql.text, params: &sql.params }
+        Statement { text: &sql.text, params: &sql.params, columns: &sql.columns }
     }
 }
 

@@ -74,6 +74,8 @@ pub struct WarehouseConfig {
     /// As the engine writes it: `4GB`.
     pub memory_limit: Option<String>,
     pub max_connections: Option<u64>,
+    /// How long a server may take to accept a connection.
+    pub connect_timeout_seconds: Option<u64>,
 }
 
 #[derive(Debug, Clone)]

@@ -15,9 +15,8 @@ use super::{
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
 
-/// Warehouses and what they connect with.
-const WAREHOUSES: &[&str] =
-    &["duckdb", "postgres", "mysql", "sqlite", "clickhouse", "snowflake", "bigquery", "redshift", "trino", "mssql"];
+/// Warehouses that this program connects to.
+const WAREHOUSES: &[&str] = &["duckdb", "postgres", "mysql", "sqlite"];
 
 pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {
@@ -68,6 +67,7 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
         threads: s.integer("threads", 1..=1_024),
         memory_limit: s.checked("memory_limit", "a size like 4GB", size),
         max_connections: s.integer("max_connections", 1..=1_000),
+        connect_timeout_seconds: s.integer("connect_timeout_seconds", 1..=600),
     }
 }
 

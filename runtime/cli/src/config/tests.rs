@@ -113,6 +113,7 @@ fn what_is_wrong_has_its_place_and_the_nearest_name() {
         ("query: {timeout: 0}\n", "service_project.yml:1:18: error[wrong-value]", "seconds"),
         ("query: {default_limit: 10, max_limit: 5}\n", "service_project.yml:1:24: error[wrong-value]", "max_limit"),
         ("warehouse: {memory_limit: \"1GB'; DROP\"}\n", "service_project.yml:1:27: error[wrong-value]", "4GB"),
+        ("warehouse: {connect_timeout_seconds: 0}\n", "service_project.yml:1:38: error[wrong-value]", "1 to 600"),
         ("warehouse: {init: SELECT 1}\n", "service_project.yml:1:19: error[wrong-type]", "must be a list"),
         ("security: {anonymous: {scopes: [raed]}}\n", "service_project.yml:1:23: error[wrong-value]", "`raed`"),
         ("security: {jwt: {secrets: x}}\n", "service_project.yml:1:18: error[unknown-key]", "did you mean `secret`"),

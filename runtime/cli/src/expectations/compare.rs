@@ -9,7 +9,7 @@ use crate::rows::Rows;
 const SHOWN: usize = 400;
 
 /// `None`: the same columns in the same order and the same rows, in order or in any.
-pub(super) fn difference(actual: &Rows, expected: &Rows, is_ordered: bool) -> Option<String> {
+pub fn difference(actual: &Rows, expected: &Rows, is_ordered: bool) -> Option<String> {
     if actual.columns != expected.columns {
         return Some(format!(
             "columns differ\n  expected: {}\n  actual:   {}",

@@ -9,5 +9,6 @@ mod numbers;
 mod read;
 mod run;
 
+pub use compare::difference;
 pub use read::{Expectation, Expected, FOLDER, read};
 pub use run::{Outcome, run};

@@ -73,7 +73,7 @@ async fn rows_difference(
     let expected = match &case.expected {
         Expected::Sql(sql) => {
             let text = sql.trim().trim_end_matches(';');
-            let by_hand = engine.warehouse.execute(Statement { text, params: &[] }, timeout).await;
+            let by_hand = engine.warehouse.execute(Statement::plain(text), timeout).await;
             let by_hand = by_hand.map_err(|error| format!("the SQL by hand failed: {error}"))?;
             Rows::of_statement(&by_hand.schema, &by_hand.batches).map_err(|error| format!("{error:#}"))?
         }

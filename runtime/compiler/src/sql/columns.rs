@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 
 use super::compiled::{ColumnFormat, ResultColumn};
 use crate::model::{AggregateFunction, DimensionType, TimeKind};
-use crate::plan::{LogicalPlan, PlannedValue, ValueExpr};
+use crate::plan::{LogicalPlan, PlannedAggregate, PlannedValue, ValueExpr};
 use crate::query::Group;
 use crate::types::LogicalType;
 
@@ -12,11 +12,13 @@ pub(crate) fn columns(plan: &LogicalPlan<'_>) -> Vec<ResultColumn> {
     let groups = plan.groups.iter().enumerate().map(|(index, group)| ResultColumn {
         key: group.key.clone(),
         is_measure: false,
+        ty: plan.model.dimension(plan.facts[0].groups[index]).ty,
         format: group_format(plan, index, group),
     });
     let values = plan.values.iter().map(|value| ResultColumn {
         key: value.key.clone(),
         is_measure: true,
+        ty: value_type(plan, value),
         format: value_format(plan, value),
     });
     groups.chain(values).collect()
@@ -48,13 +50,26 @@ fn time_format(plan: &LogicalPlan<'_>, kind: TimeKind) -> ColumnFormat {
     }
 }
 
-/// Only the smallest and the largest of a time are times themselves.
-fn value_format(plan: &LogicalPlan<'_>, value: &PlannedValue<'_>) -> ColumnFormat {
-    let ValueExpr::Aggregate(index) = value.expression else { return ColumnFormat::Plain };
+/// Only the smallest and the largest are of the values' own type.
+fn extreme<'a>(plan: &'a LogicalPlan<'_>, value: &PlannedValue<'_>) -> Option<&'a PlannedAggregate<'a>> {
+    let ValueExpr::Aggregate(index) = value.expression else { return None };
     let planned = &plan.aggregates[index];
-    let is_extreme = matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+    matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max).then_some(planned)
+}
+
+fn value_type(plan: &LogicalPlan<'_>, value: &PlannedValue<'_>) -> DimensionType {
+    match extreme(plan, value).map(|planned| planned.aggregate.argument_type) {
+        Some(ty) if ty.is_temporal() => DimensionType::Time,
+        Some(LogicalType::Text) => DimensionType::String,
+        Some(LogicalType::Boolean) => DimensionType::Boolean,
+        _ => DimensionType::Number,
+    }
+}
+
+fn value_format(plan: &LogicalPlan<'_>, value: &PlannedValue<'_>) -> ColumnFormat {
+    let Some(planned) = extreme(plan, value) else { return ColumnFormat::Plain };
     match planned.aggregate.argument_type {
-        LogicalType::TimestampTz | LogicalType::Timestamp if is_extreme => {
+        LogicalType::TimestampTz | LogicalType::Timestamp => {
             let cube = plan.model.cube(plan.facts[planned.fact].tree.cube);
             time_format(plan, cube.time_kind_of(planned.aggregate))
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use crate::model::DimensionType;
 use crate::types::{Granularity, Value};
 
 /// A statement ready to run. Only the printer makes one, from a secured plan.
@@ -33,6 +34,8 @@ pub struct ResultColumn {
     /// The row's key: the member as the client wrote it.
     pub key: Arc<str>,
     pub is_measure: bool,
+    /// What the values are taken for, whatever the warehouse keeps them as.
+    pub ty: DimensionType,
     pub format: ColumnFormat,
 }
 

@@ -139,6 +139,9 @@ const PLUGIN: Rule = Rule {
     must_not_reach: &["tokio", "duckdb", "wasmtime", "wasmtime-wasi"],
 };
 
+/// Databases are spoken to by these adapters, each behind its port.
+const SQLX_USERS: [&str; 2] = ["terrane-store", "terrane-warehouse"];
+
 /// What lies beneath one member.
 struct Beneath {
     direct: BTreeSet<String>,
@@ -163,6 +166,9 @@ fn violations(graph: &BTreeMap<String, Beneath>) -> Vec<String> {
             if name != member && !may_use(member, rule, name) {
                 found.push(format!("{member} may not use {name}"));
             }
+        }
+        if beneath.direct.contains("sqlx") && !SQLX_USERS.contains(&member.as_str()) {
+            found.push(format!("{member} may not use sqlx: go through the port of an adapter"));
         }
         for name in beneath.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
             found.push(format!("{member} may not have {name} beneath it: `cargo tree -e normal,build -p {member} -i {name}` shows the way"));

@@ -8,8 +8,11 @@ use terrane_cli::on_large_stack;
 use terrane_cli::project::Project;
 use terrane_system_tests::{FLIGHTS, path};
 
+use crate::working_directory;
+
 /// Runs a project's cases; all that fail are shown.
 fn check(folder: &Path, at_least: usize) {
+    let _directory = working_directory();
     let outcomes = on_large_stack(|| {
         let project = Project::read(folder, &Environment::default())?;
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");

@@ -4,14 +4,23 @@
 
 mod bad_input;
 mod commands;
+mod engines;
 mod expectations;
 mod serving;
 
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use terrane_system_tests::{Output, Program};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_terrane-under-test");
+
+/// One project at a time where they run in this process: DuckDB makes its project's folder the working
+/// directory.
+fn working_directory() -> MutexGuard<'static, ()> {
+    static TAKEN: Mutex<()> = Mutex::new(());
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The program with a command and a project's folder.
 fn program(command: &str, folder: &Path) -> Program {

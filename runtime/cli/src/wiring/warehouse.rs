@@ -1,0 +1,152 @@
+//! The warehouse's adapter, by the type that the project names.
+//!
+//! In: `warehouse` of the configuration. Out: an open warehouse, or what is wrong with the settings at
+//! the key that it is about. Not here: what an adapter does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_app::ports::warehouse::Warehouse;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_warehouse::{
+    ConnectError, DuckDb, DuckDbSettings, MySql, OpenError, Postgres, ServerSettings, Sqlite, SqliteSettings,
+};
+
+use super::mark;
+use crate::config::{Located, WarehouseConfig};
+use crate::project::Project;
+
+/// Statements that a warehouse runs at once.
+const CONNECTIONS: usize = 8;
+const CONNECT_TIMEOUT_SECONDS: u64 = 5;
+
+/// What can be connected to, for whoever names something else.
+const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too) and sqlite";
+
+/// Opens the warehouse and runs its `init`.
+pub(super) async fn open(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<dyn Warehouse>> {
+    match connect(project).await {
+        Ok(warehouse) => Some(warehouse),
+        Err(problem) => {
+            problems.push(problem);
+            None
+        }
+    }
+}
+
+async fn connect(project: &Project) -> Result<Arc<dyn Warehouse>, Diagnostic> {
+    let config = &project.config.warehouse;
+    match config.kind.as_str() {
+        "duckdb" => duckdb(project).await,
+        "postgres" => {
+            let warehouse = Postgres::connect(&server(config)?).await;
+            Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
+        }
+        "mysql" => {
+            let warehouse = MySql::connect(&server(config)?).await;
+            Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
+        }
+        "sqlite" => {
+            let settings =
+                SqliteSettings { path: file(project)?, init: init(config), connections: connections(config) };
+            let warehouse = Sqlite::open(&settings).await;
+            Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
+        }
+        other => Err(refused(config, format!("there is no connector for a warehouse of type `{other}`"), KNOWN)),
+    }
+}
+
+async fn duckdb(project: &Project) -> Result<Arc<dyn Warehouse>, Diagnostic> {
+    let config = &project.config.warehouse;
+    let settings = DuckDbSettings {
+        path: file(project)?,
+        project: project.folder.root().to_owned(),
+        init: init(config),
+        threads: config.threads.map(|n| n as u32),
+        memory_limit: config.memory_limit.clone(),
+        connections: connections(config),
+    };
+    // Opening runs the operator's SQL, which may take its time.
+    match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {
+        Ok(Ok(warehouse)) => Ok(Arc::new(warehouse)),
+        Ok(Err(error)) => Err(explain_open(config, &error)),
+        Err(error) => Err(Diagnostic::error("no-warehouse", format!("opening the warehouse broke off: {error}"))),
+    }
+}
+
+fn server(config: &WarehouseConfig) -> Result<ServerSettings, Diagnostic> {
+    let Some(url) = &config.url else {
+        let message = format!("a warehouse of type `{}` needs `warehouse.url`", config.kind);
+        return Err(refused(config, message, "write it into the environment: `SERVICE_WAREHOUSE__URL`"));
+    };
+    if let Some(path) = &config.path {
+        let message = format!("`warehouse.path` is for files, and {} is a server", config.kind);
+        let problem = Diagnostic::error("no-warehouse", message);
+        return Err(path.place.mark(problem.hint("leave `warehouse.path` out: `warehouse.url` names the database")));
+    }
+    Ok(ServerSettings {
+        url: url.expose().to_owned(),
+        init: init(config),
+        connections: connections(config),
+        connect_timeout: Duration::from_secs(config.connect_timeout_seconds.unwrap_or(CONNECT_TIMEOUT_SECONDS)),
+    })
+}
+
+/// The file of an embedded engine; `None` is in memory.
+fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
+    let config = &project.config.warehouse;
+    if config.url.is_some() {
+        let message = format!("`warehouse.url` is for servers, and {} is a file", config.kind);
+        return Err(refused(config, message, "write `warehouse.path`, the file inside the project"));
+    }
+    match &config.path {
+        Some(Located { value, place }) if !matches!(value.as_str(), ":memory:" | "") => {
+            project.folder.inside(value).map(Some).map_err(|problem| place.mark(problem))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn init(config: &WarehouseConfig) -> Vec<String> {
+    config.init.iter().map(|statement| statement.value.clone()).collect()
+}
+
+fn connections(config: &WarehouseConfig) -> usize {
+    config.max_connections.map_or(CONNECTIONS, |n| n as usize)
+}
+
+fn refused(config: &WarehouseConfig, message: String, hint: &str) -> Diagnostic {
+    mark(config.place.as_ref(), Diagnostic::error("no-warehouse", message).hint(hint))
+}
+
+/// DuckDB's complaint with the key that it is about.
+fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
+    let (place, hint) = match error {
+        OpenError::Init { index, .. } => (
+            config.init.get(*index).map(|statement| &statement.place),
+            "correct the statement, or the file that it reads; relative paths count from the project's folder",
+        ),
+        OpenError::Database { .. } => (
+            config.path.as_ref().map(|path| &path.place),
+            "check the file of `warehouse.path`; another process may have it open",
+        ),
+        _ => (config.place.as_ref(), "check the keys of `warehouse`"),
+    };
+    mark(place, Diagnostic::error("no-warehouse", error.to_string()).hint(hint))
+}
+
+/// The same for the engines behind a connection.
+fn explain_connect(config: &WarehouseConfig, error: &ConnectError) -> Diagnostic {
+    let (place, hint) = match error {
+        ConnectError::Init { index, .. } => (
+            config.init.get(*index).map(|statement| &statement.place),
+            "correct the statement; `init` runs at each start, so it must bear to run again",
+        ),
+        ConnectError::Url { .. } => (config.place.as_ref(), "check `warehouse.url` or SERVICE_WAREHOUSE__URL"),
+        ConnectError::Connection(_) => (
+            config.path.as_ref().map(|path| &path.place).or(config.place.as_ref()),
+            "check that the database is there and that its name, user and password are right",
+        ),
+    };
+    mark(place, Diagnostic::error("no-warehouse", error.to_string()).hint(hint))
+}

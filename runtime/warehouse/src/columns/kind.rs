@@ -1,0 +1,85 @@
+//! What a column's cells are, and what the query takes them for.
+
+use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use terrane_app::ports::warehouse::Statement;
+use terrane_compiler::model::DimensionType;
+
+/// The cells that a database sends in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Boolean,
+    Integer,
+    Unsigned,
+    Single,
+    Double,
+    Decimal,
+    Text,
+    Binary,
+    Date,
+    Timestamp,
+    Instant,
+    Time,
+    Interval,
+    /// Each cell has a type of its own.
+    Late,
+}
+
+/// What the query takes a column's values for.
+pub(crate) type Meaning = DimensionType;
+
+/// What a statement's columns mean, as far as it says.
+pub(crate) fn meanings(statement: Statement<'_>) -> Vec<Meaning> {
+    statement.columns.iter().map(|column| column.ty).collect()
+}
+
+impl Kind {
+    #[cfg(test)]
+    pub(super) const ALL: [Kind; 14] = [
+        Kind::Boolean,
+        Kind::Integer,
+        Kind::Unsigned,
+        Kind::Single,
+        Kind::Double,
+        Kind::Decimal,
+        Kind::Text,
+        Kind::Binary,
+        Kind::Date,
+        Kind::Timestamp,
+        Kind::Instant,
+        Kind::Time,
+        Kind::Interval,
+        Kind::Late,
+    ];
+
+    /// Engines without a boolean send 0 and 1, engines without dates send text, and a text that is
+    /// compared byte by byte may come as bytes.
+    pub(super) fn meant_as(self, meaning: Option<Meaning>) -> Kind {
+        match (self, meaning) {
+            (Kind::Integer | Kind::Unsigned, Some(DimensionType::Boolean)) => Kind::Boolean,
+            (Kind::Text, Some(DimensionType::Time)) => Kind::Late,
+            (Kind::Binary, Some(DimensionType::String)) => Kind::Text,
+            (kind, _) => kind,
+        }
+    }
+
+    /// The Arrow type; for [`Kind::Decimal`] and [`Kind::Late`] a nominal one.
+    pub(super) fn data_type(self) -> DataType {
+        match self {
+            Kind::Boolean => DataType::Boolean,
+            Kind::Integer => DataType::Int64,
+            Kind::Unsigned => DataType::UInt64,
+            Kind::Single => DataType::Float32,
+            Kind::Double => DataType::Float64,
+            // Any scale but 0 says that there may be a fraction.
+            Kind::Decimal => DataType::Decimal128(38, 9),
+            Kind::Text => DataType::Utf8,
+            Kind::Binary => DataType::Binary,
+            Kind::Date => DataType::Date32,
+            Kind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Kind::Time => DataType::Time64(TimeUnit::Microsecond),
+            Kind::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            Kind::Late => DataType::Null,
+        }
+    }
+}

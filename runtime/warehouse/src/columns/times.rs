@@ -1,0 +1,76 @@
+//! Times that came as text or as numbers.
+//!
+//! In: a cell. Out: days or microseconds since 1970. The texts are ISO 8601 with `T` or a space, a
+//! date alone, and an offset where there is one; an integer counts seconds since 1970, as SQLite's own
+//! functions read it.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+
+use crate::instants::clock_micros;
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const DAY_LENGTH: usize = "2024-01-31".len();
+
+/// A time as far as its text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parsed {
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds of a wall clock.
+    Clock(i64),
+    /// Microseconds of an instant.
+    Instant(i64),
+}
+
+impl Parsed {
+    pub(super) fn micros(self) -> i64 {
+        match self {
+            Parsed::Date(days) => i64::from(days) * 86_400 * MICROS_PER_SECOND,
+            Parsed::Clock(micros) | Parsed::Instant(micros) => micros,
+        }
+    }
+}
+
+pub(super) fn of_text(text: &str) -> Option<Parsed> {
+    let text = text.trim();
+    if text.len() == DAY_LENGTH {
+        let date: Date = text.parse().ok()?;
+        let micros = clock_micros(date.to_datetime(Time::midnight()));
+        return i32::try_from(micros.div_euclid(86_400 * MICROS_PER_SECOND)).ok().map(Parsed::Date);
+    }
+    // A wall clock's parser would read past an offset.
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        return Some(Parsed::Instant(instant.as_microsecond()));
+    }
+    text.parse::<DateTime>().ok().map(clock_micros).map(Parsed::Clock)
+}
+
+pub(super) fn of_seconds(seconds: i64) -> Option<Parsed> {
+    seconds.checked_mul(MICROS_PER_SECOND).map(Parsed::Clock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_clocks_and_instants() {
+        assert_eq!(of_text("1970-01-02"), Some(Parsed::Date(1)));
+        assert_eq!(of_text("1969-12-31"), Some(Parsed::Date(-1)));
+        assert_eq!(of_text("9999-12-31"), Some(Parsed::Date(2_932_896)));
+        assert_eq!(of_text("1970-01-01 00:00:01.5"), Some(Parsed::Clock(1_500_000)));
+        assert_eq!(of_text("1970-01-01T00:00:01"), Some(Parsed::Clock(1_000_000)));
+        assert_eq!(of_text("1970-01-01 00:01"), Some(Parsed::Clock(60_000_000)));
+        assert_eq!(of_text("1970-01-01T01:00:00+01:00"), Some(Parsed::Instant(0)));
+        assert_eq!(of_text("1970-01-01 00:00:00Z"), Some(Parsed::Instant(0)));
+        assert_eq!(of_seconds(2), Some(Parsed::Clock(2_000_000)));
+    }
+
+    #[test]
+    fn words_are_no_times() {
+        for text in ["", "2024-W05", "soon", "2024-02-30", "20240131", "12:00:00"] {
+            assert_eq!(of_text(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Bound values as MySQL takes them: each with its own type, in binary.
+
+use bigdecimal::BigDecimal;
+use sqlx::Arguments as _;
+use sqlx::error::BoxDynError;
+use sqlx::mysql::MySqlArguments;
+use terrane_compiler::types::Value;
+
+use crate::instants;
+
+/// # Errors
+/// A number or a time that no type of MySQL holds.
+pub(super) fn arguments(params: &[Value]) -> Result<MySqlArguments, BoxDynError> {
+    let mut arguments = MySqlArguments::default();
+    for value in params {
+        match value {
+            Value::Null => arguments.add(None::<i64>)?,
+            Value::Boolean(value) => arguments.add(*value)?,
+            Value::Integer(value) => arguments.add(*value)?,
+            Value::Float(value) => arguments.add(*value)?,
+            Value::Decimal(digits) => arguments.add(digits.parse::<BigDecimal>()?)?,
+            Value::Text(text) => arguments.add(&**text)?,
+            Value::Date(days) => arguments.add(instants::date(*days)?)?,
+            // The session is in UTC, so an instant is its wall clock there.
+            Value::Timestamp(micros) | Value::TimestampTz(micros) => arguments.add(instants::clock(*micros)?)?,
+        }
+    }
+    Ok(arguments)
+}

@@ -1,0 +1,185 @@
+//! MySQL and MariaDB: sessions that only read, in UTC, with standard SQL's quotes.
+//!
+//! In: the URL of a server, then statements with `?` placeholders. Out: Arrow batches, decoded from the
+//! binary protocol. A session's SQL mode makes `"` quote names and `||` join texts, as the standard has
+//! it; a backslash escapes in a literal, as the dialect's profile says. A statement without a caller is
+//! ended by `KILL QUERY` from another connection.
+
+mod bind;
+mod cell;
+
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use sqlx::error::DatabaseError;
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+
+use crate::columns::{Columns, Kind, described, meanings};
+use crate::sessions::{
+    Answer, ConnectError, Engine, Failed, Reader, Request, ServerSettings, Session, Sessions, alive, init_failed,
+    within,
+};
+
+const NAME: &str = "mysql";
+const FAILED: Failed = Failed { warehouse: NAME, kind_of };
+const READER: Reader<sqlx::MySql> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
+
+/// The zone and the character set are set by sqlx: `+00:00` and utf8mb4.
+const READING: &str = "\
+    SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
+    SET SESSION TRANSACTION READ ONLY";
+
+/// A MySQL or MariaDB server.
+pub struct MySql {
+    sessions: Sessions<Server>,
+}
+
+struct Server {
+    options: MySqlConnectOptions,
+    connect_timeout: Duration,
+}
+
+impl MySql {
+    /// Runs `init`, in the server's own SQL mode, and proves that the server answers.
+    ///
+    /// # Errors
+    /// [`ConnectError`] names the statement that failed; no error shows the URL.
+    pub async fn connect(settings: &ServerSettings) -> Result<Self, ConnectError> {
+        let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+        if !settings.init.is_empty() {
+            let mut writer = server.open().await.map_err(ConnectError::Connection)?;
+            for (index, statement) in settings.init.iter().enumerate() {
+                let run = writer.execute(sqlx::raw_sql(AssertSqlSafe(statement.as_str()))).await;
+                run.map_err(|error| init_failed(index, statement, &error))?;
+            }
+            // The server forgets a connection that is closed without a word, too.
+            let _ = writer.close().await;
+        }
+        let mut first = server.connect().await.map_err(ConnectError::Connection)?;
+        warn_of_missing_zones(&mut first.connection).await;
+        Ok(MySql { sessions: Sessions::new(server, first, settings.connections) })
+    }
+}
+
+/// A server knows no zone by name until somebody loads them, and gives null for what it does not know.
+async fn warn_of_missing_zones(connection: &mut MySqlConnection) {
+    const KNOWS: &str = "SELECT CONVERT_TZ('2024-01-01 00:00:00', 'UTC', 'Europe/Berlin') IS NOT NULL";
+    let knows = sqlx::query_scalar::<_, i64>(KNOWS).fetch_one(connection).await;
+    if matches!(knows, Ok(0)) {
+        tracing::warn!(
+            event = "zones_missing",
+            warehouse = NAME,
+            "the server has no time zones, and times in a zone will be null: load them with mysql_tzinfo_to_sql"
+        );
+    }
+}
+
+fn options(url: &str) -> Result<MySqlConnectOptions, ConnectError> {
+    let wrong = |message: String| ConnectError::Url { warehouse: NAME, message };
+    if !["mysql://", "mariadb://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(wrong("write `mysql://user:password@host:3306/database`".to_owned()));
+    }
+    let options: MySqlConnectOptions = url.parse().map_err(|error: sqlx::Error| wrong(error.to_string()))?;
+    let options = options.pipes_as_concat(false).no_engine_substitution(false).charset("utf8mb4");
+    Ok(options.statement_cache_capacity(0).disable_statement_logging())
+}
+
+impl Server {
+    /// A connection as the server makes it, in UTC.
+    async fn open(&self) -> Result<MySqlConnection, WarehouseError> {
+        let connecting = async { self.options.connect().await.map_err(|error| FAILED.connecting(&error)) };
+        within(NAME, self.connect_timeout, connecting).await
+    }
+}
+
+#[async_trait]
+impl Engine for Server {
+    const NAME: &'static str = NAME;
+    type Connection = MySqlConnection;
+    /// The connection's number.
+    type Handle = u64;
+
+    async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
+        let mut connection = self.open().await?;
+        let setting_up = async {
+            connection.execute(sqlx::raw_sql(READING)).await?;
+            sqlx::query_scalar("SELECT CAST(connection_id() AS UNSIGNED)").fetch_one(&mut connection).await
+        };
+        let connecting = async { setting_up.await.map_err(|error| FAILED.connecting(&error)) };
+        let handle = within(NAME, self.connect_timeout, connecting).await?;
+        Ok(Session { connection, handle })
+    }
+
+    async fn answer(&self, connection: &mut MySqlConnection, request: Request<'_>) -> Result<Answer, WarehouseError> {
+        match request {
+            Request::Execute(statement) => execute(connection, statement).await,
+            Request::Describe(statement) => {
+                Ok(ResultSet { schema: described(describe(connection, statement).await?), batches: Vec::new() })
+            }
+            Request::Probe => {
+                connection.ping().await.map_err(|error| FAILED.because(&error))?;
+                Ok(alive())
+            }
+        }
+    }
+
+    async fn cancel(&self, handle: &u64) -> Result<(), WarehouseError> {
+        let mut other = self.open().await?;
+        // No placeholder may stand there; the number is the server's own.
+        let kill = sqlx::raw_sql(AssertSqlSafe(format!("KILL QUERY {handle}")));
+        other.execute(kill).await.map(drop).map_err(|error| FAILED.because(&error))
+    }
+}
+
+async fn execute(connection: &mut MySqlConnection, statement: Statement<'_>) -> Result<Answer, WarehouseError> {
+    let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
+    let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
+    let filled = READER.read(connection.fetch(query), statement).await?;
+    let columns = match filled {
+        Some(columns) => columns,
+        None => Columns::new(describe(connection, statement).await?, &meanings(statement)),
+    };
+    columns.finish().map_err(|error| FAILED.refused(error.to_string()))
+}
+
+async fn describe(
+    connection: &mut MySqlConnection,
+    statement: Statement<'_>,
+) -> Result<Vec<(String, Kind)>, WarehouseError> {
+    let text = AssertSqlSafe(statement.text).into_sql_str();
+    let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
+    READER.described(sqlx::Statement::columns(&prepared))
+}
+
+/// By the server's error numbers.
+fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
+    match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
+        // Interrupted; over MariaDB's and MySQL's own limits of time.
+        Some(1317 | 1969 | 3024) => WarehouseErrorKind::Timeout,
+        // Too many connections, shutting down, a killed connection, gone away, lost.
+        Some(1040 | 1053 | 1152..=1161 | 1203 | 1226 | 1927 | 2006 | 2013) => WarehouseErrorKind::Unavailable,
+        _ => WarehouseErrorKind::Refused,
+    }
+}
+
+#[async_trait]
+impl Warehouse for MySql {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
+        self.sessions.execute(statement, timeout).await
+    }
+
+    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
+        self.sessions.describe(statement).await
+    }
+
+    async fn ping(&self) -> Result<(), WarehouseError> {
+        self.sessions.ping().await
+    }
+}

@@ -1,0 +1,62 @@
+//! What sqlx reports, in the port's words.
+
+use std::future::Future;
+use std::time::Duration;
+
+use sqlx::error::DatabaseError;
+use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+
+/// Sorts the failures of one engine.
+#[derive(Clone, Copy)]
+pub(crate) struct Failed {
+    /// The warehouse's type in a project file.
+    pub(crate) warehouse: &'static str,
+    /// What an error of the database itself means, by its own code.
+    pub(crate) kind_of: fn(&dyn DatabaseError) -> WarehouseErrorKind,
+}
+
+impl Failed {
+    pub(crate) fn because(self, error: &sqlx::Error) -> WarehouseError {
+        let (kind, message) = match error {
+            sqlx::Error::Database(error) => ((self.kind_of)(&**error), error.message().to_owned()),
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
+                (WarehouseErrorKind::Unavailable, error.to_string())
+            }
+            _ => (WarehouseErrorKind::Refused, error.to_string()),
+        };
+        self.of_kind(kind, message)
+    }
+
+    /// Whatever went wrong while a connection was made: there is none.
+    pub(crate) fn connecting(self, error: &sqlx::Error) -> WarehouseError {
+        WarehouseError { kind: WarehouseErrorKind::Unavailable, ..self.because(error) }
+    }
+
+    pub(crate) fn refused(self, message: String) -> WarehouseError {
+        self.of_kind(WarehouseErrorKind::Refused, message)
+    }
+
+    fn of_kind(self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
+        WarehouseError { warehouse: self.warehouse.to_owned(), kind, message }
+    }
+}
+
+pub(super) fn timeout(warehouse: &str) -> WarehouseError {
+    let message = "the statement ran longer than it was given".to_owned();
+    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Timeout, message }
+}
+
+pub(super) fn unavailable(warehouse: &str, message: String) -> WarehouseError {
+    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Unavailable, message }
+}
+
+/// Connecting, within the operator's limit.
+pub(crate) async fn within<T>(
+    warehouse: &str,
+    limit: Duration,
+    connecting: impl Future<Output = Result<T, WarehouseError>>,
+) -> Result<T, WarehouseError> {
+    let seconds = limit.as_secs_f64();
+    let too_late = |_| Err(unavailable(warehouse, format!("no connection within {seconds} seconds")));
+    tokio::time::timeout(limit, connecting).await.unwrap_or_else(too_late)
+}

@@ -1,0 +1,60 @@
+//! What opening a warehouse needs and what can go wrong with it.
+
+use std::fmt;
+use std::time::Duration;
+
+use terrane_app::ports::warehouse::WarehouseError;
+
+/// What the operator set for a server.
+#[derive(Clone)]
+pub struct ServerSettings {
+    /// Holds a password: neither logged nor part of an error.
+    pub url: String,
+    /// Run at each start, in order, on a connection of its own that may write.
+    pub init: Vec<String>,
+    /// The most statements that run at once.
+    pub connections: usize,
+    pub connect_timeout: Duration,
+}
+
+impl fmt::Debug for ServerSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSettings")
+            .field("url", &"***")
+            .field("init", &self.init)
+            .field("connections", &self.connections)
+            .field("connect_timeout", &self.connect_timeout)
+            .finish()
+    }
+}
+
+/// Why a warehouse didn't open.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("`warehouse.url` is not a URL of {warehouse}: {message}")]
+    Url { warehouse: &'static str, message: String },
+    #[error("{} cannot be reached: {}", .0.warehouse, .0.message)]
+    Connection(WarehouseError),
+    #[error("`warehouse.init[{index}]` failed: {message}\n  in: {statement}")]
+    Init { index: usize, statement: String, message: String },
+}
+
+pub(crate) fn init_failed(index: usize, statement: &str, error: &sqlx::Error) -> ConnectError {
+    ConnectError::Init { index, statement: statement.trim().to_owned(), message: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let settings = ServerSettings {
+            url: "postgres://me:hidden@db/x".to_owned(),
+            init: Vec::new(),
+            connections: 1,
+            connect_timeout: Duration::from_secs(1),
+        };
+        assert!(!format!("{settings:?}").contains("hidden"));
+    }
+}

@@ -1,0 +1,133 @@
+//! A bounded number of sessions, connected when they are needed.
+//!
+//! A session that stood idle may have lost its server without noticing: the first statement that finds
+//! out is run once more on a new connection, which is safe because sessions only read. A new connection
+//! that breaks is answered as it is.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::failure::{timeout, unavailable};
+use super::{Answer, Engine, Request, Session};
+
+/// How long a cancelled statement keeps its place at most.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(crate) struct Pool<E: Engine> {
+    engine: Arc<E>,
+    idle: Mutex<Vec<Session<E>>>,
+    turns: Arc<Semaphore>,
+    /// Probes never queue behind queries: one at a time, beside them.
+    probe_turn: Arc<Semaphore>,
+}
+
+impl<E: Engine> fmt::Debug for Pool<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("free_turns", &self.turns.available_permits()).finish_non_exhaustive()
+    }
+}
+
+impl<E: Engine> Pool<E> {
+    pub(super) fn new(engine: E, first: Session<E>, connections: usize) -> Self {
+        Pool {
+            engine: Arc::new(engine),
+            idle: Mutex::new(vec![first]),
+            turns: Arc::new(Semaphore::new(connections.max(1))),
+            probe_turn: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Runs one request; waiting for a turn and connecting count towards its time.
+    pub(super) async fn run(&self, request: Request<'_>, limit: Duration) -> Result<Answer, WarehouseError> {
+        let turns = if matches!(request, Request::Probe) { &self.probe_turn } else { &self.turns };
+        let answer = tokio::time::timeout(limit, self.run_in_turn(turns, request)).await;
+        answer.unwrap_or_else(|_| Err(timeout(E::NAME)))
+    }
+
+    async fn run_in_turn(&self, turns: &Arc<Semaphore>, request: Request<'_>) -> Result<Answer, WarehouseError> {
+        let permit = turns.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| unavailable(E::NAME, "the warehouse is shutting down".to_owned()))?;
+        let idle = lock(&self.idle).pop();
+        let was_idle = idle.is_some();
+        let session = match idle {
+            Some(session) => session,
+            None => self.engine.connect().await?,
+        };
+        let mut running = Running { engine: &self.engine, held: Some((session, permit)) };
+        let answer = running.ask(request).await;
+        if !is_lost(&answer) {
+            self.give_back(running);
+            return answer;
+        }
+        let (true, Some(permit)) = (was_idle, running.discard()) else { return answer };
+        // The others stood idle as long and lost the same server.
+        lock(&self.idle).clear();
+        let mut running = Running { engine: &self.engine, held: Some((self.engine.connect().await?, permit)) };
+        let answer = running.ask(request).await;
+        if is_lost(&answer) {
+            running.discard();
+        } else {
+            self.give_back(running);
+        }
+        answer
+    }
+
+    fn give_back(&self, mut running: Running<'_, E>) {
+        // The session first, so that whoever gets the place finds it.
+        if let Some((session, permit)) = running.held.take() {
+            lock(&self.idle).push(session);
+            drop(permit);
+        }
+    }
+}
+
+/// A request that somebody waits for. Dropped early, it stops what its session runs.
+struct Running<'a, E: Engine> {
+    engine: &'a Arc<E>,
+    held: Option<(Session<E>, OwnedSemaphorePermit)>,
+}
+
+impl<E: Engine> Running<'_, E> {
+    async fn ask(&mut self, request: Request<'_>) -> Result<Answer, WarehouseError> {
+        match &mut self.held {
+            Some((session, _)) => self.engine.answer(&mut session.connection, request).await,
+            None => Err(unavailable(E::NAME, "the session is gone".to_owned())),
+        }
+    }
+
+    /// Closes the session and keeps the place.
+    fn discard(mut self) -> Option<OwnedSemaphorePermit> {
+        self.held.take().map(|(_, permit)| permit)
+    }
+}
+
+impl<E: Engine> Drop for Running<'_, E> {
+    fn drop(&mut self) {
+        let Some((session, permit)) = self.held.take() else { return };
+        // Without a runtime the connection is closed, and the database finds out by itself.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let engine = Arc::clone(self.engine);
+        runtime.spawn(async move {
+            let cancelled = tokio::time::timeout(CANCEL_TIMEOUT, engine.cancel(&session.handle)).await;
+            if !matches!(cancelled, Ok(Ok(()))) {
+                tracing::warn!(event = "cancel_failed", warehouse = E::NAME, "a statement may still run");
+            }
+            drop(session);
+            drop(permit);
+        });
+    }
+}
+
+fn is_lost<T>(answer: &Result<T, WarehouseError>) -> bool {
+    matches!(answer, Err(error) if error.kind == WarehouseErrorKind::Unavailable)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A list of sessions is whole after any panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

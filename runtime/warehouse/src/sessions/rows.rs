@@ -1,0 +1,87 @@
+//! A stream of one database's rows into Arrow columns, without a row object in between.
+
+use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
+use sqlx::{ColumnIndex, Database, Row, ValueRef as _};
+use terrane_app::ports::warehouse::{Statement, WarehouseError};
+
+use super::Failed;
+use crate::columns::{Column, Columns, Kind, meanings};
+
+/// How one database's cells are read.
+pub(crate) struct Reader<DB: Database> {
+    pub(crate) failed: Failed,
+    /// `None`: cells of this type can't be read.
+    pub(crate) kind_of: fn(&DB::Column) -> Option<Kind>,
+    /// Appends a cell that is not null.
+    pub(crate) append: for<'r> fn(&mut Column, DB::ValueRef<'r>) -> Result<(), CellError>,
+}
+
+/// A cell that is not what its column's type says.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CellError {
+    #[error("{0} bytes are no such value")]
+    Length(usize),
+    #[error("no such value: {0}")]
+    Value(String),
+    #[error("not text: {0}")]
+    Text(#[from] std::str::Utf8Error),
+    #[error(transparent)]
+    Database(#[from] sqlx::error::BoxDynError),
+    #[error("a cell of another type")]
+    Type,
+}
+
+impl From<std::array::TryFromSliceError> for CellError {
+    fn from(_: std::array::TryFromSliceError) -> Self {
+        CellError::Length(0)
+    }
+}
+
+impl<DB: Database> Reader<DB>
+where
+    usize: ColumnIndex<DB::Row>,
+{
+    /// `None` where no row came that would tell the columns.
+    pub(crate) async fn read(
+        &self,
+        mut rows: BoxStream<'_, Result<DB::Row, sqlx::Error>>,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError> {
+        let mut filled: Option<Columns> = None;
+        while let Some(row) = rows.try_next().await.map_err(|e| self.failed.because(&e))? {
+            let columns = match &mut filled {
+                Some(columns) => columns,
+                None => filled.insert(Columns::new(self.described(row.columns())?, &meanings(statement))),
+            };
+            for (index, column) in columns.row().iter_mut().enumerate() {
+                let cell = row.try_get_raw(index).map_err(|e| self.failed.because(&e))?;
+                if cell.is_null() {
+                    column.append_null();
+                } else if let Err(error) = (self.append)(column, cell) {
+                    let name = sqlx::Column::name(&row.columns()[index]);
+                    return Err(self.failed.refused(format!("column `{name}`: {error}")));
+                }
+            }
+            columns.end_row();
+        }
+        Ok(filled)
+    }
+
+    /// Names and kinds of some columns.
+    ///
+    /// # Errors
+    /// A type that can't be read, with what the author can do about it.
+    pub(crate) fn described(&self, columns: &[DB::Column]) -> Result<Vec<(String, Kind)>, WarehouseError> {
+        let describe = |column: &DB::Column| {
+            let (name, ty) = (sqlx::Column::name(column), sqlx::Column::type_info(column));
+            let kind = (self.kind_of)(column);
+            let kind = kind.ok_or_else(|| {
+                self.failed
+                    .refused(format!("column `{name}` is of type {ty}, which has no Arrow type: cast it to text"))
+            })?;
+            Ok((name.to_owned(), kind))
+        };
+        columns.iter().map(describe).collect()
+    }
+}

@@ -1,0 +1,38 @@
+//! SQLite's cells, each with a type of its own, and the types that columns declare.
+
+use sqlx::sqlite::{SqliteColumn, SqliteValueRef};
+use sqlx::{Column as _, Decode, Sqlite, TypeInfo as _, ValueRef as _};
+
+use crate::columns::{Cell, Column, Kind};
+use crate::sessions::CellError;
+
+/// What a column is declared as binds no value in it.
+pub(super) fn kind_of(_: &SqliteColumn) -> Option<Kind> {
+    Some(Kind::Late)
+}
+
+/// What a column is declared as; `Late` where it is an expression or declares something else.
+pub(super) fn declared(column: &SqliteColumn) -> Kind {
+    match column.type_info().name() {
+        "INTEGER" => Kind::Integer,
+        "BOOLEAN" => Kind::Boolean,
+        "REAL" => Kind::Double,
+        "TEXT" => Kind::Text,
+        "BLOB" => Kind::Binary,
+        "DATE" => Kind::Date,
+        "DATETIME" => Kind::Timestamp,
+        _ => Kind::Late,
+    }
+}
+
+pub(super) fn append(column: &mut Column, value: SqliteValueRef<'_>) -> Result<(), CellError> {
+    let Column::Late(cells) = column else { return Err(CellError::Type) };
+    let ty = value.type_info().into_owned();
+    cells.push(match ty.name() {
+        "INTEGER" => Cell::Integer(<i64 as Decode<Sqlite>>::decode(value)?),
+        "REAL" => Cell::Real(<f64 as Decode<Sqlite>>::decode(value)?),
+        "BLOB" => Cell::Binary(<Vec<u8> as Decode<Sqlite>>::decode(value)?),
+        _ => Cell::Text(<String as Decode<Sqlite>>::decode(value)?),
+    });
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! SQLite as the port sees it: values, limits and refusals.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array as _, AsArray as _};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse as _, WarehouseError, WarehouseErrorKind};
+use terrane_compiler::types::Value;
+use terrane_warehouse::{ConnectError, Sqlite, SqliteSettings};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Counts for hours.
+const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+async fn open(path: Option<PathBuf>, init: &[&str]) -> Result<Sqlite, ConnectError> {
+    let init = init.iter().map(|statement| (*statement).to_owned()).collect();
+    Sqlite::open(&SqliteSettings { path, init, connections: 2 }).await
+}
+
+async fn run(sqlite: &Sqlite, text: &str, params: &[Value]) -> Result<ResultSet, WarehouseError> {
+    sqlite.execute(Statement { text, params, columns: &[] }, TIMEOUT).await
+}
+
+#[tokio::test]
+async fn a_database_in_memory_is_what_init_makes_it() {
+    let sqlite = open(None, &["CREATE TABLE t (id BIGINT, x TEXT)", "INSERT INTO t VALUES (1, 'a'), (2, NULL)"]).await;
+    let answer = run(&sqlite.unwrap(), "SELECT id, x, id / 2.0 FROM t ORDER BY id", &[]).await.unwrap();
+    let batch = &answer.batches[0];
+    assert_eq!(batch.column(0).as_primitive::<Int64Type>().values()[..], [1, 2]);
+    assert_eq!(batch.column(1).as_string::<i32>().iter().collect::<Vec<_>>(), [Some("a"), None]);
+    assert_eq!(batch.column(2).as_primitive::<Float64Type>().values()[..], [0.5, 1.0]);
+}
+
+#[tokio::test]
+async fn values_are_bound_with_their_types() {
+    let sqlite = open(None, &[]).await.unwrap();
+    let params = [
+        Value::Integer(i64::MAX),
+        Value::Text("O'Brien; --".into()),
+        Value::Date(19_753),
+        Value::Timestamp(500_000),
+        Value::Decimal("1.5".into()),
+        Value::Boolean(true),
+        Value::Null,
+    ];
+    let answer = run(&sqlite, "SELECT ?, ?, ?, ?, ?, ?, ?", &params).await.unwrap();
+    let batch = &answer.batches[0];
+    assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(0), i64::MAX);
+    let texts: Vec<&str> = (1..4).map(|index| batch.column(index).as_string::<i32>().value(0)).collect();
+    assert_eq!(texts, ["O'Brien; --", "2024-01-31", "1970-01-01 00:00:00.5"]);
+    assert_eq!(batch.column(4).as_primitive::<Float64Type>().value(0), 1.5);
+    assert_eq!(batch.column(5).as_primitive::<Int64Type>().value(0), 1);
+    assert_eq!(batch.column(6).logical_null_count(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_written_after_init() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [None, Some(folder.path().join("a.db"))] {
+        let sqlite = open(path, &["CREATE TABLE IF NOT EXISTS t (id BIGINT)"]).await.unwrap();
+        for statement in ["INSERT INTO t VALUES (1)", "CREATE TABLE u (id BIGINT)", "DROP TABLE t"] {
+            let error = run(&sqlite, statement, &[]).await.unwrap_err();
+            assert_eq!(error.kind, WarehouseErrorKind::Refused, "{statement}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_statement_that_runs_too_long_is_stopped_at_its_time() {
+    let sqlite = open(None, &[]).await.unwrap();
+    #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
+    let started = Instant::now();
+    for _ in 0..6 {
+        let limit = Duration::from_millis(200);
+        let error = sqlite.execute(Statement::plain(ENDLESS), limit).await.unwrap_err();
+        assert_eq!(error.kind, WarehouseErrorKind::Timeout);
+    }
+    // Each gave its place back: six ran, two at once.
+    assert!(started.elapsed() < Duration::from_secs(5));
+    run(&sqlite, "SELECT 1", &[]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_statement_is_described_by_its_columns_declarations() {
+    let sqlite = open(None, &["CREATE TABLE t (a BIGINT, b DATE, c TIMESTAMP, d VARCHAR(9), e DOUBLE, f BLOB)"]).await;
+    let sqlite = sqlite.unwrap();
+    let schema = sqlite.describe(Statement::plain("SELECT *, a + 1 FROM t")).await.unwrap();
+    let types: Vec<String> = schema.fields().iter().map(|field| field.data_type().to_string()).collect();
+    assert_eq!(types, ["Int64", "Date32", "Timestamp(µs)", "Utf8", "Float64", "Binary", "Null"]);
+    let empty = run(&sqlite, "SELECT a, d FROM t", &[]).await.unwrap();
+    assert_eq!(empty.schema.field(0).data_type(), &DataType::Int64);
+    let error = sqlite.describe(Statement::plain("SELECT nothing FROM t")).await.unwrap_err();
+    assert!(error.kind == WarehouseErrorKind::Refused && error.message.contains("nothing"), "{error}");
+}
+
+#[tokio::test]
+async fn what_does_not_open_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = open(Some(folder.path().join("missing.db")), &[]).await.err().unwrap();
+    assert!(missing.to_string().contains("sqlite cannot be reached"), "{missing}");
+    let wrong = open(None, &["SELECT 1", "CREATE TABEL x"]).await.err().unwrap();
+    assert!(matches!(wrong, ConnectError::Init { index: 1, .. }), "{wrong}");
+}
+
+#[tokio::test]
+async fn a_probe_does_not_wait_for_statements() {
+    let sqlite = open(None, &[]).await.unwrap();
+    let limit = Duration::from_secs(2);
+    let slow = || sqlite.execute(Statement::plain(ENDLESS), limit);
+    let (_, _, probe) = tokio::join!(slow(), slow(), async {
+        let probe = tokio::time::timeout(Duration::from_secs(1), sqlite.ping());
+        probe.await.expect("an answer beside the statements")
+    });
+    probe.unwrap();
+}

@@ -1,0 +1,93 @@
+//! One engine with its rows, and how a project is told to use it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use super::process::Server;
+use super::sample::Table;
+use super::{Missing, mariadb, postgres};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    DuckDb,
+    Postgres,
+    MariaDb,
+    Sqlite,
+}
+
+impl Kind {
+    /// As `warehouse.type` and the dialect have it.
+    pub fn warehouse(self) -> &'static str {
+        match self {
+            Kind::DuckDb => "duckdb",
+            Kind::Postgres => "postgres",
+            Kind::MariaDb => "mysql",
+            Kind::Sqlite => "sqlite",
+        }
+    }
+
+    /// What this machine lacks to run it.
+    pub fn missing(self) -> Option<Missing> {
+        let component = crate::path(&format!(".prepared/components/dialect-{}.wasm", self.warehouse()));
+        if !component.is_file() {
+            return Some(Missing(format!("the component dialect-{} has not been built", self.warehouse())));
+        }
+        match self {
+            Kind::DuckDb | Kind::Sqlite => None,
+            Kind::Postgres => postgres::missing(),
+            Kind::MariaDb => mariadb::missing(),
+        }
+    }
+}
+
+/// An engine that runs.
+#[derive(Debug)]
+pub struct Engine {
+    pub kind: Kind,
+    /// `None`: in the program's own process.
+    pub server: Option<Server>,
+    state: TempDir,
+}
+
+impl Engine {
+    /// # Errors
+    /// Its server does not start.
+    pub fn start(kind: Kind) -> Result<Self> {
+        let server = match kind {
+            Kind::DuckDb | Kind::Sqlite => None,
+            Kind::Postgres => Some(postgres::start()?),
+            Kind::MariaDb => Some(mariadb::start()?),
+        };
+        Ok(Engine { kind, server, state: tempfile::tempdir()? })
+    }
+
+    /// The settings that make a project use it and load the tables at its start, with further statements
+    /// behind them.
+    pub fn variables(&self, tables: &[Table], further: &[String]) -> Vec<(String, String)> {
+        let mut init: Vec<String> = tables.iter().flat_map(|table| table.statements(self.kind)).collect();
+        init.extend_from_slice(further);
+        let mut variables = vec![
+            ("SERVICE_WAREHOUSE__TYPE".to_owned(), self.kind.warehouse().to_owned()),
+            ("SERVICE_WAREHOUSE__INIT".to_owned(), serde_json::Value::from(init).to_string()),
+            ("SERVICE_STATE__URL".to_owned(), format!("sqlite://{}", self.state_file().display())),
+        ];
+        variables.extend(self.url().map(|url| ("SERVICE_WAREHOUSE__URL".to_owned(), url)));
+        variables
+    }
+
+    /// Where its server is.
+    pub fn url(&self) -> Option<String> {
+        let port = self.server.as_ref()?.port;
+        match self.kind {
+            Kind::Postgres => Some(postgres::url(port)),
+            Kind::MariaDb => Some(mariadb::url(port)),
+            Kind::DuckDb | Kind::Sqlite => None,
+        }
+    }
+
+    fn state_file(&self) -> PathBuf {
+        Path::new(self.state.path()).join("state.db")
+    }
+}

@@ -1,0 +1,84 @@
+//! MariaDB over a folder of its own, with a collation that ignores case and trailing spaces.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::process::{Program, Server, as_user, folder_of, run};
+use super::{Missing, program};
+
+const USER: &str = "mysql";
+const FOLDERS: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
+/// The zones that the queries ask for; a server knows none until they are loaded.
+const ZONES: &[&str] = &["UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland"];
+
+/// Run by the server as it starts, each time.
+const SET_UP: &str = "\
+    CREATE DATABASE IF NOT EXISTS shop CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;\n\
+    CREATE USER IF NOT EXISTS 'terrane'@'%' IDENTIFIED BY 'secret';\n\
+    GRANT ALL ON *.* TO 'terrane'@'%';\n";
+
+pub(super) fn missing() -> Option<Missing> {
+    let names = ["mariadbd", "mariadb-install-db", "mariadb-admin", "mariadb-tzinfo-to-sql"];
+    names.iter().find_map(|name| program(FOLDERS, name).err())
+}
+
+pub(super) fn start() -> Result<Server> {
+    let folder = folder_of(USER)?;
+    let mut install = as_user(USER, &path("mariadb-install-db")?);
+    install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
+    install.arg(format!("--datadir={}", folder.path().join("data").display()));
+    // Two servers that are made at once would meet in the system's own.
+    install.arg(format!("--tmpdir={}", folder.path().display()));
+    run(install)?;
+    fs::write(folder.path().join("set-up.sql"), format!("{SET_UP}USE mysql;\n{}", zones()?))?;
+    Server::start(folder, Program { start: command, probe, stop_at_once: "KILL" })
+}
+
+/// One statement a line, as the server reads them.
+fn zones() -> Result<String> {
+    let mut sql = String::new();
+    for table in ["time_zone", "time_zone_name", "time_zone_transition", "time_zone_transition_type"] {
+        sql.push_str(&format!("TRUNCATE TABLE {table};\n"));
+    }
+    for zone in ZONES {
+        let mut tool = Command::new(path("mariadb-tzinfo-to-sql")?);
+        let output = tool.arg(Path::new("/usr/share/zoneinfo").join(zone)).arg(zone).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout)?;
+        let inserts = text.split(';').map(|s| s.split_whitespace().collect::<Vec<_>>().join(" "));
+        let inserts = inserts.filter(|s| s.starts_with("INSERT") || s.starts_with("SET @time_zone_id"));
+        inserts.for_each(|statement| sql.push_str(&format!("{statement};\n")));
+    }
+    Ok(sql)
+}
+
+fn command(folder: &Path, port: u16) -> Result<Command> {
+    let mut command = as_user(USER, &path("mariadbd")?);
+    command.arg("--no-defaults").arg(format!("--datadir={}", folder.join("data").display()));
+    command.arg(format!("--tmpdir={}", folder.display()));
+    command.arg(format!("--socket={}", folder.join("socket").display()));
+    command.arg(format!("--pid-file={}", folder.join("pid").display()));
+    command.arg(format!("--init-file={}", folder.join("set-up.sql").display()));
+    command.args([&format!("--port={port}"), "--bind-address=127.0.0.1", "--skip-name-resolve"]);
+    // Sessions must not depend on what a server takes for its default.
+    command.args(["--default-time-zone=+09:00", "--character-set-server=latin1", "--sql-mode="]);
+    Ok(command)
+}
+
+fn probe(_: &Path, port: u16) -> Result<Command> {
+    let mut command = Command::new(path("mariadb-admin")?);
+    command.args(["--no-defaults", "--protocol=tcp", "-h127.0.0.1", "-uterrane", "-psecret"]);
+    command.args([&format!("--port={port}"), "ping"]);
+    Ok(command)
+}
+
+pub(super) fn url(port: u16) -> String {
+    format!("mysql://terrane:secret@127.0.0.1:{port}/shop")
+}
+
+fn path(name: &str) -> Result<PathBuf> {
+    program(FOLDERS, name).map_err(|Missing(why)| anyhow::anyhow!(why))
+}

@@ -1,0 +1,163 @@
+//! The rows that every engine holds, as each engine's own statements.
+//!
+//! Values are written once, as text, and a literal of each engine is made of them. The tables are made
+//! again at each start, as `warehouse.init` has to bear.
+
+use super::Kind;
+
+/// Rows of one INSERT.
+const ROWS: usize = 250;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    Integer,
+    /// 38 digits.
+    Huge,
+    /// 18 digits, two of them behind the point.
+    Decimal,
+    Double,
+    Text,
+    Boolean,
+    Date,
+    /// A wall clock.
+    Timestamp,
+    /// Written in UTC.
+    Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    pub name: &'static str,
+    pub ty: Type,
+}
+
+/// A value as text; `None` is null.
+pub type Cell = Option<String>;
+
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub name: &'static str,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub fn new(name: &'static str, columns: &[(&'static str, Type)], rows: Vec<Vec<Cell>>) -> Self {
+        let columns = columns.iter().map(|(name, ty)| Column { name, ty: *ty }).collect();
+        Table { name, columns, rows }
+    }
+
+    /// The statements that make it.
+    pub fn statements(&self, kind: Kind) -> Vec<String> {
+        let name = self.name;
+        let columns = self.columns.iter().map(|column| format!("{} {}", column.name, type_name(kind, column.ty)));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let charset = if kind == Kind::MariaDb { " CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci" } else { "" };
+        let mut statements =
+            vec![format!("DROP TABLE IF EXISTS {name}"), format!("CREATE TABLE {name} ({columns}){charset}")];
+        for rows in self.rows.chunks(ROWS) {
+            let rows: Vec<String> = rows.iter().map(|row| format!("({})", self.literals(kind, row))).collect();
+            statements.push(format!("INSERT INTO {name} VALUES {}", rows.join(", ")));
+        }
+        statements
+    }
+
+    fn literals(&self, kind: Kind, row: &[Cell]) -> String {
+        let literals = row.iter().zip(&self.columns).map(|(cell, column)| literal(kind, column.ty, cell.as_deref()));
+        literals.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn type_name(kind: Kind, ty: Type) -> &'static str {
+    match (ty, kind) {
+        (Type::Integer, _) => "BIGINT",
+        (Type::Huge, _) => "DECIMAL(38,0)",
+        (Type::Decimal, _) => "DECIMAL(18,2)",
+        (Type::Double, Kind::Postgres) => "DOUBLE PRECISION",
+        (Type::Double, _) => "DOUBLE",
+        (Type::Text, Kind::MariaDb) => "VARCHAR(200)",
+        (Type::Text, _) => "TEXT",
+        (Type::Boolean, _) => "BOOLEAN",
+        (Type::Date, _) => "DATE",
+        (Type::Timestamp, Kind::MariaDb) => "DATETIME(6)",
+        (Type::Timestamp, Kind::Sqlite) | (Type::Instant, Kind::Sqlite) => "DATETIME",
+        (Type::Timestamp, _) => "TIMESTAMP",
+        (Type::Instant, Kind::MariaDb) => "TIMESTAMP(6) NULL",
+        (Type::Instant, _) => "TIMESTAMPTZ",
+    }
+}
+
+fn literal(kind: Kind, ty: Type, cell: Option<&str>) -> String {
+    let Some(text) = cell else { return "NULL".to_owned() };
+    let quoted = text.replace('\'', "''");
+    match ty {
+        Type::Integer | Type::Huge | Type::Decimal | Type::Double | Type::Boolean => text.to_owned(),
+        Type::Text if kind == Kind::MariaDb => format!("'{}'", quoted.replace('\\', "\\\\")),
+        Type::Instant if matches!(kind, Kind::DuckDb | Kind::Postgres) => format!("'{quoted}+00'"),
+        // ISO 8601, whatever the server takes for the order of day and month.
+        Type::Text | Type::Date | Type::Timestamp | Type::Instant => format!("'{quoted}'"),
+    }
+}
+
+/// Two facts of different grain, and values that engines like to change.
+pub fn small_tables() -> Vec<Table> {
+    let rows = |rows: &[&[&str]]| -> Vec<Vec<Cell>> {
+        let cell = |text: &&str| (*text != "NULL").then(|| (*text).to_owned());
+        rows.iter().map(|row| row.iter().map(cell).collect()).collect()
+    };
+    vec![
+        Table::new(
+            "customers",
+            &[("id", Type::Integer), ("region", Type::Text), ("credit", Type::Integer)],
+            rows(&[
+                &["1", "US", "100"],
+                &["2", "US", "50"],
+                &["3", "EU", "70"],
+                &["4", "NULL", "30"],
+                &["5", "APAC", "500"],
+            ]),
+        ),
+        Table::new(
+            "orders",
+            &[("id", Type::Integer), ("customer_id", Type::Integer), ("amount", Type::Integer)],
+            rows(&[
+                &["1", "1", "10"],
+                &["2", "1", "20"],
+                &["3", "3", "5"],
+                &["4", "4", "7"],
+                &["5", "NULL", "9"],
+                &["6", "99", "11"],
+            ]),
+        ),
+        Table::new("things", THINGS, rows(THING_ROWS)),
+    ]
+}
+
+const THINGS: &[(&str, Type)] = &[
+    ("id", Type::Integer),
+    ("label", Type::Text),
+    ("price", Type::Decimal),
+    ("huge", Type::Huge),
+    ("size", Type::Integer),
+    ("factor", Type::Double),
+    ("day", Type::Date),
+    ("clock", Type::Timestamp),
+    ("moment", Type::Instant),
+    ("is_open", Type::Boolean),
+];
+
+/// The instants stand on both sides of Berlin's changes of 2024: 02:00 is missing on 31 March and comes
+/// twice on 27 October.
+#[rustfmt::skip]
+const THING_ROWS: &[&[&str]] = &[
+    &["1", "apple", "10.10", "12345678901234567890123456789012345678", "9007199254740993", "0.1", "2024-01-31", "2024-01-31 23:30:00", "2024-01-31 23:30:00", "TRUE"],
+    &["2", "Apple", "0.20", "10", "1", "0.2", "2024-02-29", "2024-02-29 00:00:00", "2024-03-31 00:30:00", "FALSE"],
+    &["3", "apple ", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL"],
+    &["4", "O'Brien; DROP TABLE x --", "-0.05", "-1", "-9223372036854775807", "1.0e+100", "2024-12-30", "2024-12-30 12:34:56.789", "2024-03-31 01:00:00", "TRUE"],
+    &["5", "größe \"Ω\" \\ 漢字", "99999999999999.99", "NULL", "9223372036854775807", "3.5", "2021-01-03", "2021-01-03 05:00:00", "2024-10-26 22:30:00", "FALSE"],
+    &["6", "NULL", "1.00", "NULL", "7", "-2.25", "2020-12-31", "2020-12-31 23:59:59", "2024-10-27 00:30:00", "TRUE"],
+    &["7", "100%_done", "2.50", "NULL", "8", "0.5", "2024-03-31", "2024-03-31 02:30:00", "2024-10-27 01:30:00", "NULL"],
+    &["8", "", "3.75", "5", "9", "4", "2025-01-01", "1999-12-31 23:59:59.999999", "2024-10-27 22:59:59.5", "TRUE"],
+    &["9", "ÄPFEL", "0.00", "0", "0", "0", "1969-12-31", "1969-12-31 23:59:59", "2024-10-27 23:00:00", "FALSE"],
+    &["10", "äpfel", "12.34", "1", "2", "1.5", "2024-10-27", "2024-10-27 02:30:00", "2024-10-27 01:59:59", "TRUE"],
+];

@@ -1,0 +1,168 @@
+//! One suite of queries, answered by every engine with the rows that DuckDB gives.
+
+use std::fs;
+
+use serde_json::Value;
+use terrane_app::ports::warehouse::Statement;
+use terrane_cli::config::Environment;
+use terrane_cli::expectations::difference;
+use terrane_cli::on_large_stack;
+use terrane_cli::project::Project;
+use terrane_cli::rows::Rows;
+use terrane_cli::{wire, wiring};
+use terrane_system_tests::engines::{Cell, Engine, Kind, Table, Type, small_tables};
+use terrane_system_tests::{FLIGHTS, path};
+
+use super::{PROJECT, start};
+use crate::working_directory;
+
+/// A query, and the engines whose answer may differ, with the reason.
+struct Case {
+    name: String,
+    query: Value,
+    except: Value,
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for subject in ["shop", "things", "flights"] {
+        let file = path(PROJECT).join("queries").join(subject).with_extension("json");
+        let text = fs::read_to_string(&file).expect("a file of queries");
+        let listed: Vec<Value> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{subject}: {error}"));
+        cases.extend(listed.into_iter().map(|case| Case {
+            name: format!("{subject}: {}", case["name"].as_str().expect("a case has a name")),
+            query: case["query"].clone(),
+            except: case["except"].clone(),
+        }));
+    }
+    cases
+}
+
+/// Each case's rows and how many there are before paging, or what was said instead of rows.
+fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Rows, Option<u64>), String>> {
+    let environment: Environment = engine.variables(tables, &[]).into_iter().collect();
+    in_runtime(&path(PROJECT), &environment, async |engine| {
+        let mut answers = Vec::new();
+        for case in cases {
+            let answer = async {
+                let query = wire::parse(&case.query.to_string()).map_err(|refused| format!("{refused:?}"))?;
+                let answer = wire::run(&engine, &query).await.map_err(|refused| {
+                    let sql = wire::inline_sql(&engine, &query).unwrap_or_default();
+                    format!("{refused:?}\n{sql}")
+                })?;
+                let rows = Rows::of_answer(&answer).map_err(|error| error.to_string())?;
+                Ok((rows, answer.total_rows))
+            };
+            answers.push(answer.await);
+        }
+        answers
+    })
+}
+
+pub(super) fn in_runtime<T: Send>(
+    folder: &std::path::Path,
+    environment: &Environment,
+    work: impl AsyncFnOnce(wiring::Engine) -> T + Send,
+) -> T {
+    let _directory = working_directory();
+    let done = on_large_stack(|| {
+        let project = Project::read(folder, environment)?;
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let (engine, _) = wiring::load(&project).await?;
+            Ok(work(engine).await)
+        })
+    });
+    done.and_then(|done| done).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+/// Some flights of the example, the same ones each time, and their airlines.
+fn flights() -> Vec<Table> {
+    const SOME: &str = "\
+        SELECT row_number() OVER (ORDER BY time_hour, carrier, flight, origin)::VARCHAR, carrier, origin, tailnum, \
+        distance::BIGINT::VARCHAR, dep_delay::BIGINT::VARCHAR, make_date(year, month, day)::VARCHAR, \
+        strftime(time_hour, '%Y-%m-%d %H:%M:%S') \
+        FROM raw.flights WHERE (flight * 31 + day * 7 + month) % 211 = 0 ORDER BY 1";
+    const AIRLINES: &str = "SELECT carrier, name FROM raw.airlines ORDER BY 1";
+    let text = |value: Value| -> Cell { value.as_str().map(str::to_owned) };
+    let read = async |engine: &wiring::Engine, sql: &str| {
+        let timeout = std::time::Duration::from_secs(60);
+        let answer = engine.warehouse.execute(Statement::plain(sql), timeout).await.expect("the example's rows");
+        let rows = Rows::of_statement(&answer.schema, &answer.batches).expect("rows").rows;
+        rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect::<Vec<Vec<Cell>>>()
+    };
+    let (flights, airlines) = in_runtime(&path(FLIGHTS), &Environment::default(), async |engine| {
+        (read(&engine, SOME).await, read(&engine, AIRLINES).await)
+    });
+    assert!((1_000..5_000).contains(&flights.len()), "{} flights", flights.len());
+    vec![
+        Table::new(
+            "flights",
+            &[
+                ("id", Type::Integer),
+                ("carrier", Type::Text),
+                ("origin", Type::Text),
+                ("tailnum", Type::Text),
+                ("distance", Type::Integer),
+                ("dep_delay", Type::Integer),
+                ("flown_on", Type::Date),
+                ("scheduled", Type::Timestamp),
+            ],
+            flights,
+        ),
+        Table::new("airlines", &[("carrier", Type::Text), ("name", Type::Text)], airlines),
+    ]
+}
+
+fn check(kind: Kind) {
+    let Some(engine) = start(kind) else { return };
+    let mut tables = small_tables();
+    tables.extend(flights());
+    let cases = cases();
+    let duckdb = Engine::start(Kind::DuckDb).expect("DuckDB is in the program");
+    let expected = answers(&duckdb, &tables, &cases);
+    let actual = answers(&engine, &tables, &cases);
+    let (mut same, mut failed) = (0, Vec::new());
+    for ((case, expected), actual) in cases.iter().zip(expected).zip(actual) {
+        if let Some(why) = case.except[kind.warehouse()].as_str() {
+            println!("named exception of {}: {}: {why}", kind.warehouse(), case.name);
+            continue;
+        }
+        let difference = match (expected, actual) {
+            (Ok((_, expected)), Ok((_, actual))) if expected != actual => {
+                Some(format!("{actual:?} rows in total, and not {expected:?}"))
+            }
+            (Ok((expected, _)), Ok((mut actual, _))) => {
+                if kind == Kind::Sqlite {
+                    // Its decimals are doubles.
+                    actual.is_double.fill(true);
+                }
+                difference(&actual, &expected, true)
+            }
+            (Err(error), _) => Some(format!("DuckDB: {error}")),
+            (_, Err(error)) => Some(error),
+        };
+        match difference {
+            None => same += 1,
+            Some(difference) => failed.push(format!("{}\n{difference}\n", case.name)),
+        }
+    }
+    println!("{}: {same} of {} queries as DuckDB answers them", kind.warehouse(), cases.len());
+    assert!(failed.is_empty(), "{} of {} differ\n\n{}", failed.len(), cases.len(), failed.join("\n"));
+    assert!(same >= 40, "only {same} cases ran");
+}
+
+#[test]
+fn postgres_answers_as_duckdb_does() {
+    check(Kind::Postgres);
+}
+
+#[test]
+fn mariadb_answers_as_duckdb_does() {
+    check(Kind::MariaDb);
+}
+
+#[test]
+fn sqlite_answers_as_duckdb_does() {
+    check(Kind::Sqlite);
+}

@@ -1,0 +1,49 @@
+//! What a warehouse's settings are told when they are wrong.
+
+use terrane_system_tests::Scratch;
+
+use crate::program;
+
+/// What `terrane check` says under some variables, and that it takes it for an error.
+fn complaint(variables: &[(&str, &str)]) -> String {
+    let project = Scratch::project();
+    let mut check = program("check", project.path());
+    for (name, value) in variables {
+        check = check.variable(name, value);
+    }
+    let output = check.run().expect("the program runs to its end");
+    assert_eq!(output.code, Some(1), "{}{}", output.stdout, output.stderr);
+    format!("{}{}", output.stdout, output.stderr)
+}
+
+#[test]
+fn an_unknown_type_is_told_the_known_ones() {
+    let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", "oracle")]);
+    for word in ["`oracle`", "duckdb", "postgres", "mysql", "sqlite"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn a_server_needs_its_url() {
+    let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", "postgres")]);
+    assert!(text.contains("needs `warehouse.url`") && text.contains("SERVICE_WAREHOUSE__URL"), "{text}");
+}
+
+#[test]
+fn a_url_of_another_database_is_refused_without_its_password() {
+    for (kind, url) in [("postgres", "mysql://me:hidden@db/x"), ("mysql", "postgres://me:hidden@db/x")] {
+        let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", kind), ("SERVICE_WAREHOUSE__URL", url)]);
+        assert!(text.contains("`warehouse.url` is not a URL of") && !text.contains("hidden"), "{text}");
+    }
+}
+
+#[test]
+fn a_server_that_is_down_is_told_without_its_password() {
+    for (kind, scheme) in [("postgres", "postgres"), ("mysql", "mysql")] {
+        // The port of nobody.
+        let url = format!("{scheme}://me:hidden@127.0.0.1:1/x");
+        let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", kind), ("SERVICE_WAREHOUSE__URL", &url)]);
+        assert!(text.contains("cannot be reached") && !text.contains("hidden"), "{text}");
+    }
+}

@@ -1,0 +1,170 @@
+//! What clients see of a database server that is slow, dies, comes back, or is asked to write.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use terrane_system_tests::engines::{Engine, Kind, small_tables};
+use terrane_system_tests::{Answer, Scratch, Server, path, request};
+
+use super::{PROJECT, start};
+use crate::program;
+
+const LIMIT: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Members over things that only a server has.
+const FAULTY: &str = "\
+cubes:
+  - name: faulty
+    sql_table: faulty
+    measures:
+      - {name: count, type: count}
+      - {name: slow, type: max, sql: pause}
+  - name: sleepers
+    sql_table: sleepers
+    measures:
+      - {name: asleep, type: max, sql: asleep}
+  - name: writing
+    sql: SELECT 1 AS id
+    measures:
+      - {name: touched, type: max, sql: touch()}
+";
+
+/// A view that sleeps, one that counts the sleepers, and a function that writes.
+fn faulty(kind: Kind) -> Vec<String> {
+    let statements: &[&str] = match kind {
+        Kind::Postgres => &[
+            "CREATE OR REPLACE VIEW faulty AS SELECT (SELECT length(pg_sleep(30)::text)) AS pause",
+            "CREATE OR REPLACE VIEW sleepers AS \
+             SELECT count(*) AS asleep FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+            "CREATE TABLE IF NOT EXISTS touched (id BIGINT)",
+            "CREATE OR REPLACE FUNCTION touch() RETURNS BIGINT LANGUAGE sql AS \
+             'INSERT INTO touched VALUES (1) RETURNING id'",
+        ],
+        _ => &[
+            "CREATE OR REPLACE VIEW faulty AS SELECT SLEEP(30) AS pause",
+            "CREATE OR REPLACE VIEW sleepers AS \
+             SELECT count(*) AS asleep FROM information_schema.processlist WHERE state = 'User sleep'",
+            "CREATE TABLE IF NOT EXISTS touched (id BIGINT)",
+            "CREATE OR REPLACE FUNCTION touch() RETURNS BIGINT MODIFIES SQL DATA \
+             BEGIN INSERT INTO touched VALUES (1); RETURN 1; END",
+        ],
+    };
+    statements.iter().map(|statement| (*statement).to_owned()).collect()
+}
+
+/// The suite's project with faulty members, served with a second for each query.
+fn serve(engine: &Engine) -> (Scratch, Server) {
+    let read = |name: &str| std::fs::read_to_string(path(PROJECT).join(name)).expect("a file of the project");
+    let project = Scratch::empty()
+        .with("service_project.yml", &read("service_project.yml"))
+        .with("cubes/shop.yml", &read("cubes/shop.yml"))
+        .with("cubes/faulty.yml", FAULTY);
+    let mut serve =
+        program("serve", project.path()).arguments(&["--port", "0"]).variable("SERVICE_QUERY__TIMEOUT", "1");
+    for (name, value) in engine.variables(&small_tables(), &faulty(engine.kind)) {
+        serve = serve.variable(&name, &value);
+    }
+    let server = serve.serve().expect("the server starts");
+    (project, server)
+}
+
+fn ask(server: &Server, measure: &str) -> Answer {
+    let body = json!({"measures": [measure]}).to_string();
+    request(server.address, "POST", "/api/v1/query", Some(&body)).expect("an answer")
+}
+
+fn get(server: &Server, path: &str) -> u16 {
+    request(server.address, "GET", path, None).expect("an answer").status
+}
+
+/// Asks until the answer is as wanted.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let mut waited = Duration::ZERO;
+    while !is_so() {
+        assert!(waited < LIMIT, "not within {} s: {what}", LIMIT.as_secs());
+        thread::sleep(PAUSE);
+        waited += PAUSE;
+    }
+}
+
+fn a_slow_statement_is_stopped(kind: Kind) {
+    let Some(engine) = start(kind) else { return };
+    let (_project, server) = serve(&engine);
+    #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
+    let started = Instant::now();
+    let answer = ask(&server, "faulty.slow");
+    let waited = started.elapsed();
+    assert_eq!(answer.status, 408, "{}", answer.body);
+    assert!((0.9..4.0).contains(&waited.as_secs_f64()), "answered after {waited:?}");
+    eventually("the server runs nothing any more", || {
+        let answer = ask(&server, "sleepers.asleep");
+        answer.status == 200 && answer.json().expect("JSON")["data"][0]["sleepers.asleep"] == json!(0)
+    });
+    assert_eq!(get(&server, "/health/ready"), 200);
+}
+
+fn a_server_may_die_and_come_back(kind: Kind) {
+    let Some(mut engine) = start(kind) else { return };
+    let (_project, server) = serve(&engine);
+    assert_eq!(ask(&server, "orders.revenue").json().unwrap()["data"][0]["orders.revenue"], json!(62));
+    // One is asleep over there while it dies.
+    thread::scope(|scope| {
+        let sleeper = scope.spawn(|| ask(&server, "faulty.slow"));
+        thread::sleep(PAUSE * 3);
+        engine.server.as_mut().expect("a server").kill().expect("it ends");
+        let answer = sleeper.join().expect("an answer");
+        let code = answer.json().expect("JSON")["error"]["code"].clone();
+        assert_eq!((answer.status, code), (503, json!("WAREHOUSE_UNAVAILABLE")), "{}", answer.body);
+    });
+    let answer = ask(&server, "orders.revenue");
+    let code = answer.json().unwrap()["error"]["code"].clone();
+    assert_eq!((answer.status, code), (503, json!("WAREHOUSE_UNAVAILABLE")), "{}", answer.body);
+    assert!(!answer.body.contains("secret"), "{}", answer.body);
+    assert_eq!((get(&server, "/health/ready"), get(&server, "/health/live")), (503, 200));
+
+    engine.server.as_mut().expect("a server").restart().expect("it starts again");
+    eventually("ready again", || get(&server, "/health/ready") == 200);
+    let answer = ask(&server, "orders.revenue");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(server.terminate().unwrap().0, Some(0));
+}
+
+fn nothing_is_written(kind: Kind) {
+    let Some(engine) = start(kind) else { return };
+    let (_project, server) = serve(&engine);
+    let answer = ask(&server, "writing.touched");
+    let code = answer.json().unwrap()["error"]["code"].clone();
+    assert_eq!((answer.status, code), (502, json!("WAREHOUSE_ERROR")), "{}", answer.body);
+}
+
+#[test]
+fn a_slow_statement_of_postgres_is_stopped() {
+    a_slow_statement_is_stopped(Kind::Postgres);
+}
+
+#[test]
+fn a_slow_statement_of_mariadb_is_stopped() {
+    a_slow_statement_is_stopped(Kind::MariaDb);
+}
+
+#[test]
+fn postgres_may_die_and_come_back() {
+    a_server_may_die_and_come_back(Kind::Postgres);
+}
+
+#[test]
+fn mariadb_may_die_and_come_back() {
+    a_server_may_die_and_come_back(Kind::MariaDb);
+}
+
+#[test]
+fn postgres_is_only_read() {
+    nothing_is_written(Kind::Postgres);
+}
+
+#[test]
+fn mariadb_is_only_read() {
+    nothing_is_written(Kind::MariaDb);
+}

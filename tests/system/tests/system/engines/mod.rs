@@ -1,0 +1,24 @@
+//! Warehouses that really run: the same rows on each of them, and what becomes of their faults.
+//!
+//! An engine that this machine lacks is skipped by name; under `CI=true` that is a failure.
+
+mod answers;
+mod configuration;
+mod faults;
+mod types;
+
+use terrane_system_tests::engines::{Engine, Kind, Missing};
+
+const PROJECT: &str = "tests/system/projects/engines";
+
+/// The engine, or `None` where it can't be had and that is told.
+fn start(kind: Kind) -> Option<Engine> {
+    if let Some(Missing(why)) = kind.missing() {
+        #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
+        let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        assert!(!is_ci, "{} must run in CI: {why}", kind.warehouse());
+        println!("skipped: every case of {}: {why}", kind.warehouse());
+        return None;
+    }
+    Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.warehouse())))
+}

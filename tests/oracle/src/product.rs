@@ -122,7 +122,8 @@ impl Product {
             let problems = snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code == "cube-not-described");
             let problems: Vec<String> = problems.map(ToString::to_string).collect();
             if !problems.is_empty() {
-                bail!("the project has problems:\n{}", problems.join("\n"));
+                let files: Vec<String> = tree.files.iter().map(|(path, text)| format!("{path}: {text}")).collect();
+                bail!("the project has problems:\n{}\n{}", problems.join("\n"), files.join("\n"));
             }
             let settings = QuerySettings {
                 timeout: Duration::from_secs(60),

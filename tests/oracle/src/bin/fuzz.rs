@@ -30,8 +30,8 @@ struct Arguments {
     /// Run one case file and show the statement.
     #[arg(long)]
     case: Option<std::path::PathBuf>,
-    /// Also what is known to differ or isn't built: to_many, total_dimensions, total_segments,
-    /// granularity_filters.
+    /// Also what is known to differ or isn't built: to_many, total_dimensions, last_day,
+    /// known_differences.
     #[arg(long, value_delimiter = ',')]
     with: Vec<String>,
     #[arg(long, value_delimiter = ',')]
@@ -53,8 +53,9 @@ fn main() -> Result<ExitCode> {
             match name.as_str() {
                 "to_many" => features.to_many = on,
                 "total_dimensions" => features.total_dimensions = on,
-                "total_segments" => features.total_segments = on,
+                "last_day" => features.last_day = on,
                 "granularity_filters" => features.granularity_filters = on,
+                "known_differences" => features.known_differences = on,
                 "hostile_names" => features.hostile_names = on,
                 other => anyhow::bail!("there is no feature `{other}`"),
             }

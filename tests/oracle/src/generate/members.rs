@@ -15,7 +15,7 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, names: &mut Name
     for (cube, names) in world.cubes.iter_mut().zip(&mut taken) {
         dimensions(generator, cube, names);
         for number in 0..generator.random.below(3) {
-            let sql = generator.condition(cube, generator.features.total_segments);
+            let sql = generator.condition(cube, true);
             cube.segments.push(Segment { name: names.member(generator, &format!("segment{number}")), sql });
         }
     }

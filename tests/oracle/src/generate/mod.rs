@@ -22,10 +22,12 @@ pub struct Features {
     pub to_many: bool,
     /// Dimensions that aren't null on a row of nulls.
     pub total_dimensions: bool,
-    /// Segments that pass on a row of nulls.
-    pub total_segments: bool,
+    /// The last day that a calendar knows, 9999-12-31, in the data.
+    pub last_day: bool,
     /// Filters on `time.granularity`, on rows and on groups.
     pub granularity_filters: bool,
+    /// Constructs of which a difference is known, so that others are found first.
+    pub known_differences: bool,
     /// Quotes, spaces, reserved words, unicode and 200 characters in names.
     pub hostile_names: bool,
 }
@@ -34,9 +36,10 @@ impl Default for Features {
     fn default() -> Self {
         Features {
             to_many: false,
-            total_dimensions: true,
-            total_segments: true,
+            total_dimensions: false,
+            last_day: false,
             granularity_filters: true,
+            known_differences: false,
             hostile_names: true,
         }
     }

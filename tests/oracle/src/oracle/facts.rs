@@ -64,20 +64,17 @@ pub(crate) fn grouped<'w>(
         reading.refuse(Code::InvalidQuery);
     }
     let segments = segments(reading);
+    let primary_time = primary_time(reading, fact);
     if !reading.problems.borrow().is_empty() {
         return nothing;
     }
-    let primary_time = primary_time(reading, fact);
     let mut found: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
     for row in 0..tree.fact().rows.len() {
         let mut keys: BTreeSet<Vec<Value>> = BTreeSet::new();
         let tuples = tree.tuples(row);
         for tuple in &tuples {
-            let in_segments = segments.iter().all(|(cube, sql)| {
-                // A segment is a set of its cube's rows: where there is none, it isn't in it.
-                let view = tree.view(tuple, cube);
-                crate::world::Rows::row(&view, None).is_some() && sql.passes(&view)
-            });
+            // Rule 11: on a row of nulls where nothing joins.
+            let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&tree.view(tuple, cube)));
             let passes = in_segments
                 && filters.iter().all(|filter| filter.passes(reading, &tree, tuple))
                 && primary_time.as_ref().is_none_or(|filter| filter.passes(reading, &tree, tuple));
@@ -148,12 +145,9 @@ fn reach_all<'w>(
 fn segments<'w>(reading: &Reading<'w>) -> Vec<(String, &'w crate::world::Expr)> {
     let mut found = Vec::new();
     for member in &reading.query.segments {
-        match reading.named(member) {
-            Some(Named::Segment { cube, name }) => {
-                let segment = reading.world.behind(&cube).and_then(|of| of.segment(&name));
-                found.extend(segment.map(|segment| (cube, &segment.sql)));
-            }
-            _ => reading.refuse(Code::InvalidDimension),
+        if let Some(Named::Segment { cube, name }) = reading.named(member) {
+            let segment = reading.world.behind(&cube).and_then(|of| of.segment(&name));
+            found.extend(segment.map(|segment| (cube, &segment.sql)));
         }
     }
     found

@@ -113,9 +113,9 @@ impl RowFilter {
                     let kind = kinds::of_dimension(reading, &cube, &name);
                     let granularity = member.granularity;
                     if granularity.is_some() {
-                        reading.uses(Construct::GranularityInFilter);
+                        note_bucket(reading, *operator, values);
                     }
-                    match Test::new(reading, bucketed(kind, granularity), *operator, values) {
+                    match Test::new(reading, kind, *operator, values) {
                         Some(test) => RowFilter::Test { cube, dimension: name, granularity, test },
                         None => RowFilter::Broken,
                     }
@@ -164,7 +164,7 @@ impl RowFilter {
             RowFilter::Test { cube, dimension, granularity, test } => {
                 let value = dimension_value(reading, tree, tuple, cube, dimension);
                 match granularity {
-                    Some(granularity) => test.holds(&labels::bucket(&value, *granularity, &reading.zone)),
+                    Some(granularity) => test.holds(&labels::bucket_start(&value, *granularity, &reading.zone)),
                     None => test.holds(&value),
                 }
             }
@@ -176,7 +176,25 @@ impl RowFilter {
     }
 }
 
-/// Days and more are local, whatever they are made of.
+/// What is compared with a bucket has corners of its own.
+fn note_bucket(reading: &Reading<'_>, operator: Operator, values: &[Sent]) {
+    let texts = || values.iter().filter_map(|value| if let Sent::Text(text) = value { Some(text) } else { None });
+    if texts().any(|text| has_offset(text)) {
+        reading.uses(Construct::BucketAndInstant);
+    }
+    if texts().any(|text| text.starts_with("9999")) {
+        reading.uses(Construct::BucketAndLastDay);
+    }
+    if matches!(operator, Operator::Between | Operator::InDateRange | Operator::NotInDateRange) {
+        reading.uses(Construct::BucketInRange);
+    }
+}
+
+fn has_offset(text: &str) -> bool {
+    text.get(11..).is_some_and(|clock| clock.contains(['Z', 'z', '+', '-']))
+}
+
+/// Finished days and more are local, whatever they are made of.
 fn bucketed(kind: Kind, granularity: Option<Granularity>) -> Kind {
     match (kind, granularity) {
         (Kind::Time(_), Some(granularity)) if granularity >= Granularity::Day => Kind::Time(Axis::Local),
@@ -203,21 +221,35 @@ impl GroupFilter {
                 match reading.named(member) {
                     Some(Named::Dimension { cube, name }) => {
                         let kind = kinds::of_dimension(reading, &cube, &name);
-                        if matches!(kind, Kind::Time(_)) {
-                            reading.uses(Construct::GroupFilterOnTime);
+                        if member.granularity.is_some() {
+                            note_bucket(reading, *operator, values);
                         }
                         let same =
                             |g: &Group| g.cube == cube && g.dimension == name && g.granularity == member.granularity;
-                        let Some(index) = groups.iter().position(same) else {
-                            reading.refuse(Code::InvalidQuery);
-                            return GroupFilter::Broken;
-                        };
+                        let is_offset = |value: &Sent| matches!(value, Sent::Text(text) if has_offset(text));
+                        if bucketed(kind, member.granularity) != kind && values.iter().any(is_offset) {
+                            reading.leave_open("an instant compared with a grouped day");
+                        }
                         let test = test(bucketed(kind, member.granularity));
-                        test.map_or(GroupFilter::Broken, |test| GroupFilter::Group(index, test))
+                        match (groups.iter().position(same), test) {
+                            (Some(index), Some(test)) => GroupFilter::Group(index, test),
+                            (None, _) => {
+                                reading.refuse(Code::InvalidQuery);
+                                GroupFilter::Broken
+                            }
+                            (_, None) => GroupFilter::Broken,
+                        }
                     }
                     Some(Named::Segment { .. }) => {
                         reading.refuse(Code::InvalidQuery);
                         GroupFilter::Broken
+                    }
+                    Some(named) if kinds::is_plain_instant(reading, &named) => {
+                        reading.uses(Construct::ExtremeOfInstant);
+                        let test = test(kinds::of_value(reading, &named));
+                        test.map_or(GroupFilter::Broken, |test| {
+                            GroupFilter::Value(calculation.value(&named), test)
+                        })
                     }
                     Some(named) => match test(kinds::of_value(reading, &named)) {
                         Some(test) => GroupFilter::Value(calculation.value(&named), test),

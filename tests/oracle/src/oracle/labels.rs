@@ -69,6 +69,17 @@ pub(crate) fn bucket(value: &Value, granularity: Granularity, zone: &TimeZone) -
     Value::Bucket(start, label(from, granularity) + &offset)
 }
 
+/// When the bucket starts, on the axis of the value itself: what a filter on rows compares.
+pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
+    match (bucket(value, granularity, zone), value) {
+        (Value::Bucket(from, _), Value::Instant(_)) if granularity >= Granularity::Day => {
+            let first = zone.to_ambiguous_timestamp(clock(from)).compatible();
+            first.map_or(Value::Null, |first| Value::Instant(first.as_microsecond()))
+        }
+        (bucket, _) => bucket,
+    }
+}
+
 fn label(at: DateTime, granularity: Granularity) -> String {
     let day = || format!("{:04}-{:02}-{:02}", at.year(), at.month(), at.day());
     match granularity {

@@ -61,8 +61,31 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Construct {
     ToMany,
-    GroupFilterOnTime,
-    GranularityInFilter,
+    /// A filter on the smallest or largest of a plain timestamp that means an instant.
+    ExtremeOfInstant,
+    /// A filter on a bucket with a value that has an offset.
+    BucketAndInstant,
+    /// A filter on a bucket with a range.
+    BucketInRange,
+    /// A filter on a bucket with the last day of the calendar.
+    BucketAndLastDay,
+}
+
+impl Construct {
+    /// Where the product is known to give another answer; each has a case.
+    pub fn is_known_to_differ(self) -> bool {
+        self != Construct::ToMany
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Construct::ToMany => "to-many hops",
+            Construct::ExtremeOfInstant => "a filter on the extreme of an instant",
+            Construct::BucketAndInstant => "a bucket compared with an instant",
+            Construct::BucketInRange => "a bucket compared with a range",
+            Construct::BucketAndLastDay => "a bucket compared with the last day",
+        }
+    }
 }
 
 /// The outside of a query.
@@ -158,11 +181,15 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
         return None;
     }
     let (row_filters, group_filters) = filters::split(reading);
+    names::segments(reading);
     let mut calculation = Calculation::new(reading);
     let selected: Vec<calc::Calc> = values.iter().map(|(_, value)| calculation.value(value)).collect();
     let mut facts = calculation.facts();
     if values.is_empty() && query.values.is_empty() {
         facts = facts::owner_of_dimensions(reading, &groups).into_iter().collect();
+        if query.cube.is_none() && query.time_range.as_ref().is_some_and(|range| range.member.is_none()) {
+            reading.leave_open("a time range of no measure");
+        }
     }
     let selected_facts: BTreeSet<String> = facts.iter().cloned().collect();
     let group_tests = filters::group_tests(reading, &group_filters, &groups, &mut calculation);

@@ -62,6 +62,15 @@ pub(crate) fn values(reading: &Reading<'_>) -> Vec<(String, Named)> {
     values
 }
 
+/// Notes the segments that don't exist.
+pub(crate) fn segments(reading: &Reading<'_>) {
+    for member in &reading.query.segments {
+        if !matches!(reading.named(member), Some(Named::Segment { .. })) {
+            reading.refuse(Code::InvalidDimension);
+        }
+    }
+}
+
 pub(crate) fn groups(reading: &Reading<'_>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for member in &reading.query.dimensions {

@@ -202,7 +202,11 @@ impl Expr {
             },
             Expr::Compare(op, left, right) => match (left.eval(rows), right.eval(rows)) {
                 (Value::Null, _) | (_, Value::Null) => Value::Null,
-                (left, right) => Value::Bool(op.holds(left.cmp(&right))),
+                // An author's SQL compares times as they are stored.
+                (left, right) => Value::Bool(op.holds(match (left.micros(), right.micros()) {
+                    (Some(left), Some(right)) => left.cmp(&right),
+                    _ => left.cmp(&right),
+                })),
             },
             Expr::IsNull(inner) => Value::Bool(inner.eval(rows).is_null()),
             Expr::And(left, right) => truth(match (left.truth(rows), right.truth(rows)) {

@@ -133,8 +133,14 @@ impl Formula {
 
     fn in_metric(&self) -> String {
         self.text(&|leaf| match leaf {
-            Formula::Measure { cube, name } => format!("{}.{name}", cube.as_deref().unwrap_or_default()),
-            Formula::Metric(name) => name.clone(),
+            // Words of SQL need braces.
+            Formula::Measure { cube, name } => {
+                let cube = cube.as_deref().unwrap_or_default();
+                let is_plain = is_plain(cube) && is_plain(name);
+                if is_plain { format!("{cube}.{name}") } else { format!("{{{cube}.{name}}}") }
+            }
+            Formula::Metric(name) if is_plain(name) => name.clone(),
+            Formula::Metric(name) => format!("{{{name}}}"),
             _ => String::new(),
         })
     }
@@ -148,6 +154,11 @@ impl Formula {
             other => leaf(other),
         }
     }
+}
+
+/// A name that can't be a word of SQL.
+fn is_plain(name: &str) -> bool {
+    name.ends_with(|c: char| c.is_ascii_digit())
 }
 
 fn call(aggregate: &Aggregate, world: &World, own: &Cube) -> String {

@@ -114,11 +114,11 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             None => checked.push((body, query, answered)),
         }
     }
-    for (about, body) in invariants::within(&served, &checked, &mut generator, &mut report.invariants) {
+    for (about, body) in invariants::within(&served, &world, &checked, &mut generator, &mut report.invariants) {
         report.differences.push(Case { about, seed, query: body, world: world.clone() });
     }
     drop(served);
-    for (about, body) in invariants::between(product, &world, &checked, &mut report.invariants)? {
+    for (about, body) in invariants::between(product, &world, seed, run.features, &checked, &mut report.invariants)? {
         report.differences.push(Case { about, seed, query: body, world: world.clone() });
     }
     Ok(())

@@ -89,21 +89,21 @@ impl Number {
         Some((a * 10i128.pow(scale - left), b * 10i128.pow(scale - right), scale))
     }
 
-    pub fn add(self, other: Number) -> Number {
+    pub fn plus(self, other: Number) -> Number {
         match self.aligned(other) {
             Some((a, b, scale)) => Number::Exact(a + b, scale),
             None => Number::Double(self.as_f64() + other.as_f64()),
         }
     }
 
-    pub fn subtract(self, other: Number) -> Number {
+    pub fn minus(self, other: Number) -> Number {
         match self.aligned(other) {
             Some((a, b, scale)) => Number::Exact(a - b, scale),
             None => Number::Double(self.as_f64() - other.as_f64()),
         }
     }
 
-    pub fn multiply(self, other: Number) -> Number {
+    pub fn times(self, other: Number) -> Number {
         match (self, other) {
             (Number::Exact(a, left), Number::Exact(b, right)) => Number::Exact(a * b, left + right),
             _ => Number::Double(self.as_f64() * other.as_f64()),

@@ -20,12 +20,12 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, names: &mut Name
         }
     }
     // What is read across a join must be reached by to-one hops: the direct ones always are.
-    for index in 0..world.cubes.len() {
-        let measures = measures(generator, world, index, &mut taken[index]);
+    for (index, taken) in taken.iter_mut().enumerate() {
+        let measures = measures(generator, world, index, taken);
         world.cubes[index].measures = measures;
     }
-    for index in 0..world.cubes.len() {
-        numbers(generator, world, index, &mut taken[index]);
+    for (index, taken) in taken.iter_mut().enumerate() {
+        numbers(generator, world, index, taken);
     }
     metrics(generator, world, names);
 }

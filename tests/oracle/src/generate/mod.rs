@@ -10,6 +10,7 @@ mod names;
 mod queries;
 mod worlds;
 
+pub use names::plain_names;
 pub use queries::query;
 pub use worlds::world;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Generator;
+use crate::world::World;
 
 /// Small letters, digits and `_`: also words of SQL, and of what the printer writes itself.
 const MEMBERS: &[&str] = &[
@@ -144,4 +145,16 @@ impl Names {
         }
         name
     }
+}
+
+/// The same world with plain names in the warehouse. Names of the model stay: queries use them.
+pub fn plain_names(world: &World) -> World {
+    let mut plain = world.clone();
+    for (index, cube) in plain.cubes.iter_mut().enumerate() {
+        cube.table = format!("table{index}");
+        for (number, column) in cube.columns.iter_mut().enumerate() {
+            column.name = format!("col{number}");
+        }
+    }
+    plain
 }

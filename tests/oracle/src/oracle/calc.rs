@@ -171,7 +171,7 @@ fn aggregate(function: Function, inputs: Vec<Value>) -> Value {
     let mut present: Vec<Value> = inputs.into_iter().filter(|value| !value.is_null()).collect();
     let sum = |values: &[Value]| {
         values.iter().fold(None, |sum: Option<Number>, value| match value {
-            Value::Number(number) => Some(sum.map_or(*number, |sum| sum.add(*number))),
+            Value::Number(number) => Some(sum.map_or(*number, |sum| sum.plus(*number))),
             _ => sum,
         })
     };

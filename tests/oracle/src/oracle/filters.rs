@@ -247,9 +247,7 @@ impl GroupFilter {
                     Some(named) if kinds::is_plain_instant(reading, &named) => {
                         reading.uses(Construct::ExtremeOfInstant);
                         let test = test(kinds::of_value(reading, &named));
-                        test.map_or(GroupFilter::Broken, |test| {
-                            GroupFilter::Value(calculation.value(&named), test)
-                        })
+                        test.map_or(GroupFilter::Broken, |test| GroupFilter::Value(calculation.value(&named), test))
                     }
                     Some(named) => match test(kinds::of_value(reading, &named)) {
                         Some(test) => GroupFilter::Value(calculation.value(&named), test),

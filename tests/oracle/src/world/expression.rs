@@ -69,9 +69,9 @@ impl Arithmetic {
 
     pub fn apply(self, left: Number, right: Number) -> Number {
         match self {
-            Arithmetic::Add => left.add(right),
-            Arithmetic::Subtract => left.subtract(right),
-            Arithmetic::Multiply => left.multiply(right),
+            Arithmetic::Add => left.plus(right),
+            Arithmetic::Subtract => left.minus(right),
+            Arithmetic::Multiply => left.times(right),
         }
     }
 }

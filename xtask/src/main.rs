@@ -13,6 +13,7 @@ mod components;
 mod context;
 mod demo;
 mod duckdb;
+mod fuzz;
 mod http;
 mod package;
 mod test;
@@ -42,6 +43,8 @@ enum Command {
     Demo(demo::DemoArguments),
     /// Set up and run every check and test of the workspace.
     Test(test::TestArguments),
+    /// Compare the product with the oracle on random models, data and queries.
+    Fuzz(fuzz::FuzzArguments),
     /// Build the release folder: `terrane` with `lib/` and `components/` beside it.
     Package(package::PackageArguments),
 }
@@ -82,6 +85,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Test(arguments) => test::run(&context, &arguments),
+        Command::Fuzz(arguments) => fuzz::run(&context, &arguments),
         Command::Package(arguments) => package::run(&context, &arguments),
     }
 }

@@ -32,8 +32,30 @@ pub fn compile(
     caller: &SecurityContext,
     environment: &Environment,
 ) -> Result<CompiledSql, QueryError> {
-    let secured = secured(model, query, caller, environment)?;
-    let lowered = lower(&secured, profile);
+    compiled(&secured(model, query, caller, environment)?, profile)
+}
+
+/// Compiles each measure of a query without its dimensions and without what narrows its groups:
+/// `None` where it has no measure.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_totals(
+    model: &Model,
+    profile: &DialectProfile,
+    query: &SemanticQuery,
+    caller: &SecurityContext,
+    environment: &Environment,
+) -> Result<Option<CompiledSql>, QueryError> {
+    let resolved = resolve(model, query, environment)?.into_totals();
+    if resolved.values.is_empty() {
+        return Ok(None);
+    }
+    compiled(&secure(plan(model, resolved)?, caller)?, profile).map(Some)
+}
+
+fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<CompiledSql, QueryError> {
+    let lowered = lower(secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let plan = secured.plan();
     Ok(CompiledSql {
@@ -41,9 +63,9 @@ pub fn compile(
         params,
         columns: columns(plan),
         total_column: lowered.total_column,
+        added_column: lowered.added_column,
         limit: Some(plan.limit),
         offset: plan.offset,
-        has_groups: !plan.groups.is_empty(),
     })
 }
 
@@ -62,7 +84,7 @@ pub fn compile_count(
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let total_column = lowered.total_column;
-    Ok(CompiledSql { text, params, columns: Vec::new(), total_column, limit: None, offset: 0, has_groups: false })
+    Ok(CompiledSql { text, params, columns: Vec::new(), total_column, added_column: None, limit: None, offset: 0 })
 }
 
 /// One runnable text with the values written into it, for people to read.

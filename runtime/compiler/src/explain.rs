@@ -4,9 +4,9 @@
 
 use std::fmt::Write;
 
-use crate::model::{Aggregate, DimensionId, Model, Snippet, SqlPart};
-use crate::plan::{GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, ValueExpr};
-use crate::query::{Bound, Group, Operand, OrderTarget, Predicate, ResolvedQuery, Test, ValueId};
+use crate::model::{Aggregate, CubeId, DimensionId, Model, Snippet, SqlPart};
+use crate::plan::{GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, RowKey, ValueExpr};
+use crate::query::{Bound, Group, GroupBy, Operand, OrderTarget, Predicate, ResolvedQuery, Test, ValueId};
 use crate::types::Value;
 
 /// A resolved query, one fact a line.
@@ -20,10 +20,14 @@ pub fn explain_query(model: &Model, query: &ResolvedQuery) -> String {
         lines.add(0, format_args!("value {} = {}", value.key, names.value(value.value)));
     }
     for filter in &query.row_filters {
-        lines.add(0, format_args!("rows where {}", names.predicate(filter)));
+        lines.add(0, format_args!("rows{} where {}", names.of_fact(filter.fact), names.predicate(&filter.predicate)));
     }
-    for (id, test) in &query.primary_time {
-        lines.add(0, format_args!("primary time {}", test_text(&names.dimension(*id), test)));
+    for range in &query.ranges {
+        let on = names.dimension(range.dimension);
+        lines.add(0, format_args!("rows{} where {}", names.of_fact(range.fact), test_text(&on, &range.test)));
+        if let Some(previous) = &range.previous {
+            lines.add(1, format_args!("compared with {}", test_text(&on, previous)));
+        }
     }
     for segment in &query.segments {
         let cube = &model.cube(segment.cube).name;
@@ -50,13 +54,33 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
     let mut lines = Lines::default();
     for (index, fact) in plan.facts.iter().enumerate() {
         let role = if fact.is_selected { "fact" } else { "lookup" };
-        lines.add(0, format_args!("{role} {}", plan.model.cube(fact.cube).name));
-        for planned in &fact.joins {
-            let kind = if planned.join.always { "inner join" } else { "left join" };
-            let (from, to) = (plan.model.cube(planned.from), plan.model.cube(planned.join.target));
-            lines.add(1, format_args!("{kind} {} -> {} on {}", from.name, to.name, names.snippet(&planned.join.on)));
+        let stretch = match (fact.period.is_previous, fact.period.has_history) {
+            (false, false) => "",
+            (true, false) => ", the stretch compared with",
+            (false, true) => ", with what was before",
+            (true, true) => ", the stretch compared with and what was before",
+        };
+        lines.add(0, format_args!("{role} {}{stretch}", plan.model.cube(fact.tree.cube).name));
+        for (index, planned) in fact.tree.joins.iter().enumerate() {
+            let kind = match (planned.join.always, planned.is_to_many) {
+                (true, _) => "join that never misses",
+                (_, true) => "to-many join",
+                (_, false) => "join",
+            };
+            let from = &plan.model.cube(fact.tree.cube_of(planned.from)).name;
+            let to = &plan.model.cube(fact.tree.cube_of(index + 1)).name;
+            let alias = if *planned.alias == **to { String::new() } else { format!(" as {}", planned.alias) };
+            lines.add(1, format_args!("{kind} {from} -> {to}{alias} on {}", names.snippet(&planned.join.on)));
         }
-        for segment in &fact.segments {
+        match &fact.distinct {
+            Some(RowKey::PrimaryKey(keys)) => {
+                let keys: Vec<String> = keys.iter().map(|id| names.dimension(*id)).collect();
+                lines.add(1, format_args!("each row once, by {}", keys.join(", ")));
+            }
+            Some(RowKey::RowNumber) => lines.add(1, format_args!("each row once, by its number")),
+            None => {}
+        }
+        for (_, segment) in &fact.segments {
             lines.add(1, format_args!("where {}", names.snippet(segment)));
         }
         for filter in &fact.row_filters {
@@ -82,6 +106,7 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
             PlannedTarget::Group(index) => plan.groups[*index].key.to_string(),
             PlannedTarget::Value(index) => plan.values[*index].key.to_string(),
             PlannedTarget::Expression(value) => value_text(value),
+            PlannedTarget::Dimension(id) => names.dimension(*id),
         };
         lines.add(0, format_args!("order by {target} {}", direction(order.descending)));
     }
@@ -116,7 +141,15 @@ impl Names<'_> {
 
     fn group(&self, group: &Group) -> String {
         let by = group.granularity.map(|g| format!(" by {g}")).unwrap_or_default();
-        format!("{} = {}{by}", group.key, self.dimension(group.dimension))
+        let dimension = match group.by {
+            GroupBy::Dimension(id) => self.dimension(id),
+            GroupBy::MetricTime => "each fact's primary time".to_owned(),
+        };
+        format!("{} = {dimension}{by}", group.key)
+    }
+
+    fn of_fact(&self, fact: Option<CubeId>) -> String {
+        fact.map(|cube| format!(" of {}", self.model.cube(cube).name)).unwrap_or_default()
     }
 
     fn value(&self, value: ValueId) -> String {
@@ -139,6 +172,10 @@ impl Names<'_> {
             Predicate::Not(inner) => format!("not {}", self.predicate(inner)),
             Predicate::Test { operand, test } => match *operand {
                 Operand::Value(value) => test_text(&self.value(value), test),
+                Operand::MetricTime { granularity } => {
+                    let by = granularity.map(|g| format!(".{g}")).unwrap_or_default();
+                    test_text(&format!("metric_time{by}"), test)
+                }
                 Operand::Dimension { id, granularity } => {
                     let by = granularity.map(|g| format!(".{g}")).unwrap_or_default();
                     test_text(&format!("{}{by}", self.dimension(id)), test)
@@ -196,6 +233,7 @@ impl Names<'_> {
 fn value_text(value: &ValueExpr<'_>) -> String {
     match value {
         ValueExpr::Aggregate(index) => format!("a{index}"),
+        ValueExpr::Running(index) => format!("running total r{index}"),
         ValueExpr::Text(text) => (*text).to_owned(),
         ValueExpr::Sequence { parts, .. } => parts.iter().map(value_text).collect(),
         ValueExpr::Divide(left, right) => format!("({}) / ({})", value_text(left), value_text(right)),

@@ -15,6 +15,6 @@ mod security;
 pub mod sql;
 pub mod types;
 
-pub use compile::{Environment, compile, compile_count, compile_inline};
+pub use compile::{Environment, compile, compile_count, compile_inline, compile_totals};
 pub use explain::{explain_plan, explain_query};
 pub use security::{Attribute, SecurityContext};

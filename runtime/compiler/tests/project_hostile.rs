@@ -148,14 +148,54 @@ fn long_chains_of_definitions_load() {
         );
     }
     cubes += "  - name: c2000\n    sql_table: t\n    dimensions:\n";
-    for n in 0..5_000 {
+    for n in 0..90 {
         cubes += &format!("      - {{name: d{n}, type: string, sql: '{{d{}}}'}}\n", n + 1);
     }
-    cubes += "      - {name: d5000, type: string, sql: x}\n";
+    cubes += "      - {name: d90, type: string, sql: x}\n";
     assert_eq!(check(&[("cubes/a.yml", &cubes)]), Vec::<&str>::new());
     let models: Vec<(String, String)> = (0..3_000)
         .map(|n| (format!("models/m{n}.sql"), format!("SELECT * FROM {{{{ ref('m{}') }}}}", (n + 1) % 3_000)))
         .collect();
     let files: Vec<(&str, &str)> = models.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     assert!(check(&files).contains(&"model-cycle"));
+}
+
+#[test]
+fn members_that_grow_without_bound_are_refused() {
+    let chain = |count: usize, sql: &dyn Fn(usize) -> String| {
+        let mut cubes = String::from("cubes:\n  - name: c\n    sql_table: t\n    dimensions:\n");
+        for n in 0..count {
+            cubes += &format!("      - {{name: d{n}, type: number, sql: '{}'}}\n", sql(n + 1));
+        }
+        cubes + &format!("      - {{name: d{count}, type: number, sql: x}}\n")
+    };
+    let long = chain(5_000, &|next| format!("{{d{next}}}"));
+    assert!(check(&[("cubes/a.yml", &long)]).contains(&"reference-depth"));
+    let doubling = chain(40, &|next| format!("{{d{next}}} + {{d{next}}}"));
+    assert!(check(&[("cubes/a.yml", &doubling)]).contains(&"reference-size"));
+}
+
+#[test]
+fn a_join_whose_condition_needs_further_joins_is_refused() {
+    let cubes = "
+cubes:
+  - name: orders
+    sql_table: orders
+    joins: [{name: customers, relationship: many_to_one, sql: '{orders}.region = {customers.region_name}'}]
+    dimensions: [{name: id, type: number, sql: id}]
+  - name: customers
+    sql_table: customers
+    joins: [{name: regions, relationship: many_to_one, sql: '{customers}.region_id = {regions}.id'}]
+    dimensions: [{name: region_name, type: string, sql: '{regions}.name'}]
+  - name: regions
+    sql_table: regions
+    dimensions: [{name: name, type: string, sql: name}]
+";
+    assert_eq!(check(&[("cubes/a.yml", cubes)]), vec!["join-needs-join"]);
+}
+
+#[test]
+fn a_number_measure_of_nothing_is_refused() {
+    let cubes = "cubes: [{name: c, sql_table: t, measures: [{name: one, type: number, sql: '1'}]}]";
+    assert_eq!(check(&[("cubes/a.yml", cubes)]), vec!["constant-measure"]);
 }

@@ -12,7 +12,7 @@ use terrane_compiler::model::{self, ColumnTypes, Member, Model};
 use terrane_compiler::plan::{plan, secure};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{
-    DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange, resolve,
+    CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange, resolve,
 };
 use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
@@ -112,7 +112,14 @@ fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
         offset: json["offset"].as_u64().unwrap_or(0),
         timezone: json["timezone"].as_str().map(Into::into),
         skip_total: json["total"] == Json::Bool(false),
-        ..SemanticQuery::default()
+        totals: false,
+        compare: match &json["compare_range"] {
+            Json::Null => None,
+            Json::Object(shift) => Some(CompareRange::Shift(text(&shift["shift"]).expect("a shift"))),
+            range => Some(CompareRange::Range(date_range(range))),
+        },
+        fill_gaps: json["fill_gaps"] == Json::Bool(true),
+        ungrouped: json["ungrouped"] == Json::Bool(true),
     })
 }
 

@@ -17,7 +17,7 @@ use super::read::read;
 use super::scope::{Place, Scope};
 use super::{
     Aggregate, Cube, CubeId, DimensionId, Join, Measure, MeasureId, MeasureKind, Member, Model, SegmentId, Snippet,
-    SqlPart, metrics, policies, prune, reach,
+    SqlPart, expansion, metrics, policies, prune, reach,
 };
 use crate::diagnostic::{self, Diagnostic, Severity, Span};
 use crate::project::{Definitions, MeasureDefinition, SqlText};
@@ -37,7 +37,9 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     }
     let Reading { mut diagnostics, mut broken } = reading;
     metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
+    expansion::check_constants(&model, &mut broken, &mut diagnostics);
     cycles::report(&model, &mut broken, &mut diagnostics);
+    expansion::check(&model, &mut broken, &mut diagnostics);
     policies::check(&model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::guard(&mut model, definitions);
     prune::prune(&mut model, broken);

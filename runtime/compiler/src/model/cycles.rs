@@ -41,7 +41,7 @@ fn of_aggregate(aggregate: &Aggregate, found: &mut Vec<Item>) {
     }
 }
 
-pub(super) fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
+fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
     match kind {
         MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
             of_aggregate(aggregate, found)
@@ -50,8 +50,19 @@ pub(super) fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
     }
 }
 
+/// What one item refers to.
+pub(super) fn of_item(model: &Model, item: Item, found: &mut Vec<Item>) {
+    match item {
+        Item::Dimension(id) => references(&model.dimension(id).sql, found),
+        Item::Measure(id) => of_measure(&model.measure(id).kind, found),
+        Item::Segment(id) => references(&model.segment(id).sql, found),
+        Item::Metric(id) => references(&model.metric(id).body, found),
+        Item::Join(cube, index) => references(&model.cube(cube).joins[index as usize].on, found),
+    }
+}
+
 /// Every item that refers to another, and to what.
-fn graph(model: &Model) -> Vec<(Item, Vec<Item>)> {
+pub(super) fn graph(model: &Model) -> Vec<(Item, Vec<Item>)> {
     let mut edges = Vec::new();
     let mut put = |item, found: Vec<Item>| {
         if !found.is_empty() {
@@ -93,11 +104,16 @@ pub(super) fn report(model: &Model, broken: &mut HashSet<Item>, diagnostics: &mu
     let edges = graph(model);
     let index: HashMap<Item, usize> = edges.iter().enumerate().map(|(at, (item, _))| (*item, at)).collect();
     circles(model, &edges, &index, broken, diagnostics);
+    spread(&edges, broken);
+}
+
+/// Whatever stands on something broken is broken too.
+pub(super) fn spread(edges: &[(Item, Vec<Item>)], broken: &mut HashSet<Item>) {
     if broken.is_empty() {
         return;
     }
     let mut dependents: HashMap<Item, Vec<Item>> = HashMap::new();
-    for (item, found) in &edges {
+    for (item, found) in edges {
         for target in found {
             dependents.entry(*target).or_default().push(*item);
         }
@@ -175,7 +191,7 @@ fn told(model: &Model, circle: &[Item]) -> Option<Diagnostic> {
     })
 }
 
-fn cube_of(item: Item) -> Option<CubeId> {
+pub(super) fn cube_of(item: Item) -> Option<CubeId> {
     match item {
         Item::Dimension(id) => Some(id.cube),
         Item::Measure(id) => Some(id.cube),
@@ -185,7 +201,7 @@ fn cube_of(item: Item) -> Option<CubeId> {
     }
 }
 
-fn name(model: &Model, item: Item) -> String {
+pub(super) fn name(model: &Model, item: Item) -> String {
     let of = |cube: CubeId, member: &str| format!("{}.{member}", model.cube(cube).name);
     match item {
         Item::Dimension(id) => of(id.cube, &model.dimension(id).name),
@@ -196,7 +212,7 @@ fn name(model: &Model, item: Item) -> String {
     }
 }
 
-fn span(model: &Model, item: Item) -> Option<Span> {
+pub(super) fn span(model: &Model, item: Item) -> Option<Span> {
     match item {
         Item::Dimension(id) => model.dimension(id).span.clone(),
         Item::Measure(id) => model.measure(id).span.clone(),

@@ -144,7 +144,12 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
                     let known = scope.model.cubes.iter().map(|cube| &*cube.name);
                     Some(("unknown-cube", format!("there is no cube `{cube}`"), suggest(cube, "cubes", known)))
                 }
-                Some((_, Some(Member::Dimension(_) | Member::Segment(_)))) => None,
+                Some((_, Some(Member::Dimension(_)))) => None,
+                Some((_, Some(Member::Segment(_)))) => Some((
+                    "misplaced-member",
+                    format!("`{member}` is a segment, and a metric's filter compares a dimension"),
+                    "filter by the dimension that the segment is about".to_owned(),
+                )),
                 Some((_, Some(Member::Measure(_)))) => Some((
                     "misplaced-member",
                     format!("`{member}` is a measure, and a metric's filter chooses rows"),

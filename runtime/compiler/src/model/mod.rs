@@ -9,6 +9,7 @@ mod assemble;
 mod build;
 mod column_types;
 mod cycles;
+mod expansion;
 mod grammar;
 mod inherit;
 mod metrics;
@@ -304,6 +305,16 @@ impl Model {
 }
 
 impl Cube {
+    /// How the smallest or largest of a time is meant: like the time dimension over the same column.
+    pub fn time_kind_of(&self, aggregate: &Aggregate) -> TimeKind {
+        let is_same = |d: &&Dimension| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref();
+        match (self.dimensions.iter().find(is_same), aggregate.argument_type) {
+            (_, LogicalType::TimestampTz) => TimeKind::Utc,
+            (_, LogicalType::Date) => TimeKind::WallClock,
+            (same, _) => same.map_or(TimeKind::WallClock, |dimension| dimension.time),
+        }
+    }
+
     pub fn member(&self, name: &str) -> Option<Member> {
         self.members.get(name).copied()
     }

@@ -19,19 +19,22 @@ pub struct Hop {
     pub depth: u32,
 }
 
-/// The to-one paths from one cube, as a tree of last hops.
+/// The best paths from one cube, as a tree of last hops.
 #[derive(Debug, Clone)]
 pub struct Reach {
     pub start: CubeId,
-    /// In the order in which they were found: by depth, then by position.
+    /// Reached by to-one hops, in the order in which they were found: by depth, then by position.
     pub order: Vec<CubeId>,
     to_one: HashMap<CubeId, Hop>,
+    /// Reached only behind some to-many hop.
+    to_many: HashMap<CubeId, Hop>,
+    to_many_order: Vec<CubeId>,
 }
 
 impl Reach {
     /// Breadth first in the order of `joins:`, so the first path found is the best one.
     pub(super) fn from(model: &Model, start: CubeId) -> Reach {
-        let mut reach = Reach { start, order: Vec::new(), to_one: HashMap::new() };
+        let mut reach = Reach { start, order: Vec::new(), to_one: HashMap::new(), to_many: HashMap::new(), to_many_order: Vec::new() };
         let mut queue = VecDeque::from([(start, 0)]);
         while let Some((from, depth)) = queue.pop_front() {
             for (index, join) in model.cube(from).joins.iter().enumerate() {
@@ -44,7 +47,40 @@ impl Reach {
                 }
             }
         }
+        reach.follow_to_many(model);
         reach
+    }
+
+    /// What is left is reached from the cubes above, nearest first, by hops of any kind.
+    fn follow_to_many(&mut self, model: &Model) {
+        let mut level: Vec<(CubeId, u32)> = vec![(self.start, 0)];
+        level.extend(self.order.iter().map(|cube| (*cube, self.to_one[cube].depth)));
+        let mut depth = 0;
+        while level.iter().any(|(_, d)| *d >= depth) {
+            let mut found = Vec::new();
+            for (from, _) in level.iter().filter(|(_, d)| *d == depth) {
+                for (index, join) in model.cube(*from).joins.iter().enumerate() {
+                    if !self.reaches(join.target) {
+                        let hop = Hop { from: *from, join: index as u32, depth: depth + 1 };
+                        self.to_many.insert(join.target, hop);
+                        self.to_many_order.push(join.target);
+                        found.push((join.target, depth + 1));
+                    }
+                }
+            }
+            level.extend(found);
+            depth += 1;
+        }
+    }
+
+    /// Every cube but the start, those of to-one hops first.
+    pub fn all(&self) -> impl Iterator<Item = CubeId> {
+        self.order.iter().chain(&self.to_many_order).copied()
+    }
+
+    /// By hops of any kind; the start reaches itself.
+    pub fn reaches(&self, cube: CubeId) -> bool {
+        self.is_to_one(cube) || self.to_many.contains_key(&cube)
     }
 
     /// Reached by to-one hops only; the start reaches itself.
@@ -52,9 +88,14 @@ impl Reach {
         cube == self.start || self.to_one.contains_key(&cube)
     }
 
-    /// The last hop to a cube; `None` for the start and for what can't be reached.
+    /// The last hop of a path of to-one hops; `None` for the start and for what has no such path.
     pub fn hop(&self, cube: CubeId) -> Option<Hop> {
         self.to_one.get(&cube).copied()
+    }
+
+    /// The last hop of the best path of any kind.
+    pub fn any_hop(&self, cube: CubeId) -> Option<Hop> {
+        self.hop(cube).or_else(|| self.to_many.get(&cube).copied())
     }
 }
 

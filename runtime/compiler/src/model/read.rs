@@ -38,7 +38,7 @@ pub(super) struct Braces {
 
 pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Result<Snippet, Vec<Problem>> {
     let text = &*sql.text;
-    if let Some(outcome) = one_name(text.trim(), scope, dialect) {
+    if let Some(outcome) = one_name(text.trim(), scope) {
         return outcome.map_err(|problem| {
             let lead = text.len() - text.trim_start().len();
             problem.map(|problem| problem.at(lead, text.trim().chars().count())).into_iter().collect()
@@ -89,7 +89,7 @@ fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserE
 }
 
 /// `amount`, `{orders}.amount`, `{status}` and `{customers.region}` without the parser.
-fn one_name(text: &str, scope: Scope<'_>, dialect: &dyn Dialect) -> Option<Result<Snippet, Option<Problem>>> {
+fn one_name(text: &str, scope: Scope<'_>) -> Option<Result<Snippet, Option<Problem>>> {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -108,8 +108,6 @@ fn one_name(text: &str, scope: Scope<'_>, dialect: &dyn Dialect) -> Option<Resul
         "" => None,
         rest => Some(rest.strip_prefix('.').filter(|rest| is_column(rest))?),
     };
-    // A grammar in which braces mean something else doesn't matter here: there is nothing else.
-    let _ = dialect;
     let target = match reference.split_once('.') {
         None if is_name(reference) => scope.name(reference, rest.is_some()),
         Some((cube, member)) if is_name(cube) && is_name(member) && rest.is_none() => scope.member_of(cube, member),

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::join_path::{Asker, JoinTree};
 use super::{
-    Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedAggregate, PlannedOrder, PlannedTarget, PlannedValue,
-    ValueExpr,
+    Fact, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder, PlannedTarget,
+    PlannedValue, RowKey, ValueExpr,
 };
 use crate::model::{Aggregate, CubeId, DimensionId, MeasureKind, MetricId, Model, Snippet, SqlPart};
-use crate::query::{Group, Operand, OrderTarget, Predicate, QueryError, ResolvedQuery, ValueId};
+use crate::query::{
+    Group, GroupBy, Operand, OrderTarget, Predicate, QueryError, RangeFilter, ResolvedQuery, Test, ValueId,
+};
 
 /// Nodes that the values of one query may expand to: `number` measures can double at each level.
 const MAX_VALUE_NODES: usize = 10_000;
@@ -18,7 +20,15 @@ const MAX_VALUE_NODES: usize = 10_000;
 /// # Errors
 /// A dimension, filter or segment that some measure's cube can't reach.
 pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m>, QueryError> {
-    let mut values = Values { model, facts: Vec::new(), aggregates: Vec::new(), nodes: 0 };
+    let mut values = Values {
+        model,
+        facts: Vec::new(),
+        aggregates: Vec::new(),
+        running: Vec::new(),
+        has_axis: query.axis.is_some(),
+        period: Period::default(),
+        nodes: 0,
+    };
     let mut selected = Vec::with_capacity(query.values.len());
     for value in &query.values {
         let expression = values.expand(&value.key, value.value)?;
@@ -26,7 +36,15 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
     }
     if query.values.is_empty() {
         let fact = fact_of_dimensions(model, &query)?;
-        values.fact(fact, &model.cube(fact).name);
+        values.fact(fact, Period::default(), &model.cube(fact).name);
+    }
+    if query.comparison.is_some() {
+        values.period.is_previous = true;
+        for value in &query.values {
+            let expression = values.expand(&value.key, value.value)?;
+            selected.push(PlannedValue { key: format!("{}.previous", value.key).into(), expression });
+        }
+        values.period.is_previous = false;
     }
     // What follows is looked up for the groups of the facts so far.
     let selected_facts = values.facts.len();
@@ -41,7 +59,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         };
         order.push(PlannedOrder { target, descending: key.descending });
     }
-    let Values { facts: named_facts, aggregates, .. } = values;
+    let Values { facts: named_facts, aggregates, running, .. } = values;
     let mut facts = Vec::with_capacity(named_facts.len());
     for (index, fact) in named_facts.iter().enumerate() {
         let own = aggregates.iter().filter(|a| a.fact == index);
@@ -49,15 +67,23 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         fact.is_selected = index < selected_facts;
         facts.push(fact);
     }
+    if query.ungrouped {
+        order_rows(model, &query, &facts[0], &mut order);
+    }
     Ok(LogicalPlan {
         model,
         groups: query.groups,
         facts,
         aggregates,
+        running,
         values: selected,
         group_filters,
         metric_filters: query.metric_filters,
         order,
+        axis: query.axis,
+        fill_gaps: query.fill_gaps,
+        shifts: query.comparison.unwrap_or_default(),
+        ungrouped: query.ungrouped,
         limit: query.limit,
         offset: query.offset,
         timezone: query.timezone,
@@ -65,9 +91,22 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
     })
 }
 
+/// Plain rows come in the order of their key; without one, of all their columns.
+fn order_rows(model: &Model, query: &ResolvedQuery, fact: &Fact<'_>, order: &mut Vec<PlannedOrder<'_>>) {
+    let cube = model.cube(fact.tree.cube);
+    let mut push = |target| order.push(PlannedOrder { target, descending: false });
+    for index in &cube.primary_key {
+        push(PlannedTarget::Dimension(DimensionId { cube: cube.id, index: *index }));
+    }
+    if cube.primary_key.is_empty() {
+        (0..query.groups.len()).for_each(|index| push(PlannedTarget::Group(index)));
+    }
+}
+
 /// A fact and the value that first needed it.
 struct NamedFact {
     cube: CubeId,
+    period: Period,
     asked_by: Arc<str>,
 }
 
@@ -76,15 +115,20 @@ struct Values<'m> {
     model: &'m Model,
     facts: Vec<NamedFact>,
     aggregates: Vec<PlannedAggregate<'m>>,
+    running: Vec<usize>,
+    /// Without an axis, as in totals, a running total is the sum of all.
+    has_axis: bool,
+    /// Of what is being expanded.
+    period: Period,
     nodes: usize,
 }
 
 impl<'m> Values<'m> {
-    fn fact(&mut self, cube: CubeId, asked_by: &str) -> usize {
-        if let Some(index) = self.facts.iter().position(|f| f.cube == cube) {
+    fn fact(&mut self, cube: CubeId, period: Period, asked_by: &str) -> usize {
+        if let Some(index) = self.facts.iter().position(|f| f.cube == cube && f.period == period) {
             return index;
         }
-        self.facts.push(NamedFact { cube, asked_by: asked_by.into() });
+        self.facts.push(NamedFact { cube, period, asked_by: asked_by.into() });
         self.facts.len() - 1
     }
 
@@ -95,9 +139,15 @@ impl<'m> Values<'m> {
     fn value(&mut self, key: &str, value: ValueId, metrics: &mut Vec<MetricId>) -> Result<ValueExpr<'m>, QueryError> {
         match value {
             ValueId::Measure(id) => match &self.model.measure(id).kind {
-                MeasureKind::Aggregate(aggregate) => Ok(self.aggregate(key, id.cube, aggregate, metrics)),
+                MeasureKind::Aggregate(aggregate) => {
+                    Ok(ValueExpr::Aggregate(self.aggregate(key, id.cube, aggregate, self.period, metrics)))
+                }
                 MeasureKind::Number(snippet) => self.snippet(key, snippet, Some(id.cube), metrics),
-                MeasureKind::RunningTotal { .. } => Err(QueryError::RunningTotalAxis { member: key.into() }),
+                MeasureKind::RunningTotal { aggregate, from_all } => {
+                    let period = Period { has_history: *from_all, ..self.period };
+                    let index = self.aggregate(key, id.cube, aggregate, period, metrics);
+                    Ok(if self.has_axis { self.running_total(index) } else { ValueExpr::Aggregate(index) })
+                }
             },
             ValueId::Metric(id) => {
                 let metric = self.model.metric(id);
@@ -114,14 +164,31 @@ impl<'m> Values<'m> {
         }
     }
 
-    fn aggregate(&mut self, key: &str, cube: CubeId, aggregate: &'m Aggregate, metrics: &[MetricId]) -> ValueExpr<'m> {
-        let same = |a: &PlannedAggregate<'m>| std::ptr::eq(a.aggregate, aggregate) && a.metrics == metrics;
+    fn running_total(&mut self, aggregate: usize) -> ValueExpr<'m> {
+        let index = self.running.iter().position(|a| *a == aggregate).unwrap_or_else(|| {
+            self.running.push(aggregate);
+            self.running.len() - 1
+        });
+        ValueExpr::Running(index)
+    }
+
+    fn aggregate(
+        &mut self,
+        key: &str,
+        cube: CubeId,
+        aggregate: &'m Aggregate,
+        period: Period,
+        metrics: &[MetricId],
+    ) -> usize {
+        let fact = self.fact(cube, period, key);
+        let same = |a: &PlannedAggregate<'m>| {
+            a.fact == fact && std::ptr::eq(a.aggregate, aggregate) && a.metrics == metrics
+        };
         if let Some(index) = self.aggregates.iter().position(same) {
-            return ValueExpr::Aggregate(index);
+            return index;
         }
-        let fact = self.fact(cube, key);
         self.aggregates.push(PlannedAggregate { fact, aggregate, metrics: metrics.to_vec() });
-        ValueExpr::Aggregate(self.aggregates.len() - 1)
+        self.aggregates.len() - 1
     }
 
     fn snippet(
@@ -141,7 +208,9 @@ impl<'m> Values<'m> {
                 (SqlPart::Text(text), _) => ValueExpr::Text(text),
                 (SqlPart::Measure(id), _) => self.value(key, ValueId::Measure(*id), metrics)?,
                 (SqlPart::Metric(id), _) => self.value(key, ValueId::Metric(*id), metrics)?,
-                (SqlPart::Aggregate(aggregate), Some(cube)) => self.aggregate(key, cube, aggregate, metrics),
+                (SqlPart::Aggregate(aggregate), Some(cube)) => {
+                    ValueExpr::Aggregate(self.aggregate(key, cube, aggregate, self.period, metrics))
+                }
                 (SqlPart::Divide(left, right), own) => ValueExpr::Divide(
                     Box::new(self.snippet(key, left, own, metrics)?),
                     Box::new(self.snippet(key, right, own, metrics)?),
@@ -168,12 +237,10 @@ impl<'m> Values<'m> {
             Predicate::Test { operand, test } => {
                 let operand = match *operand {
                     Operand::Value(value) => GroupOperand::Value(self.expand(&value_name(self.model, value), value)?),
-                    Operand::Dimension { id, granularity } => {
-                        let same = |g: &Group| g.dimension == id && g.granularity == granularity;
-                        let index = groups.iter().position(same);
-                        GroupOperand::Group(index.ok_or_else(|| QueryError::GroupFilterNotSelected {
-                            dimension: self.model.dimension(id).name.clone(),
-                        })?)
+                    Operand::Dimension { .. } | Operand::MetricTime { .. } => {
+                        let index = groups.iter().position(|group| operand.is_group(group));
+                        // `resolve` has seen that it is selected.
+                        GroupOperand::Group(index.ok_or(QueryError::Empty)?)
                     }
                 };
                 GroupPredicate::Test { operand, test: test.clone() }
@@ -182,35 +249,29 @@ impl<'m> Values<'m> {
     }
 }
 
-/// Dimensions alone: the one cube that owns one of them and reaches everything else by to-one hops.
+/// Dimensions alone: the one cube that owns one of them and reaches all others by to-one hops.
 fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, QueryError> {
     if let Some(cube) = query.cube {
         return Ok(cube);
     }
-    let mut needed: Vec<DimensionId> = query.groups.iter().map(|g| g.dimension).collect();
-    for filter in &query.row_filters {
-        filter.for_each_operand(&mut |operand| {
-            if let Operand::Dimension { id, .. } = operand {
-                needed.push(*id);
-            }
-        });
-    }
-    let reaches_all = |cube: CubeId| {
-        let reach = model.reach(cube);
-        needed.iter().all(|id| reach.is_to_one(id.cube)) && query.segments.iter().all(|s| reach.is_to_one(s.cube))
-    };
-    let owners = query.groups.iter().map(|g| g.dimension.cube);
-    owners.into_iter().find(|cube| reaches_all(*cube)).ok_or_else(|| {
-        let first = &query.groups[0];
-        let owner = first.dimension.cube;
-        let blocked = needed.iter().find(|id| !model.reach(owner).is_to_one(id.cube)).unwrap_or(&first.dimension);
+    let dimensions: Vec<DimensionId> = query
+        .groups
+        .iter()
+        .filter_map(|group| match group.by {
+            GroupBy::Dimension(id) => Some(id),
+            GroupBy::MetricTime => None,
+        })
+        .collect();
+    let Some(first) = dimensions.first() else { return Err(QueryError::MetricTimeOfNothing) };
+    let reaches_all = |cube: CubeId| dimensions.iter().all(|id| model.reach(cube).is_to_one(id.cube));
+    let mut owners = dimensions.iter().map(|id| id.cube);
+    owners.find(|cube| reaches_all(*cube)).ok_or_else(|| {
+        let owner = first.cube;
+        let blocked = dimensions.iter().find(|id| !model.reach(owner).is_to_one(id.cube)).unwrap_or(first);
         let public = model.reach(owner).order.iter().map(|id| model.cube(*id)).filter(|cube| cube.public);
         let reach = public.map(|cube| cube.name.clone());
-        QueryError::NoJoinPath {
-            what: format!(
-                "no cube of these dimensions reaches all others: name a measure or `cube`; `{}`",
-                model.cube(owner).name
-            ),
+        QueryError::NoCommonCube {
+            cube: model.cube(owner).name.clone(),
             target: member_name(model, *blocked),
             reachable: std::iter::once(model.cube(owner).name.clone()).chain(reach).take(20).collect(),
         }
@@ -229,16 +290,26 @@ fn member_name(model: &Model, id: DimensionId) -> Arc<str> {
     format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name).into()
 }
 
-fn plan_fact<'m>(
+fn plan_fact<'m, 'q>(
     model: &'m Model,
     query: &ResolvedQuery,
     fact: &NamedFact,
-    aggregates: impl Iterator<Item = impl std::ops::Deref<Target = PlannedAggregate<'m>>>,
-) -> Result<Fact<'m>, QueryError> {
-    let mut tree = JoinTree::new(model, fact.cube);
+    aggregates: impl Iterator<Item = &'q PlannedAggregate<'m>>,
+) -> Result<Fact<'m>, QueryError>
+where
+    'm: 'q,
+{
+    let mut tree = JoinTree::new(fact.cube);
     let value = &*fact.asked_by;
+    let mut groups = Vec::with_capacity(query.groups.len());
+    let mut group_behind_to_many = None;
     for group in &query.groups {
-        tree.reach_dimension(group.dimension, Asker { value, target: &group.key })?;
+        let id = group.dimension(model, fact.cube)?;
+        let node = tree.reach_dimension(model, 0, id, Asker { value, target: &group.key })?;
+        if tree.is_to_many(node) {
+            group_behind_to_many = Some(&group.key);
+        }
+        groups.push(id);
     }
     let reach_filter = |tree: &mut JoinTree<'m>, predicate: &Predicate| {
         let mut ids = Vec::new();
@@ -247,32 +318,32 @@ fn plan_fact<'m>(
                 ids.push(*id);
             }
         });
-        ids.into_iter().try_for_each(|id| tree.reach_dimension(id, Asker { value, target: &member_name(model, id) }))
+        ids.into_iter().try_for_each(|id| {
+            tree.reach_dimension(model, 0, id, Asker { value, target: &member_name(model, id) }).map(|_| ())
+        })
     };
-    let mut row_filters = Vec::with_capacity(query.row_filters.len());
-    for filter in &query.row_filters {
-        reach_filter(&mut tree, filter)?;
-        row_filters.push(filter.clone());
-    }
-    for (id, test) in query.primary_time.iter().filter(|(id, _)| id.cube == fact.cube) {
-        let filter = Predicate::Test { operand: Operand::Dimension { id: *id, granularity: None }, test: test.clone() };
-        reach_filter(&mut tree, &filter)?;
-        row_filters.push(filter);
-    }
+    let mut row_filters = Vec::with_capacity(query.row_filters.len() + query.ranges.len());
+    let own = query.row_filters.iter().filter(|filter| filter.fact.is_none_or(|cube| cube == fact.cube));
+    row_filters.extend(own.map(|filter| filter.predicate.clone()));
+    let own = query.ranges.iter().filter(|range| range.fact.is_none_or(|cube| cube == fact.cube));
+    row_filters.extend(own.map(|range| range_predicate(query, range, fact.period)));
+    row_filters.iter().try_for_each(|filter| reach_filter(&mut tree, filter))?;
     let mut segments = Vec::with_capacity(query.segments.len());
     for id in &query.segments {
         let segment = model.segment(*id);
         let name = format!("{}.{}", model.cube(id.cube).name, segment.name);
         let asker = Asker { value, target: &name };
-        tree.reach(id.cube, asker)?;
-        tree.reach_snippet(&segment.sql, asker)?;
-        segments.push(&segment.sql);
+        let node = tree.reach(model, 0, id.cube, asker)?;
+        tree.reach_snippet(model, node, &segment.sql, asker)?;
+        segments.push((node, &segment.sql));
     }
+    let mut has_aggregates = false;
     for planned in aggregates {
+        has_aggregates = true;
         let asker = Asker { value, target: value };
         let aggregate: &'m Aggregate = planned.aggregate;
         for snippet in aggregate.argument.iter().chain(&aggregate.filters) {
-            tree.reach_snippet(snippet, asker)?;
+            tree.reach_snippet(model, 0, snippet, asker)?;
         }
         for metric in &planned.metrics {
             let filters = query.metric_filters.iter().filter(|(id, _)| id == metric);
@@ -281,5 +352,57 @@ fn plan_fact<'m>(
             }
         }
     }
-    Ok(Fact { cube: fact.cube, joins: tree.joins, row_filters, segments, is_selected: true })
+    let repeats_rows = tree.joins.iter().any(|join| join.is_to_many);
+    let distinct = match repeats_rows && (has_aggregates || query.ungrouped) {
+        true => Some(row_key(model, fact.cube, group_behind_to_many)?),
+        false => None,
+    };
+    if let (true, Some(key)) = (query.ungrouped, group_behind_to_many) {
+        return Err(QueryError::Ungrouped { field: key.clone() });
+    }
+    if distinct.is_some() {
+        // What tells rows apart is a column of the rows.
+        for index in &model.cube(fact.cube).primary_key {
+            let id = DimensionId { cube: fact.cube, index: *index };
+            tree.reach_dimension(model, 0, id, Asker { value, target: value })?;
+        }
+    }
+    Ok(Fact { tree, period: fact.period, groups, row_filters, segments, distinct, is_selected: true })
+}
+
+/// A range as it narrows a fact: over its own stretch, with or without what was before it.
+fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -> Predicate {
+    let test = match &range.previous {
+        Some(previous) if period.is_previous => previous,
+        _ => &range.test,
+    };
+    let is_along_axis = |group: &Group| match group.by {
+        GroupBy::Dimension(id) => id == range.dimension,
+        GroupBy::MetricTime => range.fact.is_some(),
+    };
+    let is_on_axis = match &query.axis {
+        Some(axis) => axis.groups.iter().any(|index| is_along_axis(&query.groups[*index])),
+        // Totals of a running total.
+        None => true,
+    };
+    let test = match test {
+        Test::Range { high, .. } if period.has_history && is_on_axis => match high {
+            Some(high) => Test::Range { low: None, high: Some(high.clone()) },
+            None => Test::Not(Box::new(Test::IsNull)),
+        },
+        test => test.clone(),
+    };
+    Predicate::Test { operand: Operand::Dimension { id: range.dimension, granularity: None }, test }
+}
+
+/// What tells a cube's rows apart, once joins have repeated them.
+fn row_key(model: &Model, cube: CubeId, group_behind: Option<&Arc<str>>) -> Result<RowKey, QueryError> {
+    let definition = model.cube(cube);
+    match (&definition.primary_key[..], group_behind) {
+        ([], Some(member)) => {
+            Err(QueryError::NeedsPrimaryKey { cube: definition.name.clone(), member: member.clone() })
+        }
+        ([], None) => Ok(RowKey::RowNumber),
+        (keys, _) => Ok(RowKey::PrimaryKey(keys.iter().map(|index| DimensionId { cube, index: *index }).collect())),
+    }
 }

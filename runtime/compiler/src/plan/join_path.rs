@@ -1,19 +1,33 @@
-//! The joins that a fact needs, and no others (semantics, rules 2, 5 and 6).
+//! The joins that a fact needs, and no others (semantics, rules 2, 3, 5 and 6).
 //!
-//! In: the cubes that groups, filters and measures of one fact speak of. Out: joins in dependency
-//! order, or which cube can't be reached.
+//! In: the cubes that groups, filters and measures of one fact speak of. Out: a [`JoinTree`] in
+//! dependency order, or which cube can't be reached. A cube that is reached by two different paths,
+//! as by a member that speaks of it from its own cube, is joined twice under two names.
 
 use std::sync::Arc;
 
-use super::PlannedJoin;
-use crate::model::{CubeId, DimensionId, Model, Snippet, SqlPart};
+use crate::model::{CubeId, DimensionId, Join, Model, Snippet, SqlPart};
 use crate::query::QueryError;
 
-/// Collects the joins of one fact.
-pub(super) struct JoinTree<'m> {
-    model: &'m Model,
-    fact: CubeId,
+/// One cube in the tree: 0 is the fact's own.
+pub type NodeId = usize;
+
+/// A fact's rows with what is joined to them.
+#[derive(Debug, Clone)]
+pub struct JoinTree<'m> {
+    pub cube: CubeId,
+    /// A join's `from` stands before it. The n-th join makes node n + 1.
     pub joins: Vec<PlannedJoin<'m>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PlannedJoin<'m> {
+    pub from: NodeId,
+    pub join: &'m Join,
+    /// The name of its rows in SQL: the cube's, unless that is taken.
+    pub alias: Arc<str>,
+    /// One row of the fact may find several of these.
+    pub is_to_many: bool,
 }
 
 /// Who needs a cube that can't be reached, for the error.
@@ -26,108 +40,163 @@ pub(super) struct Asker<'a> {
 }
 
 impl<'m> JoinTree<'m> {
-    pub(super) fn new(model: &'m Model, fact: CubeId) -> Self {
-        JoinTree { model, fact, joins: Vec::new() }
+    pub(super) fn new(cube: CubeId) -> Self {
+        JoinTree { cube, joins: Vec::new() }
     }
 
-    /// Adds the path to a cube, shared with the paths that are there already.
-    pub(super) fn reach(&mut self, cube: CubeId, asker: Asker<'_>) -> Result<(), QueryError> {
-        if cube == self.fact || self.joins.iter().any(|j| j.join.target == cube) {
-            return Ok(());
+    pub fn cube_of(&self, node: NodeId) -> CubeId {
+        node.checked_sub(1).map_or(self.cube, |index| self.joins[index].join.target)
+    }
+
+    pub fn is_to_many(&self, node: NodeId) -> bool {
+        node.checked_sub(1).is_some_and(|index| self.joins[index].is_to_many)
+    }
+
+    /// The node that a member of `owner`'s cube means by `cube`; `None` where it was not joined.
+    pub fn find(&self, model: &Model, owner: NodeId, cube: CubeId) -> Option<NodeId> {
+        let mut node = owner;
+        for (from, index) in path(model, self.cube_of(owner), cube)? {
+            node = self.joined(node, &model.cube(from).joins[index])?;
         }
-        let hop = self.model.reach(self.fact).hop(cube).ok_or_else(|| self.unreachable(cube, asker))?;
-        self.reach(hop.from, asker)?;
-        let join = &self.model.cube(hop.from).joins[hop.join as usize];
-        self.reach_snippet_except(&join.on, cube, asker)?;
-        self.joins.push(PlannedJoin { from: hop.from, join });
-        Ok(())
+        Some(node)
     }
 
-    pub(super) fn reach_dimension(&mut self, id: DimensionId, asker: Asker<'_>) -> Result<(), QueryError> {
-        self.reach(id.cube, asker)?;
-        self.reach_snippet(&self.model.dimension(id).sql, asker)
+    fn joined(&self, from: NodeId, join: &Join) -> Option<NodeId> {
+        let same = |planned: &PlannedJoin<'_>| planned.from == from && std::ptr::eq(planned.join, join);
+        self.joins.iter().position(same).map(|index| index + 1)
     }
 
-    pub(super) fn reach_snippet(&mut self, snippet: &'m Snippet, asker: Asker<'_>) -> Result<(), QueryError> {
-        self.reach_parts(snippet, None, asker)
+    /// Adds the path that a member of `owner`'s cube takes to `cube`.
+    pub(super) fn reach(
+        &mut self,
+        model: &'m Model,
+        owner: NodeId,
+        cube: CubeId,
+        asker: Asker<'_>,
+    ) -> Result<NodeId, QueryError> {
+        let start = self.cube_of(owner);
+        let hops = path(model, start, cube).ok_or_else(|| unreachable(model, start, asker))?;
+        let mut node = owner;
+        for (from, index) in hops {
+            let join = &model.cube(from).joins[index];
+            node = match self.joined(node, join) {
+                Some(joined) => joined,
+                None => self.join(model, node, join, asker)?,
+            };
+        }
+        Ok(node)
     }
 
-    /// An `on` condition speaks of the cube that it is about to join.
-    fn reach_snippet_except(&mut self, on: &'m Snippet, joined: CubeId, asker: Asker<'_>) -> Result<(), QueryError> {
-        self.reach_parts(on, Some(joined), asker)
+    fn join(
+        &mut self,
+        model: &'m Model,
+        from: NodeId,
+        join: &'m Join,
+        asker: Asker<'_>,
+    ) -> Result<NodeId, QueryError> {
+        // The condition may speak of its own cube's dimensions, which may need joins of their own.
+        self.reach_parts(model, from, &join.on, Some(join.target), asker)?;
+        let alias = self.free_alias(model, join.target);
+        let is_to_many = self.is_to_many(from) || !join.relationship.is_to_one();
+        self.joins.push(PlannedJoin { from, join, alias, is_to_many });
+        Ok(self.joins.len())
     }
 
+    fn free_alias(&self, model: &Model, cube: CubeId) -> Arc<str> {
+        let name = &model.cube(cube).name;
+        let is_taken =
+            |alias: &str| alias == &*model.cube(self.cube).name || self.joins.iter().any(|j| &*j.alias == alias);
+        if !is_taken(name) {
+            return name.clone();
+        }
+        let is_free = |alias: &String| !is_taken(alias) && model.cube_named(alias).is_none();
+        (2..).map(|number| format!("{name}_{number}")).find(is_free).map_or_else(|| name.clone(), Into::into)
+    }
+
+    pub(super) fn reach_dimension(
+        &mut self,
+        model: &'m Model,
+        owner: NodeId,
+        id: DimensionId,
+        asker: Asker<'_>,
+    ) -> Result<NodeId, QueryError> {
+        let node = self.reach(model, owner, id.cube, asker)?;
+        self.reach_snippet(model, node, &model.dimension(id).sql, asker)?;
+        Ok(node)
+    }
+
+    pub(super) fn reach_snippet(
+        &mut self,
+        model: &'m Model,
+        owner: NodeId,
+        snippet: &'m Snippet,
+        asker: Asker<'_>,
+    ) -> Result<(), QueryError> {
+        self.reach_parts(model, owner, snippet, None, asker)
+    }
+
+    /// `joined`: the cube that an `on` condition is about to join.
     fn reach_parts(
         &mut self,
+        model: &'m Model,
+        owner: NodeId,
         snippet: &'m Snippet,
-        except: Option<CubeId>,
+        joined: Option<CubeId>,
         asker: Asker<'_>,
     ) -> Result<(), QueryError> {
         for part in &snippet.parts {
             match part {
-                SqlPart::Column { cube, .. } if Some(*cube) != except => self.reach(*cube, asker)?,
-                SqlPart::Dimension(id) => {
-                    if Some(id.cube) != except {
-                        self.reach(id.cube, asker)?;
-                    }
-                    self.reach_parts(&self.model.dimension(*id).sql, except, asker)?;
+                SqlPart::Column { cube, .. } if Some(*cube) != joined => {
+                    self.reach(model, owner, *cube, asker)?;
+                }
+                SqlPart::Dimension(id) if Some(id.cube) != joined => {
+                    self.reach_dimension(model, owner, *id, asker)?;
                 }
                 SqlPart::Divide(left, right) => {
-                    self.reach_parts(left, except, asker)?;
-                    self.reach_parts(right, except, asker)?;
+                    self.reach_parts(model, owner, left, joined, asker)?;
+                    self.reach_parts(model, owner, right, joined, asker)?;
                 }
                 _ => {}
             }
         }
         Ok(())
     }
+}
 
-    fn unreachable(&self, cube: CubeId, asker: Asker<'_>) -> QueryError {
-        if is_joined_at_all(self.model, self.fact, cube) {
-            return QueryError::ToManyHop {
-                cube: self.model.cube(self.fact).name.clone(),
-                member: asker.target.into(),
-            };
-        }
-        // A cube that isn't public stays unnamed.
-        let reached = self.model.reach(self.fact).order.iter().map(|id| self.model.cube(*id)).filter(|c| c.public);
-        let mut reachable: Vec<Arc<str>> = vec![self.model.cube(self.fact).name.clone()];
-        reachable.extend(reached.map(|cube| cube.name.clone()).take(19));
-        QueryError::NoJoinPath { what: format!("`{}`", asker.value), target: asker.target.into(), reachable }
+/// The hops of the best path, first to last.
+fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(CubeId, usize)>> {
+    let mut hops = Vec::new();
+    let mut at = cube;
+    let reach = if at == start { return Some(hops) } else { model.reach(start) };
+    while at != start {
+        let hop = reach.any_hop(at)?;
+        hops.push((hop.from, hop.join as usize));
+        at = hop.from;
     }
+    hops.reverse();
+    Some(hops)
+}
+
+fn unreachable(model: &Model, from: CubeId, asker: Asker<'_>) -> QueryError {
+    // A cube that isn't public stays unnamed.
+    let reached = std::iter::once(from).chain(model.reach(from).all()).map(|id| model.cube(id));
+    let reachable = reached.filter(|cube| cube.public).map(|cube| cube.name.clone()).take(20).collect();
+    QueryError::NoJoinPath { what: format!("`{}`", asker.value), target: asker.target.into(), reachable }
 }
 
 /// The joins that some snippets of a cube need.
 ///
 /// # Errors
-/// A cube that can't be reached by to-one hops.
+/// A cube that can't be reached.
 pub(crate) fn joins_for<'m>(
     model: &'m Model,
     cube: CubeId,
     snippets: impl Iterator<Item = &'m Snippet>,
-) -> Result<Vec<PlannedJoin<'m>>, QueryError> {
+) -> Result<JoinTree<'m>, QueryError> {
     let name = &*model.cube(cube).name;
-    let mut tree = JoinTree::new(model, cube);
+    let mut tree = JoinTree::new(cube);
     for snippet in snippets {
-        tree.reach_snippet(snippet, Asker { value: name, target: name })?;
+        tree.reach_snippet(model, 0, snippet, Asker { value: name, target: name })?;
     }
-    Ok(tree.joins)
-}
-
-/// By hops of any kind.
-fn is_joined_at_all(model: &Model, from: CubeId, to: CubeId) -> bool {
-    let mut seen = vec![from];
-    let mut next = 0;
-    while let Some(cube) = seen.get(next).copied() {
-        next += 1;
-        for join in &model.cube(cube).joins {
-            if join.target == to {
-                return true;
-            }
-            if !seen.contains(&join.target) {
-                seen.push(join.target);
-            }
-        }
-    }
-    false
+    Ok(tree)
 }

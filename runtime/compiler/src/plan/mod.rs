@@ -14,10 +14,11 @@ use jiff::tz::TimeZone;
 
 pub use build::plan;
 pub(crate) use join_path::joins_for;
+pub use join_path::{JoinTree, NodeId, PlannedJoin};
 pub use secure::{SecuredPlan, secure};
 
-use crate::model::{Aggregate, CubeId, Join, MetricId, Model, Snippet};
-use crate::query::{Group, Predicate, Test};
+use crate::model::{Aggregate, DimensionId, MetricId, Model, Snippet};
+use crate::query::{Axis, Group, GroupShift, Predicate, Test};
 
 /// What will be computed, in ids and borrowed model nodes.
 #[derive(Debug)]
@@ -29,12 +30,21 @@ pub struct LogicalPlan<'m> {
     pub facts: Vec<Fact<'m>>,
     /// Every aggregate that some value needs, each once.
     pub aggregates: Vec<PlannedAggregate<'m>>,
+    /// Aggregates that are summed up along the axis, as indexes into `aggregates`.
+    pub running: Vec<usize>,
     /// The selected measures and metrics, in output order.
     pub values: Vec<PlannedValue<'m>>,
     /// ANDed, evaluated on finished groups.
     pub group_filters: Vec<GroupPredicate<'m>>,
     pub metric_filters: Vec<(MetricId, Vec<Predicate>)>,
     pub order: Vec<PlannedOrder<'m>>,
+    /// Rows are added for its steps, or values run along it.
+    pub axis: Option<Axis>,
+    pub fill_gaps: bool,
+    /// How the groups of facts over the other stretch are moved.
+    pub shifts: Vec<GroupShift>,
+    /// Rows as they are.
+    pub ungrouped: bool,
     pub limit: u64,
     pub offset: u64,
     pub timezone: TimeZone,
@@ -44,20 +54,33 @@ pub struct LogicalPlan<'m> {
 /// One cube's rows, joined to what its dimensions and filters need, grouped once.
 #[derive(Debug)]
 pub struct Fact<'m> {
-    pub cube: CubeId,
-    /// In dependency order; a join's `from` stands before it.
-    pub joins: Vec<PlannedJoin<'m>>,
+    pub tree: JoinTree<'m>,
+    pub period: Period,
+    /// What the plan's groups mean for this fact.
+    pub groups: Vec<DimensionId>,
     /// ANDed.
     pub row_filters: Vec<Predicate>,
-    pub segments: Vec<&'m Snippet>,
+    pub segments: Vec<(NodeId, &'m Snippet)>,
+    /// Joins repeat its rows: what tells them apart, so that each counts once in a group.
+    pub distinct: Option<RowKey>,
     /// Its groups are groups of the answer; else it is only looked up.
     pub is_selected: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct PlannedJoin<'m> {
-    pub from: CubeId,
-    pub join: &'m Join,
+/// Which rows of time a fact speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Period {
+    /// The stretch that the query's range is compared with.
+    pub is_previous: bool,
+    /// Also what was before the range, as part of its first step.
+    pub has_history: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowKey {
+    PrimaryKey(Vec<DimensionId>),
+    /// The cube has none, and none of its groups is behind a to-many join.
+    RowNumber,
 }
 
 /// An aggregate over one fact's rows.
@@ -81,6 +104,8 @@ pub struct PlannedValue<'m> {
 pub enum ValueExpr<'m> {
     /// Index into `aggregates`.
     Aggregate(usize),
+    /// Index into `running`.
+    Running(usize),
     Text(&'m str),
     Sequence {
         parts: Vec<ValueExpr<'m>>,
@@ -119,6 +144,8 @@ pub enum PlannedTarget<'m> {
     /// Index into `values`.
     Value(usize),
     Expression(ValueExpr<'m>),
+    /// Of the only fact's rows, where they are not grouped.
+    Dimension(DimensionId),
 }
 
 impl GroupPredicate<'_> {

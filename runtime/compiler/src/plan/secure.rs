@@ -29,7 +29,7 @@ pub fn secure<'m>(plan: LogicalPlan<'m>, _caller: &SecurityContext) -> Result<Se
     let read = plan
         .facts
         .iter()
-        .flat_map(|fact| std::iter::once(fact.cube).chain(fact.joins.iter().map(|planned| planned.join.target)));
+        .flat_map(|fact| (0..=fact.tree.joins.len()).map(|node| fact.tree.cube_of(node)));
     match read.map(|id| plan.model.cube(id)).find(|cube| cube.is_guarded) {
         Some(cube) => Err(QueryError::Guarded { cube: cube.name.clone() }),
         None => Ok(SecuredPlan { plan }),

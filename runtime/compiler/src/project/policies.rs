@@ -31,6 +31,10 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
         return None;
     }
     let cubes = fields.texts("cubes");
+    if cubes.is_empty() {
+        fields.missing("cubes", "[orders]");
+        return None;
+    }
     let is_all = cubes.iter().any(|cube| &*cube.value == "*");
     let when = match fields.node("when") {
         Some(node) => {

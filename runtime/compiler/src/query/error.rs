@@ -74,12 +74,26 @@ pub enum QueryError {
     AmbiguousTimeRange,
     #[error("{what} cannot reach `{target}`")]
     NoJoinPath { what: String, target: Arc<str>, reachable: Vec<Arc<str>> },
+    #[error("`{cube}` cannot reach `{target}`, and no other cube of these dimensions reaches all of them")]
+    NoCommonCube { cube: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]
     NeedsPrimaryKey { cube: Arc<str>, member: Arc<str> },
-    #[error("`{member}` is behind a to-many join of `{cube}`")]
-    ToManyHop { cube: Arc<str>, member: Arc<str> },
-    #[error("`{member}` is a running total, which needs one time dimension with a granularity")]
-    RunningTotalAxis { member: Arc<str> },
+    #[error("`{what}` needs one time dimension with a granularity; the query has {found}")]
+    NeedsOneAxis { what: Arc<str>, found: usize },
+    #[error("the time dimension has more than {limit} steps: ask for a coarser granularity or a shorter range")]
+    TooManySteps { limit: u64 },
+    #[error("`compare_range` needs one range with both ends, in `time_range` or as a `date_range`")]
+    CompareNeedsRange,
+    #[error("`{text}` is not a shift: write a number and a unit, like \"1 year\" or \"4 weeks\"")]
+    MalformedShift { text: Arc<str> },
+    #[error("the range moved by `{text}` leaves the calendar")]
+    ShiftLeavesCalendar { text: Arc<str> },
+    #[error("`metric_time` needs a measure, a metric or a `cube` whose time it means")]
+    MetricTimeOfNothing,
+    #[error("`metric_time` finer than a day cannot mix instants (`{instant}`) with wall clocks (`{wall_clock}`)")]
+    MixedMetricTime { instant: Arc<str>, wall_clock: Arc<str> },
+    #[error("an ungrouped query shows dimensions only; `{field}` does not fit")]
+    Ungrouped { field: Arc<str> },
     #[error("the dialect `{dialect}` has no template for `{op}` on {ty:?}")]
     DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
     #[error("cube `{cube}` is under a policy, and this server cannot tell its callers apart")]
@@ -97,7 +111,7 @@ impl QueryError {
             | QueryError::ValueDoesNotFit { .. }
             | QueryError::ValueCount { .. }
             | QueryError::ReversedRange { .. } => ErrorCode::InvalidFilter,
-            QueryError::NoJoinPath { .. } => ErrorCode::NoJoinPath,
+            QueryError::NoJoinPath { .. } | QueryError::NoCommonCube { .. } => ErrorCode::NoJoinPath,
             QueryError::Guarded { .. } => ErrorCode::Forbidden,
             _ => ErrorCode::InvalidQuery,
         }

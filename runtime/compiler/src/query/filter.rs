@@ -3,13 +3,13 @@
 //! In: a [`Filter`] tree with values as sent. Out: a [`Predicate`] whose values have the member's
 //! type. Comparison never casts silently (semantics, rule 13).
 
-use std::sync::Arc;
-
 use super::names::{Found, Names};
 use super::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
 use super::time::TimeAxis;
 use super::{DateRange, Filter, MemberRef, Operator, QueryError};
-use crate::model::{AggregateFunction, DimensionType, MeasureKind, Model, TimeKind};
+use crate::model::{
+    Aggregate, AggregateFunction, Cube, DimensionId, DimensionType, MeasureKind, Model, SqlPart, TimeKind,
+};
 use crate::types::{LogicalType, Value};
 
 /// Filters are nested at most so deep.
@@ -30,6 +30,9 @@ enum Comparable {
 
 pub(super) struct Filters<'a> {
     pub names: &'a Names<'a>,
+    /// What `metric_time` means here: the primary time of the fact whose rows are tested, on groups
+    /// that of the first.
+    pub metric_time: Option<DimensionId>,
     pub zone: &'a jiff::tz::TimeZone,
     pub now: jiff::Timestamp,
 }
@@ -47,6 +50,15 @@ impl Filters<'_> {
                 Ok(any)
             }
             Filter::Not(inner) => self.has_value(inner),
+        }
+    }
+
+    /// Whether a filter means another column in each fact.
+    pub(super) fn has_metric_time(filter: &Filter) -> bool {
+        match filter {
+            Filter::Condition { member, .. } => member.is_metric_time(),
+            Filter::And(all) | Filter::Or(all) => all.iter().any(Self::has_metric_time),
+            Filter::Not(inner) => Self::has_metric_time(inner),
         }
     }
 
@@ -95,22 +107,34 @@ impl Filters<'_> {
             Found::Value(value) => Ok((Operand::Value(value), value_type(self.names.model, value))),
             Found::Dimension(id) => {
                 self.names.check_granularity(member, id, member.granularity)?;
-                let dimension = self.names.model.dimension(id);
-                let comparable = match dimension.ty {
-                    DimensionType::String | DimensionType::Geo => Comparable::Text,
-                    DimensionType::Number => Comparable::Number,
-                    DimensionType::Boolean => Comparable::Boolean,
-                    DimensionType::Time if on_groups => Comparable::Time {
-                        kind: self.names.grouped_kind(id, member.granularity),
-                        column_type: dimension.column_type,
-                    },
-                    DimensionType::Time => {
-                        Comparable::Time { kind: dimension.time, column_type: dimension.column_type }
-                    }
+                let operand = Operand::Dimension { id, granularity: member.granularity };
+                Ok((operand, self.comparable(id, member, on_groups)))
+            }
+            Found::MetricTime => {
+                let id = self.metric_time.ok_or(QueryError::MetricTimeOfNothing)?;
+                self.names.check_granularity(member, id, member.granularity)?;
+                let granularity = member.granularity;
+                let operand = match on_groups {
+                    true => Operand::MetricTime { granularity },
+                    false => Operand::Dimension { id, granularity },
                 };
-                Ok((Operand::Dimension { id, granularity: member.granularity }, comparable))
+                Ok((operand, self.comparable(id, member, on_groups)))
             }
             Found::Segment(_) => Err(QueryError::UnknownSegment { name: member.text.clone(), nearest: Vec::new() }),
+        }
+    }
+
+    fn comparable(&self, id: DimensionId, member: &MemberRef, on_groups: bool) -> Comparable {
+        let dimension = self.names.model.dimension(id);
+        let column_type = dimension.column_type;
+        match dimension.ty {
+            DimensionType::String | DimensionType::Geo => Comparable::Text,
+            DimensionType::Number => Comparable::Number,
+            DimensionType::Boolean => Comparable::Boolean,
+            DimensionType::Time if on_groups => {
+                Comparable::Time { kind: self.names.grouped_kind(id, member.granularity), column_type }
+            }
+            DimensionType::Time => Comparable::Time { kind: dimension.time, column_type },
         }
     }
 
@@ -350,20 +374,34 @@ fn valid_operators(comparable: Comparable) -> &'static [Operator] {
     }
 }
 
-/// What a measure's finished value is compared with: only `min` and `max` keep their column's type.
+/// What a finished value is compared with: only `min` and `max` keep their column's type.
 fn value_type(model: &Model, value: ValueId) -> Comparable {
-    let ValueId::Measure(id) = value else { return Comparable::Number };
-    let MeasureKind::Aggregate(aggregate) = &model.measure(id).kind else { return Comparable::Number };
+    let snippet = match value {
+        ValueId::Metric(id) => &model.metric(id).body,
+        ValueId::Measure(id) => match &model.measure(id).kind {
+            MeasureKind::Aggregate(aggregate) => return aggregate_type(model.cube(id.cube), aggregate),
+            MeasureKind::RunningTotal { .. } => return Comparable::Number,
+            MeasureKind::Number(snippet) => snippet,
+        },
+    };
+    match (&snippet.parts[..], value) {
+        ([SqlPart::Measure(id)], _) => value_type(model, ValueId::Measure(*id)),
+        ([SqlPart::Metric(id)], _) => value_type(model, ValueId::Metric(*id)),
+        ([SqlPart::Aggregate(aggregate)], ValueId::Measure(id)) => aggregate_type(model.cube(id.cube), aggregate),
+        _ => Comparable::Number,
+    }
+}
+
+fn aggregate_type(cube: &Cube, aggregate: &Aggregate) -> Comparable {
     if !matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max) {
         return Comparable::Number;
     }
     match aggregate.argument_type {
         LogicalType::Text => Comparable::Text,
         LogicalType::Boolean => Comparable::Boolean,
-        ty @ (LogicalType::Date | LogicalType::Timestamp) => {
-            Comparable::Time { kind: TimeKind::WallClock, column_type: ty }
+        column_type if column_type.is_temporal() => {
+            Comparable::Time { kind: cube.time_kind_of(aggregate), column_type }
         }
-        LogicalType::TimestampTz => Comparable::Time { kind: TimeKind::Utc, column_type: LogicalType::TimestampTz },
         _ => Comparable::Number,
     }
 }
@@ -380,9 +418,20 @@ fn number(text: &str) -> Option<Value> {
         && digits.bytes().filter(|b| *b == b'.').count() <= 1
         && digits.bytes().any(|b| b.is_ascii_digit());
     if is_decimal {
-        return Some(Value::Decimal(Arc::from(text.strip_prefix('+').unwrap_or(text))));
+        return Some(Value::Decimal(plain_decimal(text.starts_with('-'), digits).into()));
     }
     text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::Float)
+}
+
+/// With a digit on each side of the point, and no zeros before the first.
+fn plain_decimal(is_negative: bool, digits: &str) -> String {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
+    let sign = if is_negative { "-" } else { "" };
+    if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
 fn display(value: &Value) -> String {

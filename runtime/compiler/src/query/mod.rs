@@ -3,6 +3,7 @@
 //! In: a [`SemanticQuery`], made from wire types at the edge. Out: a `ResolvedQuery` of ids and typed
 //! values. Not here: JSON, GraphQL or DAX; join paths and SQL (`plan`, `sql`).
 
+mod axis;
 mod error;
 mod filter;
 mod names;
@@ -14,11 +15,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub(crate) use axis::MAX_STEPS;
 pub use error::{ErrorCode, QueryError};
 pub use filter::MAX_FILTER_DEPTH;
 pub use resolve::resolve;
 pub use resolved::{
-    Bound, Group, Operand, OrderKey, OrderTarget, Predicate, ResolvedQuery, SelectedValue, Test, TextMatch, ValueId,
+    Axis, AxisBounds, Bound, Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter,
+    ResolvedQuery, RowFilter, SelectedValue, Test, TextMatch, ValueId,
 };
 
 use crate::types::{Granularity, Value};
@@ -195,7 +198,14 @@ impl FromStr for Operator {
     }
 }
 
+/// The reserved name of each fact's own primary time.
+pub(crate) const METRIC_TIME: &str = "metric_time";
+
 impl MemberRef {
+    pub(crate) fn is_metric_time(&self) -> bool {
+        self.cube_end.is_none() && self.member() == METRIC_TIME
+    }
+
     /// The part before the first dot.
     pub fn cube(&self) -> Option<&str> {
         self.cube_end.map(|end| &self.text[..end as usize])
@@ -228,6 +238,14 @@ impl FromStr for MemberRef {
             ),
             None => None,
         };
+        // The reserved dimension has no cube, so what follows is its granularity.
+        if first == METRIC_TIME
+            && third.is_none()
+            && let Some(Ok(granularity)) = second.map(str::parse)
+        {
+            let member_end = first.len() as u32;
+            return Ok(MemberRef { text: text.into(), cube_end: None, member_end, granularity: Some(granularity) });
+        }
         let member_end = match second {
             Some(second) => first.len() + 1 + second.len(),
             None => first.len(),

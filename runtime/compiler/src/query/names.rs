@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::resolved::ValueId;
+use super::resolved::{GroupBy, ValueId};
 use super::{MemberRef, QueryError, SemanticQuery};
 use crate::model::{Cube, CubeId, DimensionId, Member, Model, SegmentId, TimeKind, nearest};
 use crate::types::Granularity;
@@ -13,6 +13,8 @@ use crate::types::Granularity;
 pub(super) struct Names<'a> {
     pub model: &'a Model,
     cube: Option<&'a Cube>,
+    /// The names are the project's own, so cubes that are not public count.
+    is_internal: bool,
 }
 
 impl<'a> Names<'a> {
@@ -24,7 +26,12 @@ impl<'a> Names<'a> {
             })?),
             None => None,
         };
-        Ok(Names { model, cube })
+        Ok(Names { model, cube, is_internal: false })
+    }
+
+    /// For names that the project itself wrote.
+    pub(super) fn internal(model: &'a Model) -> Self {
+        Names { model, cube: None, is_internal: true }
     }
 
     pub(super) fn cube_id(&self) -> Option<CubeId> {
@@ -33,7 +40,7 @@ impl<'a> Names<'a> {
 
     fn member(&self, name: &MemberRef) -> Option<Member> {
         let cube = match name.cube() {
-            Some(cube) => public_cube(self.model, cube)?,
+            Some(cube) => self.model.cube_named(cube).filter(|cube| cube.public || self.is_internal)?,
             None => self.cube?,
         };
         cube.member(name.member())
@@ -44,7 +51,7 @@ impl<'a> Names<'a> {
         match self.any(name) {
             Some(Found::Value(value)) if name.granularity.is_none() => Ok(value),
             Some(Found::Value(_)) => Err(wrong_kind(name, "time dimension", "measure")),
-            Some(Found::Dimension(_)) => Err(wrong_kind(name, "measure", "dimension")),
+            Some(Found::Dimension(_) | Found::MetricTime) => Err(wrong_kind(name, "measure", "dimension")),
             Some(Found::Segment(_)) => Err(wrong_kind(name, "measure", "segment")),
             None => Err(self.unknown_value(name)),
         }
@@ -55,8 +62,14 @@ impl<'a> Names<'a> {
             Some(Found::Dimension(id)) => Ok(id),
             Some(Found::Value(_)) => Err(wrong_kind(name, "dimension", "measure")),
             Some(Found::Segment(_)) => Err(wrong_kind(name, "dimension", "segment")),
+            Some(Found::MetricTime) => Err(wrong_kind(name, "dimension of one cube", "time of each measure's own")),
             None => Err(self.unknown_dimension(name)),
         }
+    }
+
+    /// What a group-by column is made of.
+    pub(super) fn group_by(&self, name: &MemberRef) -> Result<GroupBy, QueryError> {
+        if name.is_metric_time() { Ok(GroupBy::MetricTime) } else { self.dimension(name).map(GroupBy::Dimension) }
     }
 
     /// A dimension or a value, for filters and orders.
@@ -82,6 +95,9 @@ impl<'a> Names<'a> {
     }
 
     fn any(&self, name: &MemberRef) -> Option<Found> {
+        if name.is_metric_time() {
+            return Some(Found::MetricTime);
+        }
         match self.member(name) {
             Some(Member::Measure(id)) => Some(Found::Value(ValueId::Measure(id))),
             Some(Member::Dimension(id)) => Some(Found::Dimension(id)),
@@ -149,6 +165,7 @@ pub(super) enum Found {
     Value(ValueId),
     Dimension(DimensionId),
     Segment(SegmentId),
+    MetricTime,
 }
 
 fn public_cube<'a>(model: &'a Model, name: &str) -> Option<&'a Cube> {

@@ -2,21 +2,32 @@
 //!
 //! In: a [`SemanticQuery`] and the model. Out: a [`ResolvedQuery`], or the first reason why not.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use super::axis::{Clock, axis, moved_back, shifts};
 use super::filter::Filters;
 use super::names::{Found, Names};
-use super::resolved::{Group, Operand, OrderKey, OrderTarget, Predicate, ResolvedQuery, SelectedValue, Test, ValueId};
+use super::resolved::{
+    Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter, ResolvedQuery, RowFilter,
+    SelectedValue, ValueId, primary_time,
+};
 use super::time::TimeAxis;
-use super::{DateRange, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange};
+use super::{
+    CompareRange, DateRange, METRIC_TIME, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange,
+};
 use crate::compile::Environment;
-use crate::model::{CubeId, DimensionId, DimensionType, MeasureKind, MetricFilter, MetricId, Model, Snippet, SqlPart};
-use crate::types::Granularity;
+use crate::model::{
+    CubeId, DimensionId, DimensionType, MeasureKind, MetricFilter, MetricId, Model, Snippet, SqlPart, TimeKind,
+};
+use crate::types::{Granularity, LogicalType};
 
 /// Measures, metrics, dimensions and order keys, each.
 const MAX_MEMBERS: usize = 500;
+/// Rows that a page may skip; engines refuse much larger numbers.
+const MAX_OFFSET: u64 = 1 << 40;
 
 /// Resolves a query against a model.
 ///
@@ -35,31 +46,59 @@ pub fn resolve(model: &Model, query: &SemanticQuery, environment: &Environment) 
     let resolver = Resolver { names: &names, query, environment, zone: &zone };
 
     let values = resolver.values()?;
-    let groups = resolver.groups(&values)?;
+    let mut facts = Vec::new();
+    values.iter().for_each(|value| fact_cubes(model, value.value, &mut facts));
+    facts.extend(names.cube_id().filter(|_| facts.is_empty()));
+    let groups = resolver.groups(&facts)?;
     if values.is_empty() && groups.is_empty() {
         return Err(QueryError::Empty);
     }
-    check_time_grain(model, &values, &groups)?;
-    let (row_filters, group_filters) = resolver.filters(&groups)?;
-    let segments = query.segments.iter().map(|name| names.segment(name)).collect::<Result<_, _>>()?;
+    if let (true, Some(value)) = (query.ungrouped, values.first()) {
+        return Err(QueryError::Ungrouped { field: value.key.clone() });
+    }
+    let (row_conjuncts, group_filters) = resolver.split_filters(&groups, &facts)?;
     let order = resolver.order(&groups, &values)?;
     let used = used_values(&values, &group_filters, &order);
-    let primary_time = resolver.primary_time(&used)?;
+    check_time_grain(model, &used, &groups)?;
+    used.iter().for_each(|value| fact_cubes(model, *value, &mut facts));
+    let row_filters = resolver.row_filters(&row_conjuncts, &facts)?;
+    let mut ranges = resolver.ranges(&facts)?;
+    let clock = Clock { kind: resolver.time_kind(&groups, &facts), zone: &zone };
+    let comparison = match &query.compare {
+        Some(compare) => Some(resolver.compare(compare, &groups, &mut ranges)?),
+        None => None,
+    };
+    let runs = used.iter().find_map(|value| running_total_in(model, *value));
+    let axis = match (runs, query.fill_gaps) {
+        (None, false) => None,
+        (runs, _) => {
+            let is_time = |group: &Group| resolver.is_time(group);
+            Some(axis(runs.as_deref().unwrap_or("fill_gaps"), &groups, is_time, &ranges, clock)?)
+        }
+    };
+    let segments = query.segments.iter().map(|name| names.segment(name)).collect::<Result<_, _>>()?;
     let metric_filters = resolver.metric_filters(&used)?;
     let limit = query.limit.unwrap_or(environment.default_limit);
     if limit > environment.max_limit {
         return Err(QueryError::LimitTooLarge { limit, max: environment.max_limit });
     }
+    if query.offset > MAX_OFFSET {
+        return Err(QueryError::TooMany { what: "rows to skip", limit: MAX_OFFSET as usize });
+    }
     Ok(ResolvedQuery {
         groups,
         values,
         row_filters,
+        ranges,
         group_filters,
         segments,
-        primary_time,
         metric_filters,
         order,
         cube: names.cube_id(),
+        axis,
+        fill_gaps: query.fill_gaps,
+        comparison,
+        ungrouped: query.ungrouped,
         limit,
         offset: query.offset,
         timezone: zone,
@@ -99,7 +138,7 @@ impl Resolver<'_> {
         Ok(values)
     }
 
-    fn groups(&self, values: &[SelectedValue]) -> Result<Vec<Group>, QueryError> {
+    fn groups(&self, facts: &[CubeId]) -> Result<Vec<Group>, QueryError> {
         let mut groups: Vec<Group> = Vec::new();
         let mut push = |group: Group| {
             if !groups.iter().any(|g| g.key == group.key) {
@@ -107,59 +146,120 @@ impl Resolver<'_> {
             }
         };
         for name in &self.query.dimensions {
-            let dimension = self.names.dimension(name)?;
-            self.names.check_granularity(name, dimension, name.granularity)?;
-            push(Group { key: name.text.clone(), dimension, granularity: name.granularity });
+            let by = self.names.group_by(name)?;
+            self.check_granularity(name, by, name.granularity, facts)?;
+            push(Group { key: name.text.clone(), by, granularity: name.granularity });
         }
         for TimeDimension { member, granularity, range } in &self.query.time_dimensions {
-            let dimension = self.time_dimension(member)?;
+            let by = self.time_dimension(member)?;
             let asked = granularity.or(member.granularity);
-            self.names.check_granularity(member, dimension, asked)?;
+            self.check_granularity(member, by, asked, facts)?;
             if asked.is_some() || range.is_none() {
-                push(Group { key: keyed(member, asked), dimension, granularity: asked });
+                push(Group { key: keyed(member, asked), by, granularity: asked });
             }
         }
         if let Some(TimeRange { member, granularity: Some(granularity), .. }) = &self.query.time_range {
-            let (dimension, name) = match member {
-                Some(name) => (self.time_dimension(name)?, name.clone()),
-                None => self.only_primary_time(values)?,
+            let name = match member {
+                Some(name) => name.clone(),
+                None => self.shared_time(facts)?,
             };
-            self.names.check_granularity(&name, dimension, Some(*granularity))?;
-            push(Group { key: keyed(&name, Some(*granularity)), dimension, granularity: Some(*granularity) });
+            let by = self.time_dimension(&name)?;
+            self.check_granularity(&name, by, Some(*granularity), facts)?;
+            push(Group { key: keyed(&name, Some(*granularity)), by, granularity: Some(*granularity) });
         }
+        self.check_metric_time(&groups, facts)?;
         Ok(groups)
     }
 
-    fn time_dimension(&self, name: &MemberRef) -> Result<DimensionId, QueryError> {
-        let id = self.names.dimension(name)?;
-        match self.names.model.dimension(id).ty {
-            DimensionType::Time => Ok(id),
-            _ => Err(QueryError::WrongKind {
-                name: name.text.clone(),
-                expected: "time dimension",
-                found: "dimension of another type",
+    fn time_dimension(&self, name: &MemberRef) -> Result<GroupBy, QueryError> {
+        let by = self.names.group_by(name)?;
+        match by {
+            GroupBy::Dimension(id) if self.names.model.dimension(id).ty != DimensionType::Time => {
+                Err(QueryError::WrongKind {
+                    name: name.text.clone(),
+                    expected: "time dimension",
+                    found: "dimension of another type",
+                })
+            }
+            by => Ok(by),
+        }
+    }
+
+    fn check_granularity(
+        &self,
+        name: &MemberRef,
+        by: GroupBy,
+        granularity: Option<Granularity>,
+        facts: &[CubeId],
+    ) -> Result<(), QueryError> {
+        match by {
+            GroupBy::Dimension(id) => self.names.check_granularity(name, id, granularity),
+            GroupBy::MetricTime if facts.is_empty() => Err(QueryError::MetricTimeOfNothing),
+            GroupBy::MetricTime => facts.iter().try_for_each(|fact| {
+                self.names.check_granularity(name, primary_time(self.names.model, *fact)?, granularity)
             }),
         }
     }
 
-    /// The one primary time that all facts share, for `time_range.granularity` without a dimension.
-    fn only_primary_time(&self, values: &[SelectedValue]) -> Result<(DimensionId, MemberRef), QueryError> {
-        let model = self.names.model;
-        let mut facts = Vec::new();
-        for value in values {
-            fact_cubes(model, value.value, &mut facts);
+    /// Instants and wall clocks meet in days, and not in anything finer.
+    fn check_metric_time(&self, groups: &[Group], facts: &[CubeId]) -> Result<(), QueryError> {
+        let is_fine = |g: &Group| g.by == GroupBy::MetricTime && g.granularity.is_none_or(Granularity::is_sub_day);
+        if !groups.iter().any(is_fine) {
+            return Ok(());
         }
-        facts.extend(self.names.cube_id().filter(|_| facts.is_empty()));
-        let [fact] = facts[..] else { return Err(QueryError::AmbiguousTimeRange) };
-        let cube = model.cube(fact);
-        let index = cube.primary_time.ok_or_else(|| QueryError::NoPrimaryTime { cube: cube.name.clone() })?;
-        let id = DimensionId { cube: fact, index };
-        let name = format!("{}.{}", cube.name, model.dimension(id).name).parse()?;
-        Ok((id, name))
+        let model = self.names.model;
+        let of_kind = |kind: TimeKind| {
+            let mut of_kind =
+                facts.iter().filter(|fact| primary_time(model, **fact).is_ok_and(|id| model.dimension(id).time == kind));
+            of_kind.next().map(|fact| model.cube(*fact).name.clone())
+        };
+        match (of_kind(TimeKind::Utc), of_kind(TimeKind::WallClock)) {
+            (Some(instant), Some(wall_clock)) => Err(QueryError::MixedMetricTime { instant, wall_clock }),
+            _ => Ok(()),
+        }
     }
 
-    fn filters(&self, groups: &[Group]) -> Result<(Vec<Predicate>, Vec<Predicate>), QueryError> {
-        let context = Filters { names: self.names, zone: self.zone, now: self.environment.now };
+    fn is_time(&self, group: &Group) -> bool {
+        match group.by {
+            GroupBy::Dimension(id) => self.names.model.dimension(id).ty == DimensionType::Time,
+            GroupBy::MetricTime => true,
+        }
+    }
+
+    /// How the first time group is meant.
+    fn time_kind(&self, groups: &[Group], facts: &[CubeId]) -> TimeKind {
+        let model = self.names.model;
+        let time = groups.iter().find(|group| group.granularity.is_some());
+        let dimension = time.zip(facts.first()).and_then(|(group, fact)| group.dimension(model, *fact).ok());
+        dimension.map_or(TimeKind::Utc, |id| model.dimension(id).time)
+    }
+
+    /// What `time_range.granularity` without a dimension groups by: the one fact's primary time under
+    /// its own name, or the time that several share.
+    fn shared_time(&self, facts: &[CubeId]) -> Result<MemberRef, QueryError> {
+        let model = self.names.model;
+        match facts {
+            [] => Err(QueryError::AmbiguousTimeRange),
+            [fact] => {
+                let id = primary_time(model, *fact)?;
+                format!("{}.{}", model.cube(*fact).name, model.dimension(id).name).parse()
+            }
+            _ => METRIC_TIME.parse(),
+        }
+    }
+
+    fn filters_of(&self, fact: Option<CubeId>) -> Filters<'_> {
+        let metric_time = fact.and_then(|fact| primary_time(self.names.model, fact).ok());
+        Filters { names: self.names, metric_time, zone: self.zone, now: self.environment.now }
+    }
+
+    /// The conjuncts for rows as they are, and those for groups resolved.
+    fn split_filters<'q>(
+        &'q self,
+        groups: &[Group],
+        facts: &[CubeId],
+    ) -> Result<(Vec<&'q super::Filter>, Vec<Predicate>), QueryError> {
+        let context = self.filters_of(facts.first().copied());
         context.check_size(&self.query.filters)?;
         let (mut rows, mut on_groups) = (Vec::new(), Vec::new());
         let mut conjuncts: Vec<&super::Filter> = self.query.filters.iter().rev().collect();
@@ -172,25 +272,107 @@ impl Resolver<'_> {
                     check_selected(self.names.model, &predicate, groups)?;
                     on_groups.push(predicate);
                 }
-                filter => rows.push(context.predicate(filter, false)?),
+                filter => rows.push(filter),
             }
-        }
-        for TimeDimension { member, range, .. } in &self.query.time_dimensions {
-            if let Some(range) = range {
-                rows.push(self.range_predicate(member, range)?);
-            }
-        }
-        if let Some(TimeRange { member: Some(member), range, .. }) = &self.query.time_range {
-            rows.push(self.range_predicate(member, range)?);
         }
         Ok((rows, on_groups))
     }
 
+    fn row_filters(&self, conjuncts: &[&super::Filter], facts: &[CubeId]) -> Result<Vec<RowFilter>, QueryError> {
+        let mut filters = Vec::with_capacity(conjuncts.len());
+        for conjunct in conjuncts {
+            if !Filters::has_metric_time(conjunct) {
+                let predicate = self.filters_of(None).predicate(conjunct, false)?;
+                filters.push(RowFilter { fact: None, predicate });
+                continue;
+            }
+            if facts.is_empty() {
+                return Err(QueryError::MetricTimeOfNothing);
+            }
+            for fact in facts {
+                primary_time(self.names.model, *fact)?;
+                let predicate = self.filters_of(Some(*fact)).predicate(conjunct, false)?;
+                filters.push(RowFilter { fact: Some(*fact), predicate });
+            }
+        }
+        Ok(filters)
+    }
+
     /// A range is never widened to its grain, so the granularity plays no part.
-    fn range_predicate(&self, member: &MemberRef, range: &DateRange) -> Result<Predicate, QueryError> {
-        let id = self.time_dimension(member)?;
-        let test = self.axis(id, &member.text).within(range)?;
-        Ok(Predicate::Test { operand: Operand::Dimension { id, granularity: None }, test })
+    fn ranges(&self, facts: &[CubeId]) -> Result<Vec<RangeFilter>, QueryError> {
+        let mut ranges = Vec::new();
+        for TimeDimension { member, range, .. } in &self.query.time_dimensions {
+            if let Some(range) = range {
+                self.range(self.time_dimension(member)?, &member.text, range, facts, &mut ranges)?;
+            }
+        }
+        if let Some(TimeRange { member, range, .. }) = &self.query.time_range {
+            match member {
+                Some(member) => self.range(self.time_dimension(member)?, &member.text, range, facts, &mut ranges)?,
+                None if facts.is_empty() => return Err(QueryError::AmbiguousTimeRange),
+                None => self.range(GroupBy::MetricTime, METRIC_TIME, range, facts, &mut ranges)?,
+            }
+        }
+        Ok(ranges)
+    }
+
+    fn range(
+        &self,
+        by: GroupBy,
+        name: &str,
+        range: &DateRange,
+        facts: &[CubeId],
+        ranges: &mut Vec<RangeFilter>,
+    ) -> Result<(), QueryError> {
+        let mut push = |fact, dimension| {
+            let test = self.axis(dimension, name).within(range)?;
+            ranges.push(RangeFilter { fact, dimension, test, previous: None });
+            Ok(())
+        };
+        match by {
+            GroupBy::Dimension(id) => push(None, id),
+            GroupBy::MetricTime if facts.is_empty() => Err(QueryError::MetricTimeOfNothing),
+            GroupBy::MetricTime => {
+                facts.iter().try_for_each(|fact| push(Some(*fact), primary_time(self.names.model, *fact)?))
+            }
+        }
+    }
+
+    /// The stretch that the query's one range is compared with, and how its groups are moved to meet.
+    fn compare(
+        &self,
+        compare: &CompareRange,
+        groups: &[Group],
+        ranges: &mut [RangeFilter],
+    ) -> Result<Vec<GroupShift>, QueryError> {
+        let is_one = match ranges {
+            [] => false,
+            [_] => true,
+            [first, rest @ ..] => first.fact.is_some() && rest.iter().all(|r| r.fact.is_some_and(|f| Some(f) != first.fact)),
+        };
+        if !is_one {
+            return Err(QueryError::CompareNeedsRange);
+        }
+        for range in ranges.iter_mut() {
+            let axis = self.axis(range.dimension, "compare_range");
+            range.previous = Some(match compare {
+                CompareRange::Range(given) => axis.within(given)?,
+                CompareRange::Shift(shift) => {
+                    let (start, end) = moved_back(&range.test, shift, self.clock(range.dimension))?;
+                    axis.between(start, end)
+                }
+            });
+        }
+        match &ranges[0] {
+            range @ RangeFilter { previous: Some(previous), .. } => {
+                shifts(groups, range, previous, self.clock(range.dimension))
+            }
+            _ => Err(QueryError::CompareNeedsRange),
+        }
+    }
+
+    fn clock(&self, id: DimensionId) -> Clock<'_> {
+        Clock { kind: self.names.model.dimension(id).time, zone: self.zone }
     }
 
     fn axis<'s>(&'s self, id: DimensionId, member: &'s str) -> TimeAxis<'s> {
@@ -208,7 +390,8 @@ impl Resolver<'_> {
     /// The filters of every metric that the query computes, also of metrics inside metrics.
     fn metric_filters(&self, used: &[ValueId]) -> Result<Vec<(MetricId, Vec<Predicate>)>, QueryError> {
         let model = self.names.model;
-        let context = Filters { names: self.names, zone: self.zone, now: self.environment.now };
+        let names = Names::internal(model);
+        let context = Filters { names: &names, ..self.filters_of(None) };
         let mut metrics = Vec::new();
         used.iter().for_each(|value| metrics_of(model, *value, &mut metrics));
         let filtered = metrics.into_iter().filter(|id| !model.metric(*id).filters.is_empty());
@@ -223,31 +406,8 @@ impl Resolver<'_> {
         let member: MemberRef = filter.member.parse()?;
         let operator = filter.operator.parse()?;
         // A metric speaks of rows: what it filters by is a dimension.
-        self.names.dimension(&member)?;
+        context.names.dimension(&member)?;
         context.predicate(&super::Filter::Condition { member, operator, values: filter.values.clone() }, false)
-    }
-
-    fn primary_time(&self, used: &[ValueId]) -> Result<Vec<(DimensionId, Test)>, QueryError> {
-        let Some(TimeRange { member: None, range, .. }) = &self.query.time_range else { return Ok(Vec::new()) };
-        let model = self.names.model;
-        let mut facts = Vec::new();
-        for value in used {
-            fact_cubes(model, *value, &mut facts);
-        }
-        if facts.is_empty() {
-            facts.extend(self.names.cube_id());
-        }
-        if facts.is_empty() {
-            return Err(QueryError::AmbiguousTimeRange);
-        }
-        let mut tests = Vec::with_capacity(facts.len());
-        for fact in facts {
-            let cube = model.cube(fact);
-            let index = cube.primary_time.ok_or_else(|| QueryError::NoPrimaryTime { cube: cube.name.clone() })?;
-            let id = DimensionId { cube: fact, index };
-            tests.push((id, self.axis(id, &model.dimension(id).name).within(range)?));
-        }
-        Ok(tests)
     }
 
     /// The caller's keys or the default, then the remaining groups as ties.
@@ -259,9 +419,12 @@ impl Resolver<'_> {
                 keys.push(OrderKey { target, descending: *descending });
             }
         }
+        // Plain rows come in the order of their key, which `plan` knows.
+        if self.query.ungrouped {
+            return Ok(keys);
+        }
         if keys.is_empty() {
-            let is_time = |g: &Group| self.names.model.dimension(g.dimension).ty == DimensionType::Time;
-            if let Some(time) = groups.iter().position(is_time) {
+            if let Some(time) = groups.iter().position(|group| self.is_time(group)) {
                 keys.push(OrderKey { target: OrderTarget::Group(time), descending: false });
             } else if !values.is_empty() {
                 keys.push(OrderKey { target: OrderTarget::Selected(0), descending: true });
@@ -274,6 +437,12 @@ impl Resolver<'_> {
             }
         }
         Ok(keys)
+    }
+
+    fn group_target(&self, name: &MemberRef, by: GroupBy, groups: &[Group]) -> Result<OrderTarget, QueryError> {
+        let same = |g: &Group| g.by == by && (name.granularity.is_none() || g.granularity == name.granularity);
+        let found = groups.iter().position(same).map(OrderTarget::Group);
+        found.ok_or_else(|| QueryError::OrderNotSelected { field: name.text.clone() })
     }
 
     fn order_target(
@@ -294,13 +463,34 @@ impl Resolver<'_> {
                 None => OrderTarget::Value(value),
             }),
             Found::Dimension(id) => {
-                let same =
-                    |g: &Group| g.dimension == id && (name.granularity.is_none() || g.granularity == name.granularity);
-                let found = groups.iter().position(same).map(OrderTarget::Group);
-                found.ok_or_else(|| QueryError::OrderNotSelected { field: name.text.clone() })
+                self.group_target(name, GroupBy::Dimension(id), groups)
             }
+            Found::MetricTime => self.group_target(name, GroupBy::MetricTime, groups),
             Found::Segment(_) => Err(QueryError::OrderNotSelected { field: name.text.clone() }),
         }
+    }
+}
+
+/// The name of the first running total that a value is made of.
+fn running_total_in(model: &Model, value: ValueId) -> Option<Arc<str>> {
+    let within = |snippet: &Snippet| {
+        let mut inner = Vec::new();
+        snippet.for_each(&mut |part| match part {
+            SqlPart::Measure(id) => inner.push(ValueId::Measure(*id)),
+            SqlPart::Metric(id) => inner.push(ValueId::Metric(*id)),
+            _ => {}
+        });
+        inner.into_iter().find_map(|value| running_total_in(model, value))
+    };
+    match value {
+        ValueId::Measure(id) => match &model.measure(id).kind {
+            MeasureKind::RunningTotal { .. } => {
+                Some(format!("{}.{}", model.cube(id.cube).name, model.measure(id).name).into())
+            }
+            MeasureKind::Number(snippet) => within(snippet),
+            MeasureKind::Aggregate(_) => None,
+        },
+        ValueId::Metric(id) => within(&model.metric(id).body),
     }
 }
 
@@ -318,28 +508,36 @@ fn keyed(member: &MemberRef, granularity: Option<Granularity>) -> Arc<str> {
 fn check_selected(model: &Model, predicate: &Predicate, groups: &[Group]) -> Result<(), QueryError> {
     let mut missing = None;
     predicate.for_each_operand(&mut |operand| {
-        if let Operand::Dimension { id, granularity } = *operand
-            && !groups.iter().any(|g| g.dimension == id && g.granularity == granularity)
-        {
-            missing = Some(id);
+        if !matches!(operand, Operand::Value(_)) && !groups.iter().any(|group| operand.is_group(group)) {
+            missing = Some(*operand);
         }
     });
-    match missing {
-        Some(id) => {
-            let name = format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name);
-            Err(QueryError::GroupFilterNotSelected { dimension: name.into() })
+    let dimension = match missing {
+        None | Some(Operand::Value(_)) => return Ok(()),
+        Some(Operand::MetricTime { .. }) => METRIC_TIME.into(),
+        Some(Operand::Dimension { id, .. }) => {
+            format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name).into()
         }
-        None => Ok(()),
-    }
+    };
+    Err(QueryError::GroupFilterNotSelected { dimension })
 }
 
-fn check_time_grain(model: &Model, values: &[SelectedValue], groups: &[Group]) -> Result<(), QueryError> {
-    for value in values {
-        let ValueId::Metric(id) = value.value else { continue };
-        let metric = model.metric(id);
+/// Also of metrics inside metrics.
+fn check_time_grain(model: &Model, used: &[ValueId], groups: &[Group]) -> Result<(), QueryError> {
+    let mut metrics = Vec::new();
+    used.iter().for_each(|value| metrics_of(model, *value, &mut metrics));
+    for metric in metrics.into_iter().map(|id| model.metric(id)) {
         let Some(finest) = metric.time_grain else { continue };
-        for group in groups.iter().filter(|g| model.dimension(g.dimension).ty == DimensionType::Time) {
-            let asked = group.granularity.unwrap_or(Granularity::Second);
+        for group in groups {
+            let ungrouped = match group.by {
+                GroupBy::Dimension(id) => match model.dimension(id) {
+                    dimension if dimension.ty != DimensionType::Time => continue,
+                    dimension if dimension.column_type == LogicalType::Date => Granularity::Day,
+                    _ => Granularity::Second,
+                },
+                GroupBy::MetricTime => Granularity::Second,
+            };
+            let asked = group.granularity.unwrap_or(ungrouped);
             if asked < finest {
                 return Err(QueryError::FinerThanTimeGrain { metric: metric.name.clone(), finest, asked });
             }
@@ -381,28 +579,31 @@ fn metrics_of(model: &Model, value: ValueId, found: &mut Vec<MetricId>) {
 }
 
 /// The cubes whose rows a value is computed from, each once, in the order of first use.
-pub(crate) fn fact_cubes(model: &Model, value: ValueId, found: &mut Vec<CubeId>) {
-    let mut add = |cube: CubeId| {
-        if !found.contains(&cube) {
-            found.push(cube);
-        }
-    };
-    match value {
-        ValueId::Measure(id) => match &model.measure(id).kind {
-            MeasureKind::Aggregate(_) | MeasureKind::RunningTotal { .. } => add(id.cube),
-            MeasureKind::Number(snippet) => snippet_cubes(model, snippet, Some(id.cube), found),
-        },
-        ValueId::Metric(id) => snippet_cubes(model, &model.metric(id).body, None, found),
-    }
+fn fact_cubes(model: &Model, value: ValueId, found: &mut Vec<CubeId>) {
+    collect_facts(model, value, &mut HashSet::new(), found);
 }
 
-fn snippet_cubes(model: &Model, snippet: &Snippet, own: Option<CubeId>, found: &mut Vec<CubeId>) {
+/// Each value is visited once: `number` measures may name one another many times over.
+fn collect_facts(model: &Model, value: ValueId, seen: &mut HashSet<ValueId>, found: &mut Vec<CubeId>) {
+    if !seen.insert(value) {
+        return;
+    }
+    let (snippet, own) = match value {
+        ValueId::Measure(id) => match &model.measure(id).kind {
+            MeasureKind::Number(snippet) => (snippet, Some(id.cube)),
+            MeasureKind::Aggregate(_) | MeasureKind::RunningTotal { .. } => {
+                found.extend(Some(id.cube).filter(|own| !found.contains(own)));
+                return;
+            }
+        },
+        ValueId::Metric(id) => (&model.metric(id).body, None),
+    };
     let mut parts = Vec::new();
     snippet.for_each(&mut |part| parts.push(part));
     for part in parts {
         match part {
-            SqlPart::Measure(id) => fact_cubes(model, ValueId::Measure(*id), found),
-            SqlPart::Metric(id) => fact_cubes(model, ValueId::Metric(*id), found),
+            SqlPart::Measure(id) => collect_facts(model, ValueId::Measure(*id), seen, found),
+            SqlPart::Metric(id) => collect_facts(model, ValueId::Metric(*id), seen, found),
             SqlPart::Aggregate(_) => found.extend(own.filter(|own| !found.contains(own))),
             _ => {}
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use crate::model::{DimensionId, MeasureId, MetricId, SegmentId};
+use super::QueryError;
+use crate::model::{CubeId, DimensionId, MeasureId, MetricId, Model, SegmentId};
 use crate::types::{Granularity, Value};
 
 /// A query that names only what exists.
@@ -17,18 +18,25 @@ pub struct ResolvedQuery {
     /// Measures and metrics in output order, behind the groups.
     pub values: Vec<SelectedValue>,
     /// Conjuncts without a measure: evaluated on rows.
-    pub row_filters: Vec<Predicate>,
+    pub row_filters: Vec<RowFilter>,
+    /// The ranges of `time_dimensions` and `time_range`, ANDed like the row filters.
+    pub ranges: Vec<RangeFilter>,
     /// Conjuncts with a measure: evaluated on finished groups.
     pub group_filters: Vec<Predicate>,
     pub segments: Vec<SegmentId>,
-    /// `time_range` without a dimension: the test that each fact applies to its primary time.
-    pub primary_time: Vec<(DimensionId, Test)>,
     /// The filters of each metric that is computed, for each of its aggregates.
     pub metric_filters: Vec<(MetricId, Vec<Predicate>)>,
     /// Complete: the caller's keys, or the default, then the ties.
     pub order: Vec<OrderKey>,
     /// The cube that a query of dimensions alone is asked of.
-    pub cube: Option<crate::model::CubeId>,
+    pub cube: Option<CubeId>,
+    /// The steps of time that rows are added for or that values run along, where something asks for it.
+    pub axis: Option<Axis>,
+    pub fill_gaps: bool,
+    /// Values over the other stretch are asked for: by how much its time groups are moved.
+    pub comparison: Option<Vec<GroupShift>>,
+    /// Rows as they are, in the order of the primary key.
+    pub ungrouped: bool,
     pub limit: u64,
     pub offset: u64,
     pub timezone: TimeZone,
@@ -40,8 +48,62 @@ pub struct ResolvedQuery {
 pub struct Group {
     /// The key in result rows.
     pub key: Arc<str>,
-    pub dimension: DimensionId,
+    pub by: GroupBy,
     pub granularity: Option<Granularity>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupBy {
+    Dimension(DimensionId),
+    /// Each fact's own primary time.
+    MetricTime,
+}
+
+/// A condition on the rows of every fact, or of one.
+#[derive(Debug, Clone)]
+pub struct RowFilter {
+    /// `metric_time` means another column in each fact, so such a filter is resolved once for each.
+    pub fact: Option<CubeId>,
+    pub predicate: Predicate,
+}
+
+/// A range of a time dimension.
+#[derive(Debug, Clone)]
+pub struct RangeFilter {
+    /// As for [`RowFilter`].
+    pub fact: Option<CubeId>,
+    pub dimension: DimensionId,
+    pub test: Test,
+    /// The stretch that it is compared with.
+    pub previous: Option<Test>,
+}
+
+/// The query's one time dimension with granularities.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// Indexes into `groups`, the finest first.
+    pub groups: Vec<usize>,
+    /// What one step is; each group's bucket is made of whole steps.
+    pub step: Granularity,
+    /// Where the query limits it on both sides.
+    pub bounds: Option<AxisBounds>,
+}
+
+/// The steps of a limited axis, in microseconds: local time for days and more and for wall clocks,
+/// instants for what is finer.
+#[derive(Debug, Clone)]
+pub struct AxisBounds {
+    pub first: i64,
+    pub steps: u64,
+    /// The first bucket of each of the axis' groups.
+    pub first_buckets: Vec<i64>,
+}
+
+/// A time group of the other stretch is moved by so many of its buckets, so that positions meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupShift {
+    pub group: usize,
+    pub buckets: i64,
 }
 
 #[derive(Debug, Clone)]
@@ -72,6 +134,10 @@ pub enum Operand {
     /// On groups: the group-by column of that granularity.
     Dimension {
         id: DimensionId,
+        granularity: Option<Granularity>,
+    },
+    /// On groups only: the group-by column of that granularity.
+    MetricTime {
         granularity: Option<Granularity>,
     },
     Value(ValueId),
@@ -133,6 +199,57 @@ pub enum OrderTarget {
     Selected(usize),
     /// A value that is looked up only for the order.
     Value(ValueId),
+}
+
+impl ResolvedQuery {
+    /// The same measures over the same rows, in one row. Conditions on groups do not apply to it.
+    #[must_use]
+    pub fn into_totals(mut self) -> Self {
+        self.groups.clear();
+        self.group_filters.clear();
+        self.order.clear();
+        self.axis = None;
+        self.comparison = self.comparison.map(|_| Vec::new());
+        self.limit = 1;
+        self.offset = 0;
+        self.wants_total = false;
+        self
+    }
+}
+
+impl Group {
+    /// The dimension that a fact is grouped by.
+    ///
+    /// # Errors
+    /// `metric_time` of a cube without a primary time.
+    pub fn dimension(&self, model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
+        match self.by {
+            GroupBy::Dimension(id) => Ok(id),
+            GroupBy::MetricTime => primary_time(model, fact),
+        }
+    }
+}
+
+/// The dimension that `metric_time`, and `time_range` without a dimension, mean for a fact.
+pub(crate) fn primary_time(model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
+    let cube = model.cube(fact);
+    let index = cube.primary_time.ok_or_else(|| QueryError::NoPrimaryTime { cube: cube.name.clone() })?;
+    Ok(DimensionId { cube: fact, index })
+}
+
+impl Operand {
+    /// Whether it stands for the group-by column.
+    pub fn is_group(&self, group: &Group) -> bool {
+        match *self {
+            Operand::Dimension { id, granularity } => {
+                group.by == GroupBy::Dimension(id) && group.granularity == granularity
+            }
+            Operand::MetricTime { granularity } => {
+                group.by == GroupBy::MetricTime && group.granularity == granularity
+            }
+            Operand::Value(_) => false,
+        }
+    }
 }
 
 impl Predicate {

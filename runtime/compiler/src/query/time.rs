@@ -116,8 +116,13 @@ impl TimeAxis<'_> {
             Some(text) => self.high(&self.moment(text)?),
             None => None,
         };
-        if let (Some(low), Some(high)) = (&low, &high)
-            && is_reversed(low, high)
+        // Judged on what was written: rounding to buckets may leave nothing between two good ends.
+        let plain = TimeAxis { granularity: None, ..*self };
+        let end_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.high(&moment));
+        let start_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.low(&moment));
+        if let (Some(first), Some(last)) = (&start, &end)
+            && let (Some(first), Some(last)) = (start_of(first)?, end_of(last)?)
+            && is_reversed(&first, &last)
         {
             return Err(QueryError::ReversedRange {
                 member: self.member.into(),
@@ -126,6 +131,12 @@ impl TimeAxis<'_> {
             });
         }
         Ok(range(low, high))
+    }
+
+    /// A stretch of local time.
+    pub(super) fn between(&self, start: DateTime, end: DateTime) -> Test {
+        let moment = Moment::Stretch { start, end: Some(end) };
+        range(self.low(&moment), self.high(&moment))
     }
 
     fn low(&self, moment: &Moment) -> Option<Bound> {
@@ -251,13 +262,14 @@ fn relative(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
     }
     let current = bucket_start(today.to_datetime(Time::midnight()), granularity).date();
     match direction {
-        "this" if third.is_none() => Some((current, current.checked_add(step(granularity, 1)).ok())),
-        "last" => Some((current.checked_sub(step(granularity, count)).ok()?, Some(current))),
+        "this" if third.is_none() => Some((current, current.checked_add(span_of(granularity, 1)).ok())),
+        "last" => Some((current.checked_sub(span_of(granularity, count)).ok()?, Some(current))),
         _ => None,
     }
 }
 
-fn step(granularity: Granularity, count: i64) -> Span {
+/// So many buckets.
+pub(super) fn span_of(granularity: Granularity, count: i64) -> Span {
     match granularity {
         Granularity::Second => count.seconds(),
         Granularity::Minute => count.minutes(),
@@ -270,7 +282,28 @@ fn step(granularity: Granularity, count: i64) -> Span {
     }
 }
 
-fn bucket_start(point: DateTime, granularity: Granularity) -> DateTime {
+/// What buckets are counted in.
+pub(super) enum Units {
+    /// All of one length.
+    Micros(i64),
+    Months(i64),
+}
+
+pub(super) fn units_of(granularity: Granularity) -> Units {
+    const SECOND: i64 = 1_000_000;
+    match granularity {
+        Granularity::Second => Units::Micros(SECOND),
+        Granularity::Minute => Units::Micros(60 * SECOND),
+        Granularity::Hour => Units::Micros(3_600 * SECOND),
+        Granularity::Day => Units::Micros(86_400 * SECOND),
+        Granularity::Week => Units::Micros(7 * 86_400 * SECOND),
+        Granularity::Month => Units::Months(1),
+        Granularity::Quarter => Units::Months(3),
+        Granularity::Year => Units::Months(12),
+    }
+}
+
+pub(super) fn bucket_start(point: DateTime, granularity: Granularity) -> DateTime {
     let (date, time) = (point.date(), point.time());
     let midnight = |date: Date| date.to_datetime(Time::midnight());
     match granularity {
@@ -292,7 +325,7 @@ fn bucket_start(point: DateTime, granularity: Granularity) -> DateTime {
 }
 
 fn bucket_end(start: DateTime, granularity: Granularity) -> Option<DateTime> {
-    start.checked_add(step(granularity, 1)).ok()
+    start.checked_add(span_of(granularity, 1)).ok()
 }
 
 fn days_of(date: Date) -> i32 {
@@ -300,8 +333,11 @@ fn days_of(date: Date) -> i32 {
     epoch.until(date).map_or(0, |span| span.get_days())
 }
 
-fn micros_of(point: DateTime) -> i64 {
-    TimeZone::UTC.to_timestamp(point).map_or(if point.year() < 0 { i64::MIN } else { i64::MAX }, |t| t.as_microsecond())
+pub(super) fn micros_of(point: DateTime) -> i64 {
+    const SECOND: i64 = 1_000_000;
+    let time = point.time();
+    let seconds = i64::from(time.hour()) * 3_600 + i64::from(time.minute()) * 60 + i64::from(time.second());
+    i64::from(days_of(point.date())) * 86_400 * SECOND + seconds * SECOND + i64::from(time.subsec_nanosecond()) / 1_000
 }
 
 /// Every way to write a time. `granularity` decides whether `…T15:00` is a label or a moment.
@@ -323,7 +359,7 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
             let start = offset.to_timestamp(point).ok()?;
             match label {
                 None => Some(Moment::Instant(start)),
-                Some(size) => Some(Moment::InstantStretch { start, end: start.checked_add(step(size, 1)).ok()? }),
+                Some(size) => Some(Moment::InstantStretch { start, end: start.checked_add(span_of(size, 1)).ok()? }),
             }
         }
     }

@@ -15,8 +15,10 @@ pub(crate) enum Query<'a> {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Select<'a> {
+    /// Named queries that the select may read from.
+    pub with: Vec<(&'static str, Query<'a>)>,
     pub items: Vec<(SqlExpr<'a>, Name<'a>)>,
-    pub from: Source<'a>,
+    pub from: Option<Source<'a>>,
     pub joins: Vec<JoinClause<'a>>,
     /// ANDed.
     pub filters: Vec<SqlExpr<'a>>,
@@ -28,6 +30,23 @@ pub(crate) struct Select<'a> {
     pub page: Option<Page>,
 }
 
+impl<'a> Select<'a> {
+    /// All rows of a source, nothing grouped.
+    pub(crate) fn new(items: Vec<(SqlExpr<'a>, Name<'a>)>, from: impl Into<Option<Source<'a>>>) -> Self {
+        Select {
+            with: Vec::new(),
+            items,
+            from: from.into(),
+            joins: Vec::new(),
+            filters: Vec::new(),
+            group_by: 0,
+            having: Vec::new(),
+            order: Vec::new(),
+            page: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
     pub limit: u64,
@@ -36,16 +55,27 @@ pub(crate) struct Page {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Source<'a> {
-    /// A cube's rows, under the cube's name.
-    Cube(&'a Cube),
+    /// A cube's rows.
+    Cube { cube: &'a Cube, alias: &'a str },
+    /// A cube's rows, each with a number of its own in this column.
+    NumberedCube { cube: &'a Cube, alias: &'a str, column: &'static str },
     Derived(Box<Query<'a>>, &'static str),
+    /// A named query of the statement, under another name.
+    Named { name: &'static str, alias: &'static str },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JoinKind {
+    Left,
+    Inner,
+    Cross,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct JoinClause<'a> {
-    pub cube: &'a Cube,
-    pub is_inner: bool,
-    /// ANDed.
+    pub source: Source<'a>,
+    pub kind: JoinKind,
+    /// ANDed; none for a cross join.
     pub on: Vec<SqlExpr<'a>>,
 }
 
@@ -76,27 +106,36 @@ pub(crate) enum Name<'a> {
 pub(crate) enum TimeFunction {
     Trunc,
     TruncInstant,
+    /// So many buckets later.
+    Add,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum SqlExpr<'a> {
     /// The author's own syntax.
     Text(&'a str),
-    /// The author's column, of a cube in scope.
+    /// The author's column, of rows in scope.
     Column {
-        cube: &'a Cube,
+        alias: &'a str,
         name: &'a ColumnName,
     },
     /// A column of a derived table.
     Derived(&'static str, Name<'a>),
+    /// A column that the host added to a cube's rows.
+    Added {
+        alias: &'a str,
+        column: &'static str,
+    },
     Sequence {
         parts: Vec<SqlExpr<'a>>,
         is_atomic: bool,
     },
     Param(&'a Value),
+    /// A value that the compiler worked out itself; bound like any other.
+    Value(Value),
     /// A string that the host vouches for: a zone's name.
     String(&'a str),
-    Integer(u64),
+    Integer(i64),
     /// With a type where the engine would guess another.
     Null(Option<LogicalType>),
     /// The engine's name of a type, in a cast.
@@ -125,10 +164,18 @@ pub(crate) enum SqlExpr<'a> {
         call: Box<SqlExpr<'a>>,
         filters: Vec<SqlExpr<'a>>,
     },
-    /// `CASE WHEN all THEN value END`
+    /// `CASE WHEN all THEN value ELSE otherwise END`
     When {
         conditions: Vec<SqlExpr<'a>>,
         value: Box<SqlExpr<'a>>,
+        otherwise: Option<Box<SqlExpr<'a>>>,
+    },
+    /// `sum(…) OVER (PARTITION BY … ORDER BY …)`: over all rows up to this one, or without an order
+    /// over all.
+    SumOver {
+        argument: Box<SqlExpr<'a>>,
+        partition: Vec<SqlExpr<'a>>,
+        order: Vec<SqlExpr<'a>>,
     },
     /// `count(*) OVER ()`
     CountOverAll,
@@ -137,5 +184,13 @@ pub(crate) enum SqlExpr<'a> {
 impl<'a> SqlExpr<'a> {
     pub(crate) fn op(op: Op, args: Vec<SqlExpr<'a>>) -> Self {
         SqlExpr::Op { op, ty: None, args }
+    }
+
+    pub(crate) fn when(conditions: Vec<SqlExpr<'a>>, value: SqlExpr<'a>, otherwise: Option<SqlExpr<'a>>) -> Self {
+        SqlExpr::When { conditions, value: Box::new(value), otherwise: otherwise.map(Box::new) }
+    }
+
+    pub(crate) fn cast(self, ty: LogicalType) -> Self {
+        SqlExpr::op(Op::Cast, vec![self, SqlExpr::TypeName(ty)])
     }
 }

@@ -3,16 +3,16 @@
 use jiff::tz::TimeZone;
 
 use super::compiled::{ColumnFormat, ResultColumn};
-use crate::model::{Aggregate, AggregateFunction, CubeId, DimensionType, TimeKind};
+use crate::model::{AggregateFunction, DimensionType, TimeKind};
 use crate::plan::{LogicalPlan, PlannedValue, ValueExpr};
 use crate::query::Group;
 use crate::types::LogicalType;
 
 pub(crate) fn columns(plan: &LogicalPlan<'_>) -> Vec<ResultColumn> {
-    let groups = plan.groups.iter().map(|group| ResultColumn {
+    let groups = plan.groups.iter().enumerate().map(|(index, group)| ResultColumn {
         key: group.key.clone(),
         is_measure: false,
-        format: group_format(plan, group),
+        format: group_format(plan, index, group),
     });
     let values = plan.values.iter().map(|value| ResultColumn {
         key: value.key.clone(),
@@ -26,8 +26,8 @@ fn is_utc(zone: &TimeZone) -> bool {
     zone.iana_name().is_none_or(|name| matches!(name, "UTC" | "Etc/UTC" | "Etc/GMT"))
 }
 
-fn group_format(plan: &LogicalPlan<'_>, group: &Group) -> ColumnFormat {
-    let dimension = plan.model.dimension(group.dimension);
+fn group_format(plan: &LogicalPlan<'_>, index: usize, group: &Group) -> ColumnFormat {
+    let dimension = plan.model.dimension(plan.facts[0].groups[index]);
     if dimension.ty != DimensionType::Time {
         return ColumnFormat::Plain;
     }
@@ -54,21 +54,10 @@ fn value_format(plan: &LogicalPlan<'_>, value: &PlannedValue<'_>) -> ColumnForma
     let planned = &plan.aggregates[index];
     let is_extreme = matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
     match planned.aggregate.argument_type {
-        LogicalType::TimestampTz if is_extreme => time_format(plan, TimeKind::Utc),
-        LogicalType::Timestamp if is_extreme => {
-            time_format(plan, time_kind_of(plan, plan.facts[planned.fact].cube, planned.aggregate))
+        LogicalType::TimestampTz | LogicalType::Timestamp if is_extreme => {
+            let cube = plan.model.cube(plan.facts[planned.fact].tree.cube);
+            time_format(plan, cube.time_kind_of(planned.aggregate))
         }
         _ => ColumnFormat::Plain,
     }
-}
-
-/// A timestamp without a zone is meant like the time dimension over the same column.
-fn time_kind_of(plan: &LogicalPlan<'_>, cube: CubeId, aggregate: &Aggregate) -> TimeKind {
-    let same = plan
-        .model
-        .cube(cube)
-        .dimensions
-        .iter()
-        .find(|d| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref());
-    same.map_or(TimeKind::WallClock, |dimension| dimension.time)
 }

@@ -16,12 +16,16 @@ pub struct CompiledSql {
     pub columns: Vec<ResultColumn>,
     /// Index of a further column that holds the number of groups before paging, the same in each row.
     pub total_column: Option<usize>,
+    /// Index of a further column that holds how many rows were added for steps of time, the same in
+    /// each row; over [`MAX_ADDED_ROWS`] the query is refused.
+    pub added_column: Option<usize>,
     /// The page as asked for, so that `total_rows` can be told when it isn't full.
     pub limit: Option<u64>,
     pub offset: u64,
-    /// Without groups there is exactly one row before filters on measures and paging.
-    pub has_groups: bool,
 }
+
+/// Rows that one answer may get for steps of time that have none (semantics, rule 8).
+pub const MAX_ADDED_ROWS: u64 = crate::query::MAX_STEPS;
 
 /// One column of the answer.
 #[derive(Debug, Clone)]

@@ -6,14 +6,14 @@ use super::ast::{SqlExpr, TimeFunction};
 use super::predicate::lower_predicate;
 use super::profile::{DialectProfile, Op};
 use super::template::Segment;
-use crate::model::{AggregateFunction, DimensionId, DimensionType, Model, Snippet, SqlPart, TimeKind};
-use crate::plan::{LogicalPlan, PlannedAggregate};
-use crate::query::{Group, Operand, Predicate};
-use crate::types::LogicalType;
+use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Model, Snippet, SqlPart, TimeKind};
+use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate};
+use crate::query::{AxisBounds, Operand, Predicate};
+use crate::types::{Granularity, LogicalType, Value};
 
 pub(super) struct Expressions<'a> {
     plan: &'a LogicalPlan<'a>,
-    has_filter_clause: bool,
+    pub(super) has_filter_clause: bool,
     collates: bool,
     /// The zone's name, unless it is UTC.
     zone: Option<&'a str>,
@@ -29,105 +29,254 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    fn model(&self) -> &'a Model {
-        self.plan.model
+    fn scope(&self, fact: &'a Fact<'a>) -> RowScope<'a> {
+        RowScope { model: self.plan.model, tree: &fact.tree }
     }
 
-    pub(super) fn snippet(&self, snippet: &'a Snippet) -> SqlExpr<'a> {
-        row_snippet(self.model(), snippet)
+    pub(super) fn snippet(&self, fact: &'a Fact<'a>, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
+        self.scope(fact).snippet(owner, snippet)
+    }
+
+    pub(super) fn join_condition(&self, fact: &'a Fact<'a>, node: NodeId) -> SqlExpr<'a> {
+        self.scope(fact).join_condition(node)
     }
 
     /// A dimension's own value, comparable by code point if it is text.
-    pub(super) fn dimension(&self, id: DimensionId) -> SqlExpr<'a> {
-        let dimension = self.model().dimension(id);
-        let value = self.snippet(&dimension.sql);
-        if self.collates && matches!(dimension.ty, DimensionType::String) {
+    pub(super) fn dimension(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
+        let value = self.scope(fact).dimension(0, id);
+        if self.collates && matches!(self.plan.model.dimension(id).ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
         }
         value
     }
 
-    /// A group-by column. Days and more are local time; hours and finer are stretches of instants, so
-    /// that the hour that comes twice in autumn stays two.
-    pub(super) fn group(&self, group: &'a Group) -> SqlExpr<'a> {
-        let dimension = self.model().dimension(group.dimension);
-        let value = self.dimension(group.dimension);
-        let Some(granularity) = group.granularity else { return value };
-        let is_instant = dimension.time == TimeKind::Utc;
+    /// A fact's n-th group-by column, moved if the fact is of the other stretch and clamped if what
+    /// was before the range counts.
+    pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
+        let value = self.dimension(fact, fact.groups[index]);
+        let Some(granularity) = self.plan.groups[index].granularity else { return value };
+        let dimension = self.plan.model.dimension(fact.groups[index]);
+        let mut bucket = self.bucket(value, granularity, dimension.time, dimension.column_type);
+        let ty = self.bucket_type(granularity, dimension);
+        let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
+        if let Some(shift) = shift.filter(|_| fact.period.is_previous) {
+            bucket = added(granularity, bucket, SqlExpr::Integer(shift.buckets), ty);
+        }
+        let axis = self.plan.axis.as_ref().filter(|_| fact.period.has_history);
+        let bounds = axis.and_then(|axis| Some((axis.bounds.as_ref()?, axis)));
+        let first = bounds.and_then(|(bounds, axis)| {
+            let position = axis.groups.iter().position(|group| *group == index)?;
+            Some(self.first_bucket(bounds, position, ty))
+        });
+        match first {
+            Some(first) => {
+                let is_before = SqlExpr::op(Op::Lt, vec![bucket.clone(), first.clone()]);
+                SqlExpr::when(vec![is_before], first, Some(bucket))
+            }
+            None => bucket,
+        }
+    }
+
+    /// Days and more are local time; hours and finer are stretches of instants, so that the hour that
+    /// comes twice in autumn stays two.
+    fn bucket(
+        &self,
+        value: SqlExpr<'a>,
+        granularity: Granularity,
+        kind: TimeKind,
+        column_type: LogicalType,
+    ) -> SqlExpr<'a> {
         let time = |function, args| SqlExpr::Time { granularity, function, args };
-        match (is_instant, self.zone) {
+        match (kind == TimeKind::Utc, self.zone) {
             (true, Some(zone)) if granularity.is_sub_day() => {
-                let local = self.in_zone(value.clone(), zone, dimension.column_type);
+                let local = in_zone(value.clone(), zone, column_type);
                 time(TimeFunction::TruncInstant, vec![value, local])
             }
-            (true, Some(zone)) => time(TimeFunction::Trunc, vec![self.in_zone(value, zone, dimension.column_type)]),
-            (true, None) if dimension.column_type == LogicalType::TimestampTz => {
-                time(TimeFunction::Trunc, vec![self.in_zone(value, "UTC", dimension.column_type)])
+            (true, Some(zone)) => time(TimeFunction::Trunc, vec![in_zone(value, zone, column_type)]),
+            (true, None) if column_type == LogicalType::TimestampTz => {
+                time(TimeFunction::Trunc, vec![in_zone(value, "UTC", column_type)])
             }
             _ => time(TimeFunction::Trunc, vec![value]),
         }
     }
 
-    fn in_zone(&self, instant: SqlExpr<'a>, zone: &'a str, column_type: LogicalType) -> SqlExpr<'a> {
-        let ty = if column_type == LogicalType::TimestampTz { column_type } else { LogicalType::Timestamp };
-        SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }
+    /// The type of a time bucket.
+    pub(super) fn bucket_type(&self, granularity: Granularity, dimension: &Dimension) -> LogicalType {
+        match dimension.column_type {
+            LogicalType::Date if !granularity.is_sub_day() => LogicalType::Date,
+            LogicalType::TimestampTz
+                if granularity.is_sub_day() && dimension.time == TimeKind::Utc && self.zone.is_some() =>
+            {
+                LogicalType::TimestampTz
+            }
+            _ => LogicalType::Timestamp,
+        }
     }
 
-    pub(super) fn row_predicate(&self, predicate: &'a Predicate) -> SqlExpr<'a> {
+    /// A coarser bucket of a step that is itself a bucket.
+    pub(super) fn bucket_of_step(
+        &self,
+        step: SqlExpr<'a>,
+        granularity: Granularity,
+        of: Granularity,
+        dimension: &Dimension,
+    ) -> SqlExpr<'a> {
+        let is_instant = dimension.time == TimeKind::Utc && of.is_sub_day();
+        let kind = if is_instant { TimeKind::Utc } else { TimeKind::WallClock };
+        let ty = self.bucket_type(of, dimension);
+        // In UTC a step is a wall clock already.
+        let kind = if self.zone.is_none() { TimeKind::WallClock } else { kind };
+        self.bucket(step, granularity, kind, ty).cast(self.bucket_type(granularity, dimension))
+    }
+
+    /// The start of the axis, in the type of its buckets.
+    pub(super) fn first_step(&self, bounds: &AxisBounds, ty: LogicalType) -> SqlExpr<'a> {
+        SqlExpr::Value(micros_as(bounds.first, ty)).cast(ty)
+    }
+
+    fn first_bucket(&self, bounds: &AxisBounds, position: usize, ty: LogicalType) -> SqlExpr<'a> {
+        SqlExpr::Value(micros_as(bounds.first_buckets[position], ty)).cast(ty)
+    }
+
+    pub(super) fn row_predicate(&self, fact: &'a Fact<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {
         lower_predicate(predicate, false, &mut |operand: &'a Operand| match operand {
-            Operand::Dimension { id, .. } => self.dimension(*id),
-            // `plan` keeps measures out of row filters.
-            Operand::Value(_) => SqlExpr::Null(None),
+            Operand::Dimension { id, .. } => self.dimension(fact, *id),
+            // `plan` keeps groups out of row filters.
+            Operand::Value(_) | Operand::MetricTime { .. } => SqlExpr::Null(None),
         })
     }
 
-    pub(super) fn aggregate(&self, planned: &'a PlannedAggregate<'a>) -> SqlExpr<'a> {
-        let aggregate = planned.aggregate;
-        let mut conditions: Vec<_> = aggregate.filters.iter().map(|filter| self.snippet(filter)).collect();
+    /// What a row must pass to be aggregated.
+    pub(super) fn conditions(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Vec<SqlExpr<'a>> {
+        let own = planned.aggregate.filters.iter().map(|filter| self.snippet(fact, 0, filter));
+        let mut conditions: Vec<_> = own.collect();
         for metric in &planned.metrics {
             let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
-            conditions.extend(filters.flat_map(|(_, all)| all).map(|filter| self.row_predicate(filter)));
+            conditions.extend(filters.flat_map(|(_, all)| all).map(|filter| self.row_predicate(fact, filter)));
         }
-        let argument = aggregate.argument.as_ref().map(|argument| {
-            let value = self.snippet(argument);
-            let is_text = aggregate.argument_type == LogicalType::Text;
-            if self.collates && is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value }
-        });
-        let op = match aggregate.function {
-            AggregateFunction::Count => Op::Count,
-            AggregateFunction::CountDistinct => Op::CountDistinct,
-            AggregateFunction::CountDistinctApprox => Op::ApproxDistinct,
-            AggregateFunction::Sum => Op::Sum,
-            AggregateFunction::Avg => Op::Avg,
-            AggregateFunction::Min => Op::Min,
-            AggregateFunction::Max => Op::Max,
-        };
-        let ty = Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
-        let call = |args| SqlExpr::Op { op, ty, args };
-        if conditions.is_empty() {
-            return call(argument.into_iter().collect());
-        }
-        if self.has_filter_clause {
-            let call = Box::new(call(argument.into_iter().collect()));
-            return SqlExpr::FilteredAggregate { call, filters: conditions };
-        }
-        let value = Box::new(argument.unwrap_or(SqlExpr::Integer(1)));
-        call(vec![SqlExpr::When { conditions, value }])
+        conditions
+    }
+
+    pub(super) fn argument(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Option<SqlExpr<'a>> {
+        let value = self.snippet(fact, 0, planned.aggregate.argument.as_ref()?);
+        let is_text = planned.aggregate.argument_type == LogicalType::Text;
+        Some(if self.collates && is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value })
     }
 }
 
-/// An author's snippet in the scope of joined rows.
-pub(super) fn row_snippet<'a>(model: &'a Model, snippet: &'a Snippet) -> SqlExpr<'a> {
-    let part = |part: &'a SqlPart| match part {
-        SqlPart::Text(text) => SqlExpr::Text(text),
-        SqlPart::Column { cube, name } => SqlExpr::Column { cube: model.cube(*cube), name },
-        SqlPart::Dimension(id) => row_snippet(model, &model.dimension(*id).sql),
-        SqlPart::Divide(left, right) => SqlExpr::op(Op::Div, vec![row_snippet(model, left), row_snippet(model, right)]),
-        // Only values are made of these, and they are lowered from the plan's own expressions.
-        SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => SqlExpr::Null(None),
+/// `bucket` moved by so many buckets.
+pub(super) fn added<'a>(
+    granularity: Granularity,
+    bucket: SqlExpr<'a>,
+    count: SqlExpr<'a>,
+    ty: LogicalType,
+) -> SqlExpr<'a> {
+    SqlExpr::Time { granularity, function: TimeFunction::Add, args: vec![bucket, count] }.cast(ty)
+}
+
+fn micros_as(micros: i64, ty: LogicalType) -> Value {
+    const DAY: i64 = 86_400_000_000;
+    match ty {
+        LogicalType::Date => Value::Date(i32::try_from(micros.div_euclid(DAY)).unwrap_or(i32::MAX)),
+        LogicalType::TimestampTz => Value::TimestampTz(micros),
+        _ => Value::Timestamp(micros),
+    }
+}
+
+fn in_zone<'a>(instant: SqlExpr<'a>, zone: &'a str, column_type: LogicalType) -> SqlExpr<'a> {
+    let ty = if column_type == LogicalType::TimestampTz { column_type } else { LogicalType::Timestamp };
+    SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }
+}
+
+/// An aggregate function over an argument, or over rows.
+pub(super) fn call<'a>(planned: &PlannedAggregate<'_>, argument: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
+    let aggregate = planned.aggregate;
+    let op = match aggregate.function {
+        AggregateFunction::Count => Op::Count,
+        AggregateFunction::CountDistinct => Op::CountDistinct,
+        AggregateFunction::CountDistinctApprox => Op::ApproxDistinct,
+        AggregateFunction::Sum => Op::Sum,
+        AggregateFunction::Avg => Op::Avg,
+        AggregateFunction::Min => Op::Min,
+        AggregateFunction::Max => Op::Max,
     };
-    match &snippet.parts[..] {
-        [single] if !matches!(single, SqlPart::Text(_)) => part(single),
-        parts => SqlExpr::Sequence { parts: parts.iter().map(part).collect(), is_atomic: snippet.is_atomic },
+    let ty = Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
+    SqlExpr::Op { op, ty, args: argument.into_iter().collect() }
+}
+
+/// The joined rows of one fact: what names in snippets stand for.
+#[derive(Clone, Copy)]
+pub(super) struct RowScope<'a> {
+    pub(super) model: &'a Model,
+    pub(super) tree: &'a JoinTree<'a>,
+}
+
+impl<'a> RowScope<'a> {
+    /// The name of a node's rows in SQL.
+    pub(super) fn alias(&self, node: NodeId) -> &'a str {
+        match node.checked_sub(1) {
+            Some(index) => &self.tree.joins[index].alias,
+            None => &self.model.cube(self.tree.cube).name,
+        }
+    }
+
+    /// A snippet of a member of `owner`'s cube.
+    pub(super) fn snippet(&self, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
+        self.parts(owner, snippet, None)
+    }
+
+    pub(super) fn join_condition(&self, node: NodeId) -> SqlExpr<'a> {
+        let planned = &self.tree.joins[node - 1];
+        self.parts(planned.from, &planned.join.on, Some(node))
+    }
+
+    /// `joined`: the node that an `on` condition is about to join.
+    fn parts(&self, owner: NodeId, snippet: &'a Snippet, joined: Option<NodeId>) -> SqlExpr<'a> {
+        let node_of = |cube| {
+            let own = joined.filter(|node| self.tree.cube_of(*node) == cube);
+            // `plan` has joined whatever is named.
+            own.or_else(|| self.tree.find(self.model, owner, cube)).unwrap_or(owner)
+        };
+        let part = |part: &'a SqlPart| match part {
+            SqlPart::Text(text) => SqlExpr::Text(text),
+            SqlPart::Column { cube, name } => SqlExpr::Column { alias: self.alias(node_of(*cube)), name },
+            SqlPart::Dimension(id) if joined.is_some_and(|node| self.tree.cube_of(node) == id.cube) => {
+                self.snippet(node_of(id.cube), &self.model.dimension(*id).sql)
+            }
+            SqlPart::Dimension(id) => self.dimension(owner, *id),
+            SqlPart::Divide(left, right) => {
+                SqlExpr::op(Op::Div, vec![self.parts(owner, left, joined), self.parts(owner, right, joined)])
+            }
+            // Only values are made of these, and they are lowered from the plan's own expressions.
+            SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => SqlExpr::Null(None),
+        };
+        match &snippet.parts[..] {
+            [single] if !matches!(single, SqlPart::Text(_)) => part(single),
+            parts => SqlExpr::Sequence { parts: parts.iter().map(part).collect(), is_atomic: snippet.is_atomic },
+        }
+    }
+
+    /// A dimension as a member of `owner`'s cube means it. Where nothing was joined it is null,
+    /// whatever its SQL makes of nulls.
+    pub(super) fn dimension(&self, owner: NodeId, id: DimensionId) -> SqlExpr<'a> {
+        let node = self.tree.find(self.model, owner, id.cube).unwrap_or(owner);
+        let snippet = &self.model.dimension(id).sql;
+        let value = self.snippet(node, snippet);
+        if node == owner || matches!(snippet.parts[..], [SqlPart::Column { .. }]) {
+            return value;
+        }
+        SqlExpr::when(vec![self.is_joined(node)], value, None)
+    }
+
+    /// True where a row was joined: its key is there, or the join's own condition holds.
+    fn is_joined(&self, node: NodeId) -> SqlExpr<'a> {
+        let cube = self.model.cube(self.tree.cube_of(node));
+        let key = cube.primary_key.first().map(|index| &cube.dimensions[*index as usize].sql);
+        match key {
+            Some(key) if matches!(key.parts[..], [SqlPart::Column { .. }]) => {
+                SqlExpr::op(Op::IsNotNull, vec![self.snippet(node, key)])
+            }
+            _ => self.join_condition(node),
+        }
     }
 }

@@ -14,7 +14,7 @@ mod profile_check;
 pub mod template;
 
 pub(crate) use columns::columns;
-pub use compiled::{ColumnFormat, CompiledSql, ResultColumn};
+pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use lower::{Lowered, lower, lower_count};
 pub use print::{Parameters, print};
 pub use probe::{ProbedMember, TypeProbe, type_probe};

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{JoinClause, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr, TimeFunction};
+use super::ast::{JoinClause, JoinKind, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr, TimeFunction};
 use super::literal;
 use super::lower::Lowered;
 use super::profile::{DialectProfile, LimitStyle, NullOrder, Op, PlaceholderStyle};
@@ -86,6 +86,13 @@ impl Printer<'_> {
     }
 
     fn select(&mut self, select: &Select<'_>) {
+        for (index, (name, query)) in select.with.iter().enumerate() {
+            self.text(if index == 0 { "WITH " } else { ", " });
+            self.text(name);
+            self.text(" AS ");
+            self.nested(|printer| printer.query(query));
+            self.line();
+        }
         self.text("SELECT");
         self.depth += 1;
         for (index, (expr, name)) in select.items.iter().enumerate() {
@@ -98,9 +105,11 @@ impl Printer<'_> {
             self.name(*name, index);
         }
         self.depth -= 1;
-        self.line();
-        self.text("FROM ");
-        self.source(&select.from);
+        if let Some(from) = &select.from {
+            self.line();
+            self.text("FROM ");
+            self.source(from);
+        }
         for join in &select.joins {
             self.join(join);
         }
@@ -124,7 +133,28 @@ impl Printer<'_> {
 
     fn source(&mut self, source: &Source<'_>) {
         match source {
-            Source::Cube(cube) => self.relation(cube),
+            Source::Cube { cube, alias } => self.relation(cube, alias),
+            Source::NumberedCube { cube, alias, column } => {
+                self.nested(|printer| {
+                    printer.text("SELECT ");
+                    printer.identifier(alias);
+                    // A window without an order is refused by some engines, and any order will do.
+                    printer.text(".*, row_number() OVER (ORDER BY NULL) AS ");
+                    printer.text(column);
+                    printer.line();
+                    printer.text("FROM ");
+                    printer.relation(cube, alias);
+                });
+                self.text(" AS ");
+                self.identifier(alias);
+            }
+            Source::Named { name, alias } => {
+                self.text(name);
+                if name != alias {
+                    self.text(" AS ");
+                    self.text(alias);
+                }
+            }
             Source::Derived(query, alias) => {
                 self.nested(|printer| printer.query(query));
                 self.text(" AS ");
@@ -144,7 +174,7 @@ impl Printer<'_> {
         self.text(")");
     }
 
-    fn relation(&mut self, cube: &Cube) {
+    fn relation(&mut self, cube: &Cube, alias: &str) {
         match &cube.relation {
             Relation::Table(parts) => {
                 for (index, part) in parts.iter().enumerate() {
@@ -173,7 +203,7 @@ impl Printer<'_> {
             }),
         }
         self.text(" AS ");
-        self.identifier(&cube.name);
+        self.identifier(alias);
     }
 
     fn models(&mut self, models: &[(Arc<str>, Arc<str>)]) {
@@ -189,10 +219,16 @@ impl Printer<'_> {
 
     fn join(&mut self, join: &JoinClause<'_>) {
         self.line();
-        self.text(if join.is_inner { "INNER JOIN " } else { "LEFT JOIN " });
-        self.relation(join.cube);
-        self.text(" ON ");
-        self.connected(" AND ", &join.on);
+        self.text(match join.kind {
+            JoinKind::Left => "LEFT JOIN ",
+            JoinKind::Inner => "INNER JOIN ",
+            JoinKind::Cross => "CROSS JOIN ",
+        });
+        self.source(&join.source);
+        if join.kind != JoinKind::Cross {
+            self.text(" ON ");
+            self.connected(" AND ", &join.on);
+        }
     }
 
     fn conditions(&mut self, keyword: &str, all: &[SqlExpr<'_>]) {
@@ -299,10 +335,15 @@ impl Printer<'_> {
     fn expr(&mut self, expr: &SqlExpr<'_>) {
         match expr {
             SqlExpr::Text(text) => self.text(text),
-            SqlExpr::Column { cube, name } => {
-                self.identifier(&cube.name);
+            SqlExpr::Column { alias, name } => {
+                self.identifier(alias);
                 self.text(".");
                 self.column_name(name);
+            }
+            SqlExpr::Added { alias, column } => {
+                self.identifier(alias);
+                self.text(".");
+                self.text(column);
             }
             SqlExpr::Derived(table, name) => {
                 self.text(table);
@@ -315,11 +356,17 @@ impl Printer<'_> {
                 }
             }
             SqlExpr::Param(value) => self.param(value),
+            SqlExpr::Value(value) => self.param(value),
             SqlExpr::String(text) => {
                 let profile = self.profile;
                 profile.quoting.write_text(&mut self.out, text);
             }
-            SqlExpr::Integer(number) => self.number(*number),
+            SqlExpr::Integer(number) => {
+                if *number < 0 {
+                    self.text("-");
+                }
+                self.number(number.unsigned_abs());
+            }
             SqlExpr::Null(None) => self.text("NULL"),
             SqlExpr::Null(Some(ty)) => self.op(Op::Cast, None, &[SqlExpr::Null(None), SqlExpr::TypeName(*ty)]),
             SqlExpr::TypeName(ty) => {
@@ -336,6 +383,7 @@ impl Printer<'_> {
                 let profile = self.profile;
                 let templates = profile.time(*granularity);
                 match (function, &templates.trunc_instant) {
+                    (TimeFunction::Add, _) => self.template(&templates.add, args),
                     (TimeFunction::TruncInstant, Some(template)) => self.template(template, args),
                     _ => self.template(&templates.trunc, &args[..1]),
                 }
@@ -359,18 +407,38 @@ impl Printer<'_> {
                 self.connected(" AND ", filters);
                 self.text(")");
             }
-            SqlExpr::When { conditions, value } => {
+            SqlExpr::When { conditions, value, otherwise } => {
                 self.text("CASE WHEN ");
                 self.connected(" AND ", conditions);
                 self.text(" THEN ");
                 self.expr(value);
+                if let Some(otherwise) = otherwise {
+                    self.text(" ELSE ");
+                    self.expr(otherwise);
+                }
                 self.text(" END");
             }
+            SqlExpr::SumOver { argument, partition, order } => self.sum_over(argument, partition, order),
             SqlExpr::CountOverAll => {
                 self.op(Op::Count, None, &[]);
                 self.text(" OVER ()");
             }
         }
+    }
+
+    fn sum_over(&mut self, argument: &SqlExpr<'_>, partition: &[SqlExpr<'_>], order: &[SqlExpr<'_>]) {
+        self.op(Op::Sum, None, std::slice::from_ref(argument));
+        self.text(" OVER (");
+        for (keyword, all) in [("PARTITION BY ", partition), ("ORDER BY ", order)] {
+            for (index, expr) in all.iter().enumerate() {
+                self.text(if index == 0 { keyword } else { ", " });
+                self.expr(expr);
+            }
+            if keyword.starts_with('P') && !partition.is_empty() && !order.is_empty() {
+                self.text(" ");
+            }
+        }
+        self.text(if order.is_empty() { ")" } else { " ROWS UNBOUNDED PRECEDING)" });
     }
 
     fn param(&mut self, value: &Value) {
@@ -469,11 +537,17 @@ impl Printer<'_> {
             SqlExpr::Time { granularity, function, .. } => {
                 let templates = self.profile.time(*granularity);
                 match (function, &templates.trunc_instant) {
+                    (TimeFunction::Add, _) => templates.add.is_closed,
                     (TimeFunction::TruncInstant, Some(template)) => template.is_closed,
                     _ => templates.trunc.is_closed,
                 }
             }
-            SqlExpr::And(_) | SqlExpr::Or(_) | SqlExpr::InList { .. } | SqlExpr::CountOverAll => false,
+            SqlExpr::Integer(number) => *number >= 0,
+            SqlExpr::And(_)
+            | SqlExpr::Or(_)
+            | SqlExpr::InList { .. }
+            | SqlExpr::CountOverAll
+            | SqlExpr::SumOver { .. } => false,
             _ => true,
         }
     }

@@ -3,8 +3,8 @@
 //! In: a cube. Out: one SELECT over its rows with a column per dimension and per measure's argument,
 //! which is described and never run, so no row filter is needed. Types are inputs of the compiler.
 
-use super::ast::{JoinClause, Name, Page, Query, Select, Source, SqlExpr};
-use super::expression::row_snippet;
+use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
+use super::expression::RowScope;
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
@@ -48,26 +48,22 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
     if found.is_empty() {
         return Ok(None);
     }
-    let joins = joins_for(model, cube, found.iter().map(|(_, snippet)| *snippet))?;
+    let tree = joins_for(model, cube, found.iter().map(|(_, snippet)| *snippet))?;
+    let scope = RowScope { model, tree: &tree };
     let items = found.iter().enumerate();
-    let select = Select {
-        items: items.map(|(index, (_, sql))| (row_snippet(model, sql), Name::Numbered('t', index))).collect(),
-        from: Source::Cube(definition),
-        joins: joins
-            .iter()
-            .map(|planned| JoinClause {
-                cube: model.cube(planned.join.target),
-                is_inner: false,
-                on: vec![row_snippet(model, &planned.join.on)],
-            })
-            .collect(),
-        filters: vec![SqlExpr::Boolean(false)],
-        group_by: 0,
-        having: Vec::new(),
-        order: Vec::new(),
-        page: Some(Page { limit: 1, offset: 0 }),
-    };
-    let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None };
+    let items = items.map(|(index, (_, sql))| (scope.snippet(0, sql), Name::Numbered('t', index))).collect();
+    let mut select = Select::new(items, Source::Cube { cube: definition, alias: scope.alias(0) });
+    let joins = tree.joins.iter().enumerate();
+    select.joins = joins
+        .map(|(index, planned)| JoinClause {
+            source: Source::Cube { cube: model.cube(planned.join.target), alias: &planned.alias },
+            kind: JoinKind::Left,
+            on: vec![scope.join_condition(index + 1)],
+        })
+        .collect();
+    select.filters = vec![SqlExpr::Boolean(false)];
+    select.page = Some(Page { limit: 1, offset: 0 });
+    let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None };
     let (text, _) = print(&lowered, profile, Parameters::Inline)?;
     Ok(Some(TypeProbe { text, members: found.into_iter().map(|(member, _)| member).collect() }))
 }

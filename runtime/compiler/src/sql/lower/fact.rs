@@ -1,0 +1,138 @@
+//! One fact: its rows, its joins, its groups and aggregates (semantics, rules 1 to 3 and 11).
+//!
+//! Where joins repeat the fact's rows, an inner select first brings each row down to one per group,
+//! and the outer one aggregates.
+
+use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use crate::model::DimensionId;
+use crate::plan::{Fact, RowKey};
+use crate::sql::ast::{JoinClause, JoinKind};
+use crate::sql::expression::{RowScope, call};
+use crate::sql::profile::Op;
+
+/// The derived table that holds one row per group and row of the fact.
+const ROWS: &str = "fact_rows";
+/// The column that numbers rows of a cube without a primary key.
+const ROW_NUMBER: &str = "terrane_row";
+
+impl<'a> Lowering<'a> {
+    /// A fact's n-th group-by column, at the level where it is aggregated.
+    pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
+        match fact.distinct {
+            Some(_) => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
+            None => self.expressions.group(fact, index),
+        }
+    }
+
+    /// A dimension of rows that are not grouped.
+    pub(super) fn row_dimension(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
+        match &fact.distinct {
+            Some(RowKey::PrimaryKey(keys)) => {
+                let position = keys.iter().position(|key| *key == id).unwrap_or(0);
+                SqlExpr::Derived(ROWS, Name::Numbered('k', position))
+            }
+            _ => self.expressions.dimension(fact, id),
+        }
+    }
+
+    /// The aggregate call over its fact's rows.
+    pub(super) fn aggregate(&self, index: usize) -> SqlExpr<'a> {
+        let planned = &self.plan.aggregates[index];
+        let fact = &self.plan.facts[planned.fact];
+        let conditions = self.expressions.conditions(fact, planned);
+        let argument = self.expressions.argument(fact, planned);
+        if fact.distinct.is_some() {
+            let has_value = argument.is_some() || !conditions.is_empty();
+            return call(planned, has_value.then_some(SqlExpr::Derived(ROWS, Name::Numbered('v', index))));
+        }
+        if conditions.is_empty() {
+            return call(planned, argument);
+        }
+        if self.expressions.has_filter_clause {
+            return SqlExpr::FilteredAggregate { call: Box::new(call(planned, argument)), filters: conditions };
+        }
+        let value = argument.unwrap_or(SqlExpr::Integer(1));
+        call(planned, Some(SqlExpr::when(conditions, value, None)))
+    }
+
+    /// `items` over a fact's rows, grouped by the plan's groups.
+    pub(super) fn grouped(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
+        let mut select = match &fact.distinct {
+            None => self.rows(fact, items),
+            Some(key) => {
+                let rows = Query::Select(Box::new(self.distinct_rows(fact, key)));
+                Select::new(items, Source::Derived(Box::new(rows), ROWS))
+            }
+        };
+        select.group_by = self.plan.groups.len();
+        select
+    }
+
+    /// One row per group and row of the fact, with what each aggregate takes from it. Filters of
+    /// metrics behind a to-many hop let a row in if any of its joined rows passes, hence `max`.
+    fn distinct_rows(&self, fact: &'a Fact<'a>, key: &'a RowKey) -> Select<'a> {
+        let groups = 0..self.plan.groups.len();
+        let mut items: Vec<_> =
+            groups.map(|i| (self.expressions.group(fact, i), Name::Numbered('g', i))).collect();
+        match key {
+            RowKey::PrimaryKey(keys) => {
+                let keys = keys.iter().enumerate();
+                items.extend(keys.map(|(i, id)| (self.expressions.dimension(fact, *id), Name::Numbered('k', i))));
+            }
+            RowKey::RowNumber => {
+                let alias = RowScope { model: self.plan.model, tree: &fact.tree }.alias(0);
+                items.push((SqlExpr::Added { alias, column: ROW_NUMBER }, Name::Numbered('k', 0)));
+            }
+        }
+        let keys = items.len();
+        for (index, planned) in self.plan.aggregates.iter().enumerate() {
+            if !std::ptr::eq(&self.plan.facts[planned.fact], fact) {
+                continue;
+            }
+            let conditions = self.expressions.conditions(fact, planned);
+            let argument = self.expressions.argument(fact, planned);
+            let value = match (argument, conditions.is_empty()) {
+                (None, true) => continue,
+                (Some(argument), true) => argument,
+                (argument, false) => SqlExpr::when(conditions, argument.unwrap_or(SqlExpr::Integer(1)), None),
+            };
+            let ty = Some(planned.aggregate.argument_type).filter(|_| planned.aggregate.argument.is_some());
+            let value = SqlExpr::Op { op: Op::Max, ty, args: vec![value] };
+            items.push((value, Name::Numbered('v', index)));
+        }
+        let mut select = self.rows(fact, items);
+        select.group_by = keys;
+        select
+    }
+
+    /// The fact's rows with their joins and filters.
+    fn rows(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
+        let model = self.plan.model;
+        let scope = RowScope { model, tree: &fact.tree };
+        // Behind a left join even a key that never misses can be null, and an inner join would drop the row.
+        let mut kept = vec![0];
+        let mut joins = Vec::with_capacity(fact.tree.joins.len());
+        for (index, planned) in fact.tree.joins.iter().enumerate() {
+            let is_inner = planned.join.always && kept.contains(&planned.from);
+            if is_inner {
+                kept.push(index + 1);
+            }
+            joins.push(JoinClause {
+                source: Source::Cube { cube: model.cube(planned.join.target), alias: &planned.alias },
+                kind: if is_inner { JoinKind::Inner } else { JoinKind::Left },
+                on: vec![self.expressions.join_condition(fact, index + 1)],
+            });
+        }
+        let (cube, alias) = (model.cube(fact.tree.cube), scope.alias(0));
+        let from = match fact.distinct {
+            Some(RowKey::RowNumber) => Source::NumberedCube { cube, alias, column: ROW_NUMBER },
+            _ => Source::Cube { cube, alias },
+        };
+        let segments = fact.segments.iter().map(|(owner, segment)| self.expressions.snippet(fact, *owner, segment));
+        let filters = fact.row_filters.iter().map(|filter| self.expressions.row_predicate(fact, filter));
+        let mut select = Select::new(items, from);
+        select.filters = segments.chain(filters).collect();
+        select.joins = joins;
+        select
+    }
+}

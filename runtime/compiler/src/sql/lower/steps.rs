@@ -1,0 +1,271 @@
+//! Rows for steps of time that have none, and values that run along them (semantics, rule 8, and
+//! `fill_gaps`).
+//!
+//! The branches are stacked as the named query `parts`. The steps are made from numbers: from the
+//! query's range, or from the first to the last step in `parts`. Each key of the other groups gets a
+//! row of nulls for its steps, and the merge fills what the facts know.
+
+use super::{ADDED, GROUPED, IS_SELECTED, Lowering, MERGED, Name, Query, Select, Source, SqlExpr, result_type};
+use crate::model::Dimension;
+use crate::query::{Axis, AxisBounds, Group, MAX_STEPS};
+use crate::sql::ast::{JoinClause, JoinKind};
+use crate::sql::expression::added;
+use crate::sql::profile::Op;
+use crate::types::LogicalType;
+
+const PARTS: &str = "parts";
+const STEPS: &str = "steps";
+const KEYS: &str = "step_keys";
+const DIGITS: &str = "digits";
+const NUMBERS: &str = "numbers";
+const BOUNDS: &str = "bounds";
+const STEP: &str = "step";
+const FIRST: &str = "first_step";
+const LAST: &str = "last_step";
+/// One name for each decimal place.
+const PLACES: [&str; 5] = ["d0", "d1", "d2", "d3", "d4"];
+
+impl<'a> Lowering<'a> {
+    fn axis(&self) -> Option<&'a Axis> {
+        self.plan.axis.as_ref()
+    }
+
+    fn is_on_axis(&self, group: usize) -> bool {
+        self.axis().is_some_and(|axis| axis.groups.contains(&group))
+    }
+
+    /// `parts`, `digits` and `steps`.
+    pub(super) fn named_queries(&self) -> Vec<(&'static str, Query<'a>)> {
+        let digit = |digit| Select::new(vec![(SqlExpr::Integer(digit), Name::Fixed("d"))], None);
+        let mut named =
+            vec![(PARTS, Query::UnionAll(self.branches())), (DIGITS, Query::UnionAll((0..10).map(digit).collect()))];
+        named.extend(self.axis().map(|axis| (STEPS, Query::Select(Box::new(self.steps(axis))))));
+        named
+    }
+
+    /// Merged groups with the values that run along the axis.
+    pub(super) fn carried(&self) -> Select<'a> {
+        let column = |name| SqlExpr::Derived(GROUPED, name);
+        let mut items: Vec<_> = self.names().map(|name| (column(name), name)).collect();
+        let axis = self.axis().map_or(&[][..], |axis| &axis.groups);
+        let is_dated = || axis.iter().map(|g| SqlExpr::op(Op::IsNotNull, vec![column(Name::Numbered('g', *g))])).collect();
+        let others = || (0..self.plan.groups.len()).filter(|g| !axis.contains(g));
+        for (index, aggregate) in self.plan.running.iter().enumerate() {
+            // What has no time is in no step, and has no running total.
+            let value = SqlExpr::when(is_dated(), column(Name::Numbered('a', *aggregate)), None);
+            let total = SqlExpr::SumOver {
+                argument: Box::new(value),
+                partition: others().map(|g| column(Name::Numbered('g', g))).collect(),
+                order: axis.iter().map(|g| column(Name::Numbered('g', *g))).collect(),
+            };
+            items.push((SqlExpr::when(is_dated(), total, None), Name::Numbered('r', index)));
+        }
+        let added = SqlExpr::SumOver {
+            argument: Box::new(column(Name::Fixed(ADDED))),
+            partition: Vec::new(),
+            order: Vec::new(),
+        };
+        items.push((added, Name::Fixed(ADDED)));
+        Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(self.with_steps()))), GROUPED))
+    }
+
+    /// Columns of groups and aggregates.
+    fn names(&self) -> impl Iterator<Item = Name<'a>> {
+        let groups = (0..self.plan.groups.len()).map(|index| Name::Numbered('g', index));
+        groups.chain((0..self.plan.aggregates.len()).map(|index| Name::Numbered('a', index)))
+    }
+
+    /// One row a group: those of the facts, and those of the steps.
+    fn with_steps(&self) -> Select<'a> {
+        let column = |name| SqlExpr::Derived(MERGED, name);
+        let groups = (0..self.plan.groups.len()).map(|index| Name::Numbered('g', index));
+        let mut items: Vec<_> = groups.map(|name| (column(name), name)).collect();
+        for index in 0..self.plan.aggregates.len() {
+            items.push((self.merged(index), Name::Numbered('a', index)));
+        }
+        // A row that a fact has too was not added, unless the axis was cut: then all are over the limit.
+        let extreme = |op| SqlExpr::op(op, vec![column(Name::Fixed(ADDED))]);
+        let was_there = SqlExpr::op(Op::Eq, vec![extreme(Op::Min), SqlExpr::Integer(0)]);
+        let is_whole = SqlExpr::op(Op::Le, vec![extreme(Op::Max), SqlExpr::Integer(1)]);
+        let count = SqlExpr::when(vec![was_there, is_whole], SqlExpr::Integer(0), Some(extreme(Op::Max)));
+        items.push((count, Name::Fixed(ADDED)));
+        let mut stacked = Select::new(self.stacked(PARTS, SqlExpr::Integer(0)), named(PARTS));
+        if self.has_lookups() {
+            stacked.items.push((SqlExpr::Derived(PARTS, Name::Fixed(IS_SELECTED)), Name::Fixed(IS_SELECTED)));
+        }
+        let rows = Query::UnionAll(vec![stacked, self.added_rows()]);
+        let mut select = Select::new(items, Source::Derived(Box::new(rows), MERGED));
+        select.group_by = self.plan.groups.len();
+        select.having = self.only_selected().into_iter().collect();
+        select
+    }
+
+    fn stacked(&self, table: &'static str, added: SqlExpr<'a>) -> Vec<(SqlExpr<'a>, Name<'a>)> {
+        let columns = self.names().map(|name| (SqlExpr::Derived(table, name), name));
+        columns.chain([(added, Name::Fixed(ADDED))]).collect()
+    }
+
+    /// The steps of each key: all of them, or from the key's first.
+    fn added_rows(&self) -> Select<'a> {
+        let mut items = Vec::new();
+        for index in 0..self.plan.groups.len() {
+            let table = if self.is_on_axis(index) { STEPS } else { KEYS };
+            items.push((SqlExpr::Derived(table, Name::Numbered('g', index)), Name::Numbered('g', index)));
+        }
+        for (index, planned) in self.plan.aggregates.iter().enumerate() {
+            items.push((SqlExpr::Null(result_type(planned.aggregate)), Name::Numbered('a', index)));
+        }
+        items.push((SqlExpr::Derived(STEPS, Name::Fixed(ADDED)), Name::Fixed(ADDED)));
+        if self.has_lookups() {
+            items.push((SqlExpr::Integer(1), Name::Fixed(IS_SELECTED)));
+        }
+        let mut select = Select::new(items, named(STEPS));
+        let has_others = (0..self.plan.groups.len()).any(|index| !self.is_on_axis(index));
+        if !has_others && self.plan.fill_gaps {
+            return select;
+        }
+        let keys = Query::Select(Box::new(self.keys()));
+        select.joins.push(JoinClause {
+            source: Source::Derived(Box::new(keys), KEYS),
+            kind: JoinKind::Cross,
+            on: Vec::new(),
+        });
+        if !self.plan.fill_gaps
+            && let Some(first) = self.axis().and_then(|axis| axis.groups.first())
+        {
+            let step = SqlExpr::Derived(STEPS, Name::Numbered('g', *first));
+            let start = SqlExpr::Derived(KEYS, Name::Fixed(FIRST));
+            select.filters.push(SqlExpr::op(Op::Ge, vec![step, start]));
+        }
+        select
+    }
+
+    /// The combinations of the other groups, each with its first step.
+    fn keys(&self) -> Select<'a> {
+        let others = (0..self.plan.groups.len()).filter(|index| !self.is_on_axis(*index));
+        let mut items: Vec<_> = others
+            .map(|index| (SqlExpr::Derived(PARTS, Name::Numbered('g', index)), Name::Numbered('g', index)))
+            .collect();
+        let group_by = items.len();
+        let mut filters = self.selected_parts();
+        if let Some(first) = self.axis().and_then(|axis| axis.groups.first()) {
+            let step = SqlExpr::Derived(PARTS, Name::Numbered('g', *first));
+            if !self.plan.fill_gaps {
+                filters.push(SqlExpr::op(Op::IsNotNull, vec![step.clone()]));
+            }
+            items.push((SqlExpr::op(Op::Min, vec![step]), Name::Fixed(FIRST)));
+        }
+        let mut select = Select::new(items, named(PARTS));
+        select.filters = filters;
+        select.group_by = group_by;
+        select
+    }
+
+    fn selected_parts(&self) -> Vec<SqlExpr<'a>> {
+        let is_selected = || {
+            let flag = SqlExpr::Derived(PARTS, Name::Fixed(IS_SELECTED));
+            SqlExpr::op(Op::Eq, vec![flag, SqlExpr::Integer(1)])
+        };
+        self.has_lookups().then(is_selected).into_iter().collect()
+    }
+
+    /// The dimension that the axis is, as the first fact knows it.
+    fn axis_dimension(&self, axis: &Axis) -> &'a Dimension {
+        self.plan.model.dimension(self.plan.facts[0].groups[axis.groups[0]])
+    }
+
+    /// A row for each step, with a column for each of the axis' groups.
+    fn steps(&self, axis: &'a Axis) -> Select<'a> {
+        let dimension = self.axis_dimension(axis);
+        let ty = self.expressions.bucket_type(axis.step, dimension);
+        let base = match &axis.bounds {
+            Some(bounds) => self.known_steps(axis, bounds, ty),
+            None => self.steps_of_parts(axis, ty),
+        };
+        let step = SqlExpr::Derived(STEPS, Name::Fixed(STEP));
+        let mut items = Vec::new();
+        let mut has_step = false;
+        for index in &axis.groups {
+            let Some(granularity) = self.group_at(*index).granularity else { continue };
+            let bucket = match granularity == axis.step {
+                true => step.clone(),
+                false => self.expressions.bucket_of_step(step.clone(), granularity, axis.step, dimension),
+            };
+            has_step |= granularity == axis.step;
+            items.push((bucket, Name::Numbered('g', *index)));
+        }
+        let groups = items.len();
+        let added = SqlExpr::Derived(STEPS, Name::Fixed(ADDED));
+        let mut select = Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(base))), STEPS));
+        if has_step {
+            select.items.push((added, Name::Fixed(ADDED)));
+        } else {
+            select.items.push((SqlExpr::op(Op::Max, vec![added]), Name::Fixed(ADDED)));
+            select.group_by = groups;
+        }
+        select
+    }
+
+    fn group_at(&self, index: usize) -> &'a Group {
+        &self.plan.groups[index]
+    }
+
+    fn known_steps(&self, axis: &Axis, bounds: &AxisBounds, ty: LogicalType) -> Select<'a> {
+        let places = (1..PLACES.len()).find(|places| bounds.steps <= 10_u64.pow(*places as u32)).unwrap_or(PLACES.len());
+        let number = || SqlExpr::Derived(NUMBERS, Name::Fixed("n"));
+        let step = added(axis.step, self.expressions.first_step(bounds, ty), number(), ty);
+        let items = vec![(step, Name::Fixed(STEP)), (SqlExpr::Integer(1), Name::Fixed(ADDED))];
+        let mut select = Select::new(items, Source::Derived(Box::new(numbers(places)), NUMBERS));
+        let steps = i64::try_from(bounds.steps).unwrap_or(i64::MAX);
+        select.filters = vec![SqlExpr::op(Op::Lt, vec![number(), SqlExpr::Integer(steps)])];
+        select
+    }
+
+    /// From the first to the last step that some selected fact has.
+    fn steps_of_parts(&self, axis: &Axis, ty: LogicalType) -> Select<'a> {
+        let finest = SqlExpr::Derived(PARTS, Name::Numbered('g', axis.groups[0]));
+        let extreme = |op| SqlExpr::op(op, vec![finest.clone()]);
+        let finest_granularity = self.group_at(axis.groups[0]).granularity.unwrap_or(axis.step);
+        let mut last = extreme(Op::Max);
+        if finest_granularity != axis.step {
+            // The last bucket is made of several steps.
+            last = added(finest_granularity, last, SqlExpr::Integer(1), ty);
+            last = added(axis.step, last, SqlExpr::Integer(-1), ty);
+        }
+        let mut bounds = Select::new(vec![(extreme(Op::Min), Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(PARTS));
+        bounds.filters = self.selected_parts();
+        let column = |name| SqlExpr::Derived(BOUNDS, Name::Fixed(name));
+        let number = || SqlExpr::Derived(NUMBERS, Name::Fixed("n"));
+        let step = |count| added(axis.step, column(FIRST), count, ty);
+        let limit = i64::try_from(MAX_STEPS).unwrap_or(i64::MAX);
+        let is_cut = SqlExpr::op(Op::Lt, vec![step(SqlExpr::Integer(limit - 1)), column(LAST)]);
+        let added = SqlExpr::when(vec![is_cut], SqlExpr::Integer(limit + 1), Some(SqlExpr::Integer(1)));
+        let items = vec![(step(number()), Name::Fixed(STEP)), (added, Name::Fixed(ADDED))];
+        let mut select = Select::new(items, Source::Derived(Box::new(numbers(PLACES.len())), NUMBERS));
+        select.joins.push(JoinClause {
+            source: Source::Derived(Box::new(Query::Select(Box::new(bounds))), BOUNDS),
+            kind: JoinKind::Cross,
+            on: Vec::new(),
+        });
+        select.filters = vec![SqlExpr::op(Op::Le, vec![step(number()), column(LAST)])];
+        select
+    }
+}
+
+fn named<'a>(name: &'static str) -> Source<'a> {
+    Source::Named { name, alias: name }
+}
+
+/// The numbers from 0 with so many decimal places.
+fn numbers<'a>(places: usize) -> Query<'a> {
+    let digit = |place: usize| SqlExpr::Derived(PLACES[place], Name::Fixed("d"));
+    let number = (1..places).fold(digit(0), |sum, place| {
+        let weight = SqlExpr::Integer(10_i64.pow(place as u32));
+        SqlExpr::op(Op::Add, vec![sum, SqlExpr::op(Op::Mul, vec![weight, digit(place)])])
+    });
+    let source = |place: usize| Source::Named { name: DIGITS, alias: PLACES[place] };
+    let mut select = Select::new(vec![(number, Name::Fixed("n"))], source(0));
+    select.joins =
+        (1..places).map(|place| JoinClause { source: source(place), kind: JoinKind::Cross, on: Vec::new() }).collect();
+    Query::Select(Box::new(select))
+}

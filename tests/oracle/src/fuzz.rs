@@ -40,6 +40,8 @@ pub struct Report {
     pub refused: BTreeMap<String, usize>,
     /// Not compared: the law leaves it open, or it isn't built.
     pub left_out: BTreeMap<&'static str, usize>,
+    /// Compared, by what they made use of.
+    pub used: BTreeMap<&'static str, usize>,
     pub invariants: BTreeMap<&'static str, usize>,
     pub differences: Vec<Case>,
 }
@@ -91,6 +93,9 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         if let Outcome::Open(why) = verdict.outcome {
             *report.left_out.entry(why).or_default() += 1;
             continue;
+        }
+        for construct in &verdict.constructs {
+            *report.used.entry(construct.as_str()).or_default() += 1;
         }
         let answered = served.run(&query);
         match &answered {

@@ -85,6 +85,9 @@ fn tell(report: &Report, seconds: f64) {
     for (code, count) in &report.refused {
         println!("refused     {count} {code}");
     }
+    for (construct, count) in &report.used {
+        println!("with        {count} {construct}");
+    }
     for (why, count) in &report.left_out {
         println!("left out    {count} {why}");
     }

@@ -36,8 +36,8 @@ pub struct Features {
 impl Default for Features {
     fn default() -> Self {
         Features {
-            to_many: false,
-            total_dimensions: false,
+            to_many: true,
+            total_dimensions: true,
             last_day: false,
             granularity_filters: true,
             known_differences: false,

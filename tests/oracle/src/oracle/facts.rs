@@ -10,8 +10,9 @@ use super::calc::{Calculation, Wanted};
 use super::filters::RowFilter;
 use super::names::Named;
 use super::rows::{Tree, Tuple};
-use super::{Code, Construct, Group, Reading, labels};
+use super::{Code, Group, Reading, labels};
 use crate::value::Value;
+use crate::world::{Expr, Rows as _};
 
 pub(crate) struct Grouped {
     pub(crate) groups: BTreeMap<Vec<Value>, Vec<Measured>>,
@@ -56,14 +57,20 @@ pub(crate) fn grouped<'w>(
     calculation: &Calculation<'_, 'w>,
 ) -> Grouped {
     let nothing = Grouped { groups: BTreeMap::new() };
-    let Some(mut tree) = Tree::new(reading.world, fact) else { return nothing };
+    let Some(mut tree) = Tree::new(reading, fact) else { return nothing };
     let own: Vec<&Wanted<'w>> = calculation.wanted.iter().filter(|wanted| wanted.cube == fact).collect();
-    reach_all(reading, &mut tree, fact, groups, filters, &own);
+    let segments = segments(reading);
+    reach_all(&mut tree, groups, filters, &segments, &own);
+    for (cube, _) in own.iter().flat_map(|wanted| &wanted.filters).flat_map(RowFilter::dimensions) {
+        // Which of the joined rows a metric's filter would mean is not laid down.
+        if tree.is_behind_to_many(&cube) {
+            reading.leave_open("a metric's filter behind a to-many hop");
+        }
+    }
     let is_multiplied = groups.iter().any(|group| tree.is_behind_to_many(&group.cube));
     if is_multiplied && !tree.fact().dimensions.iter().any(|dimension| dimension.primary_key) {
         reading.refuse(Code::InvalidQuery);
     }
-    let segments = segments(reading);
     let primary_time = primary_time(reading, fact);
     if !reading.problems.borrow().is_empty() {
         return nothing;
@@ -74,7 +81,7 @@ pub(crate) fn grouped<'w>(
         let tuples = tree.tuples(row);
         for tuple in &tuples {
             // Rule 11: on a row of nulls where nothing joins.
-            let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&tree.view(tuple, cube)));
+            let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))));
             let passes = in_segments
                 && filters.iter().all(|filter| filter.passes(reading, &tree, tuple))
                 && primary_time.as_ref().is_none_or(|filter| filter.passes(reading, &tree, tuple));
@@ -95,54 +102,28 @@ pub(crate) fn grouped<'w>(
 }
 
 fn reach_all<'w>(
-    reading: &Reading<'w>,
-    tree: &mut Tree<'w>,
-    fact: &str,
+    tree: &mut Tree<'_, 'w>,
     groups: &[Group],
     filters: &[RowFilter],
+    segments: &[(String, &'w Expr)],
     own: &[&Wanted<'w>],
 ) {
-    let mut needed: Vec<String> = groups.iter().map(|group| group.cube.clone()).collect();
-    let reads = |cube: &str, sql: &crate::world::Expr, needed: &mut Vec<String>| {
-        if let Some(of) = reading.world.behind(cube) {
-            sql.cubes(reading.world, of, needed);
-        }
-    };
-    for group in groups {
-        if let Some(dimension) = reading.dimension(&group.cube, &group.dimension) {
-            reads(&group.cube, &dimension.sql, &mut needed);
-        }
-    }
+    groups.iter().for_each(|group| tree.reach_dimension(&group.cube, &group.dimension));
     for (cube, name) in filters.iter().flat_map(RowFilter::dimensions) {
-        needed.push(cube.clone());
-        if let Some(dimension) = reading.dimension(&cube, &name) {
-            reads(&cube, &dimension.sql, &mut needed);
-        }
+        tree.reach_dimension(&cube, &name);
     }
-    for (cube, sql) in segments(reading) {
-        needed.push(cube.clone());
-        reads(&cube, sql, &mut needed);
-    }
-    let mut read_by_measures: Vec<String> = Vec::new();
+    segments.iter().for_each(|(cube, sql)| tree.reach_segment(cube, sql));
     for wanted in own {
         for sql in wanted.aggregate.argument.iter().chain(&wanted.aggregate.filters) {
-            reads(fact, sql, &mut read_by_measures);
+            tree.reach_expression(0, sql);
         }
-        for filter in &wanted.filters {
-            read_by_measures.extend(filter.dimensions().into_iter().map(|(cube, _)| cube));
-        }
-    }
-    for cube in &read_by_measures {
-        if reading.paths.is_reached(fact, cube) && !reading.paths.is_to_one(fact, cube) {
-            reading.uses(Construct::ToMany);
-            reading.leave_open("a measure reads behind a to-many hop");
+        for (cube, name) in wanted.filters.iter().flat_map(RowFilter::dimensions) {
+            tree.reach_dimension(&cube, &name);
         }
     }
-    needed.extend(read_by_measures);
-    needed.iter().for_each(|cube| tree.reach(reading, cube));
 }
 
-fn segments<'w>(reading: &Reading<'w>) -> Vec<(String, &'w crate::world::Expr)> {
+fn segments<'w>(reading: &Reading<'w>) -> Vec<(String, &'w Expr)> {
     let mut found = Vec::new();
     for member in &reading.query.segments {
         if let Some(Named::Segment { cube, name }) = reading.named(member) {
@@ -169,7 +150,7 @@ fn primary_time(reading: &Reading<'_>, fact: &str) -> Option<RowFilter> {
     }
 }
 
-pub(crate) fn group_value(reading: &Reading<'_>, tree: &Tree<'_>, tuple: &Tuple, group: &Group) -> Value {
+pub(crate) fn group_value(reading: &Reading<'_>, tree: &Tree<'_, '_>, tuple: &Tuple, group: &Group) -> Value {
     let value = dimension_value(reading, tree, tuple, &group.cube, &group.dimension);
     match group.granularity {
         Some(granularity) => labels::bucket(&value, granularity, &reading.zone),
@@ -178,17 +159,23 @@ pub(crate) fn group_value(reading: &Reading<'_>, tree: &Tree<'_>, tuple: &Tuple,
 }
 
 /// Null where no row joins, whatever the dimension's SQL says (rules 2 and 3).
-pub(crate) fn dimension_value(reading: &Reading<'_>, tree: &Tree<'_>, tuple: &Tuple, cube: &str, name: &str) -> Value {
-    let view = tree.view(tuple, cube);
-    if crate::world::Rows::row(&view, None).is_none() {
+pub(crate) fn dimension_value(
+    reading: &Reading<'_>,
+    tree: &Tree<'_, '_>,
+    tuple: &Tuple,
+    cube: &str,
+    name: &str,
+) -> Value {
+    let view = tree.view(tuple);
+    if view.row(Some(cube)).is_none() {
         return Value::Null;
     }
-    reading.dimension(cube, name).map_or(Value::Null, |dimension| dimension.sql.eval(&view))
+    reading.dimension(cube, name).map_or(Value::Null, |dimension| dimension.sql.eval(&*view.of(Some(cube))))
 }
 
 fn inputs(
     reading: &Reading<'_>,
-    tree: &Tree<'_>,
+    tree: &Tree<'_, '_>,
     tuple: &Tuple,
     fact: &str,
     calculation: &Calculation<'_, '_>,
@@ -197,7 +184,7 @@ fn inputs(
         if wanted.cube != fact {
             return None;
         }
-        let view = tree.view(tuple, fact);
+        let view = tree.view(tuple);
         let is_measured = wanted.aggregate.filters.iter().all(|filter| filter.passes(&view))
             && wanted.filters.iter().all(|filter| filter.passes(reading, tree, tuple));
         // Without an argument rows are counted.

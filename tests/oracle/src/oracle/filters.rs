@@ -113,7 +113,7 @@ impl RowFilter {
                     let kind = kinds::of_dimension(reading, &cube, &name);
                     let granularity = member.granularity;
                     if granularity.is_some() {
-                        note_bucket(reading, *operator, values);
+                        note_bucket(reading, values);
                     }
                     match Test::new(reading, kind, *operator, values) {
                         Some(test) => RowFilter::Test { cube, dimension: name, granularity, test },
@@ -159,7 +159,7 @@ impl RowFilter {
         }
     }
 
-    pub(crate) fn passes(&self, reading: &Reading<'_>, tree: &Tree<'_>, tuple: &Tuple) -> bool {
+    pub(crate) fn passes(&self, reading: &Reading<'_>, tree: &Tree<'_, '_>, tuple: &Tuple) -> bool {
         match self {
             RowFilter::Test { cube, dimension, granularity, test } => {
                 let value = dimension_value(reading, tree, tuple, cube, dimension);
@@ -177,16 +177,13 @@ impl RowFilter {
 }
 
 /// What is compared with a bucket has corners of its own.
-fn note_bucket(reading: &Reading<'_>, operator: Operator, values: &[Sent]) {
+fn note_bucket(reading: &Reading<'_>, values: &[Sent]) {
     let texts = || values.iter().filter_map(|value| if let Sent::Text(text) = value { Some(text) } else { None });
     if texts().any(|text| has_offset(text)) {
         reading.uses(Construct::BucketAndInstant);
     }
     if texts().any(|text| text.starts_with("9999")) {
         reading.uses(Construct::BucketAndLastDay);
-    }
-    if matches!(operator, Operator::Between | Operator::InDateRange | Operator::NotInDateRange) {
-        reading.uses(Construct::BucketInRange);
     }
 }
 
@@ -222,7 +219,7 @@ impl GroupFilter {
                     Some(Named::Dimension { cube, name }) => {
                         let kind = kinds::of_dimension(reading, &cube, &name);
                         if member.granularity.is_some() {
-                            note_bucket(reading, *operator, values);
+                            note_bucket(reading, values);
                         }
                         let same =
                             |g: &Group| g.cube == cube && g.dimension == name && g.granularity == member.granularity;
@@ -243,11 +240,6 @@ impl GroupFilter {
                     Some(Named::Segment { .. }) => {
                         reading.refuse(Code::InvalidQuery);
                         GroupFilter::Broken
-                    }
-                    Some(named) if kinds::is_plain_instant(reading, &named) => {
-                        reading.uses(Construct::ExtremeOfInstant);
-                        let test = test(kinds::of_value(reading, &named));
-                        test.map_or(GroupFilter::Broken, |test| GroupFilter::Value(calculation.value(&named), test))
                     }
                     Some(named) => match test(kinds::of_value(reading, &named)) {
                         Some(test) => GroupFilter::Value(calculation.value(&named), test),

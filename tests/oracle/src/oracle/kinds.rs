@@ -48,20 +48,6 @@ pub(crate) fn of_value(reading: &Reading<'_>, named: &Named) -> Kind {
     }
 }
 
-/// The extreme of a TIMESTAMP column that a time dimension calls an instant.
-pub(crate) fn is_plain_instant(reading: &Reading<'_>, named: &Named) -> bool {
-    let Named::Measure { cube, name } = named else { return false };
-    let of = reading.world.behind(cube);
-    let measure = of.and_then(|of| Some((of, &of.measure(name)?.kind)));
-    let Some((of, MeasureKind::Aggregate(aggregate))) = measure else { return false };
-    match (aggregate.function, &aggregate.argument) {
-        (Function::Min | Function::Max, Some(Expr::Column { cube: None, column })) => {
-            of.columns[*column].ty == ColumnType::Timestamp && of.is_utc(*column)
-        }
-        _ => false,
-    }
-}
-
 pub(crate) fn of_expression(world: &World, own: &Cube, expr: &Expr) -> Kind {
     match expr {
         Expr::Column { cube, column } => {

@@ -61,12 +61,8 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Construct {
     ToMany,
-    /// A filter on the smallest or largest of a plain timestamp that means an instant.
-    ExtremeOfInstant,
     /// A filter on a bucket with a value that has an offset.
     BucketAndInstant,
-    /// A filter on a bucket with a range.
-    BucketInRange,
     /// A filter on a bucket with the last day of the calendar.
     BucketAndLastDay,
 }
@@ -80,9 +76,7 @@ impl Construct {
     pub fn as_str(self) -> &'static str {
         match self {
             Construct::ToMany => "to-many hops",
-            Construct::ExtremeOfInstant => "a filter on the extreme of an instant",
             Construct::BucketAndInstant => "a bucket compared with an instant",
-            Construct::BucketInRange => "a bucket compared with a range",
             Construct::BucketAndLastDay => "a bucket compared with the last day",
         }
     }

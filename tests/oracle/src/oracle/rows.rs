@@ -1,16 +1,17 @@
 //! The joined rows of one cube (rules 2, 3 and 11): every row with every combination of what joins.
 //!
 //! In: a cube and the other cubes that are needed. Out: per row its tuples, with nothing where
-//! nothing joins.
+//! nothing joins. A member means by a cube's name what its own cube reaches, so a cube may stand in
+//! the tree more than once, by different paths.
 
-use super::paths::{Hop, Path};
+use super::paths::Hop;
 use super::{Code, Construct, Reading};
 use crate::value::Value;
-use crate::world::{Cell, Cube, Rows, World};
+use crate::world::{Cell, Cube, Expr, Rows};
 
 /// The cubes joined, parents first; the first is the cube itself.
-pub(crate) struct Tree<'w> {
-    world: &'w World,
+pub(crate) struct Tree<'r, 'w> {
+    reading: &'r Reading<'w>,
     nodes: Vec<Node<'w>>,
 }
 
@@ -24,57 +25,87 @@ struct Node<'w> {
 /// One row of each cube of a tree.
 pub(crate) type Tuple = Vec<Option<usize>>;
 
-impl<'w> Tree<'w> {
-    pub(crate) fn new(world: &'w World, fact: &str) -> Option<Self> {
-        let cube = world.behind(fact)?;
-        Some(Tree { world, nodes: vec![Node { name: fact.to_owned(), cube, hop: None }] })
+impl<'r, 'w> Tree<'r, 'w> {
+    pub(crate) fn new(reading: &'r Reading<'w>, fact: &str) -> Option<Self> {
+        let cube = reading.world.behind(fact)?;
+        Some(Tree { reading, nodes: vec![Node { name: fact.to_owned(), cube, hop: None }] })
     }
 
-    fn position(&self, name: &str) -> Option<usize> {
-        self.nodes.iter().position(|node| node.name == name)
+    /// The node of a cube as a node's own members mean it.
+    fn find(&self, owner: usize, cube: &str) -> Option<usize> {
+        let path = self.reading.paths.best(&self.nodes[owner].name, cube)?;
+        path.hops.iter().try_fold(owner, |parent, hop| self.child(parent, hop))
     }
 
-    /// Adds the path to a cube; a problem is noted.
-    pub(crate) fn reach(&mut self, reading: &Reading<'w>, cube: &str) {
-        if self.position(cube).is_some() {
-            return;
-        }
-        let fact = self.nodes[0].name.clone();
-        let Some(path) = reading.paths.best(&fact, cube) else {
-            reading.refuse(Code::NoJoinPath);
-            return;
+    fn child(&self, parent: usize, hop: &Hop) -> Option<usize> {
+        self.nodes.iter().position(|node| node.hop.as_ref().is_some_and(|(from, by)| *from == parent && by == hop))
+    }
+
+    /// Adds the path from a node to a cube; a problem is noted.
+    fn reach_from(&mut self, owner: usize, cube: &str) -> Option<usize> {
+        let Some(path) = self.reading.paths.best(&self.nodes[owner].name, cube) else {
+            self.reading.refuse(Code::NoJoinPath);
+            return None;
         };
         if !path.is_to_one {
-            reading.uses(Construct::ToMany);
+            self.reading.uses(Construct::ToMany);
         }
-        self.add(reading, path);
-    }
-
-    fn add(&mut self, reading: &Reading<'w>, path: Path) {
-        for hop in path.hops {
-            let Some(parent) = self.position(&hop.from) else { return };
-            match self.position(&hop.join.name) {
-                // The best path to each cube must be part of the best path through it: else there is no one tree.
-                Some(known) => {
-                    let same =
-                        self.nodes[known].hop.as_ref().is_some_and(|(from, known)| *from == parent && *known == hop);
-                    if !same {
-                        reading.leave_open("two best paths that are no one tree");
-                    }
-                }
-                None => {
-                    let Some(cube) = self.world.behind(&hop.join.name) else { return };
-                    self.nodes.push(Node { name: hop.join.name.clone(), cube, hop: Some((parent, hop)) });
-                }
+        // Fewest hops may lead to a cube by another way than the best path to what stands before it.
+        for (count, hop) in path.hops.iter().enumerate().skip(1) {
+            let before = self.reading.paths.best(&self.nodes[owner].name, &hop.from);
+            if before.is_none_or(|before| before.hops != path.hops[..count]) {
+                self.reading.leave_open("a best path that doesn't hold the best paths to its cubes");
             }
         }
+        let mut at = owner;
+        for hop in path.hops {
+            at = match self.child(at, &hop) {
+                Some(child) => child,
+                None => {
+                    let cube = self.reading.world.behind(&hop.join.name)?;
+                    self.nodes.push(Node { name: hop.join.name.clone(), cube, hop: Some((at, hop)) });
+                    self.nodes.len() - 1
+                }
+            };
+        }
+        Some(at)
     }
 
-    /// Whether a to-many hop leads to the cube.
+    /// Adds a dimension's cube and whatever its SQL reads.
+    pub(crate) fn reach_dimension(&mut self, cube: &str, name: &str) {
+        if let (Some(node), Some(dimension)) = (self.reach_from(0, cube), self.reading.dimension(cube, name)) {
+            self.reach_expression(node, &dimension.sql);
+        }
+    }
+
+    /// Adds what a segment of a cube reads.
+    pub(crate) fn reach_segment(&mut self, cube: &str, sql: &Expr) {
+        if let Some(node) = self.reach_from(0, cube) {
+            self.reach_expression(node, sql);
+        }
+    }
+
+    /// Adds what an expression in a node's cube reads.
+    pub(crate) fn reach_expression(&mut self, owner: usize, sql: &Expr) {
+        match sql {
+            Expr::Column { cube: Some(cube), .. } => {
+                self.reach_from(owner, cube);
+            }
+            Expr::Member { cube, name } => {
+                let node = cube.as_ref().map_or(Some(owner), |cube| self.reach_from(owner, cube));
+                let dimension = node.and_then(|node| Some((node, self.nodes[node].cube.dimension(name)?)));
+                if let Some((node, dimension)) = dimension {
+                    self.reach_expression(node, &dimension.sql);
+                }
+            }
+            other => other.parts().into_iter().for_each(|part| self.reach_expression(owner, part)),
+        }
+    }
+
+    /// Whether a to-many hop leads to what the cube's own members mean by the name.
     pub(crate) fn is_behind_to_many(&self, name: &str) -> bool {
-        let mut at = self.position(name);
-        while let Some(position) = at {
-            let Some((parent, hop)) = &self.nodes[position].hop else { return false };
+        let mut at = self.find(0, name);
+        while let Some((parent, hop)) = at.and_then(|position| self.nodes[position].hop.as_ref()) {
             if !hop.join.relationship.is_to_one() {
                 return true;
             }
@@ -116,26 +147,34 @@ impl<'w> Tree<'w> {
         if key == Value::Null { Vec::new() } else { (0..node.cube.rows.len()).filter(equals).collect() }
     }
 
-    pub(crate) fn view<'t>(&'t self, tuple: &'t Tuple, own: &str) -> View<'t, 'w> {
-        View { tree: self, tuple, own: own.to_owned() }
+    /// The tuple as members of the cube itself see it.
+    pub(crate) fn view<'t>(&'t self, tuple: &'t Tuple) -> View<'t, 'r, 'w> {
+        View { tree: self, tuple, own: Some(0) }
     }
 }
 
 /// A tuple as one of its cubes sees it.
-pub(crate) struct View<'t, 'w> {
-    tree: &'t Tree<'w>,
+pub(crate) struct View<'t, 'r, 'w> {
+    tree: &'t Tree<'r, 'w>,
     tuple: &'t Tuple,
-    own: String,
+    /// `None`: a cube that isn't joined.
+    own: Option<usize>,
 }
 
-impl Rows for View<'_, '_> {
+impl View<'_, '_, '_> {
+    fn node(&self, cube: Option<&str>) -> Option<usize> {
+        cube.map_or(self.own, |cube| self.tree.find(self.own?, cube))
+    }
+}
+
+impl Rows for View<'_, '_, '_> {
     fn row(&self, cube: Option<&str>) -> Option<(&Cube, &[Cell])> {
-        let position = self.tree.position(cube.unwrap_or(&self.own))?;
-        let cube = self.tree.nodes[position].cube;
-        self.tuple[position].map(|row| (cube, cube.rows[row].as_slice()))
+        let node = self.node(cube)?;
+        let cube = self.tree.nodes[node].cube;
+        self.tuple[node].map(|row| (cube, cube.rows[row].as_slice()))
     }
 
     fn of(&self, cube: Option<&str>) -> Box<dyn Rows + '_> {
-        Box::new(View { tree: self.tree, tuple: self.tuple, own: cube.unwrap_or(&self.own).to_owned() })
+        Box::new(View { tree: self.tree, tuple: self.tuple, own: self.node(cube) })
     }
 }

@@ -153,29 +153,16 @@ impl Expr {
         }
     }
 
-    /// The other cubes whose rows it reads, members' own reading included.
-    pub fn cubes(&self, world: &World, own: &Cube, found: &mut Vec<String>) {
+    /// The expressions that it is made of.
+    pub fn parts(&self) -> Vec<&Expr> {
         match self {
-            Expr::Column { cube, .. } => found.extend(cube.clone()),
-            Expr::Member { cube, name } => {
-                found.extend(cube.clone());
-                let of = cube.as_deref().map_or(Some(own), |cube| world.behind(cube));
-                if let Some((of, dimension)) = of.and_then(|of| Some((of, of.dimension(name)?))) {
-                    dimension.sql.cubes(world, of, found);
-                }
-            }
-            Expr::Literal(_) => {}
-            Expr::Coalesce(inner, _) | Expr::IsNull(inner) | Expr::Not(inner) => inner.cubes(world, own, found),
+            Expr::Column { .. } | Expr::Member { .. } | Expr::Literal(_) => Vec::new(),
+            Expr::Coalesce(inner, _) | Expr::IsNull(inner) | Expr::Not(inner) => vec![inner],
             Expr::Arithmetic(_, left, right)
             | Expr::Compare(_, left, right)
             | Expr::And(left, right)
-            | Expr::Or(left, right) => {
-                left.cubes(world, own, found);
-                right.cubes(world, own, found);
-            }
-            Expr::Case(condition, then, other) => {
-                [condition, then, other].into_iter().for_each(|part| part.cubes(world, own, found));
-            }
+            | Expr::Or(left, right) => vec![left, right],
+            Expr::Case(condition, then, other) => vec![condition, then, other],
         }
     }
 

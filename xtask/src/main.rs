@@ -15,6 +15,7 @@ mod databases;
 mod demo;
 mod dialects;
 mod duckdb;
+mod fuzz;
 mod http;
 mod package;
 mod test;
@@ -46,6 +47,8 @@ enum Command {
     Test(test::TestArguments),
     /// Ask real engines the dialects' conformance suite and write plugins/DIALECTS.md.
     Dialects(dialects::DialectsArguments),
+    /// Compare the product with the oracle on random models, data and queries.
+    Fuzz(fuzz::FuzzArguments),
     /// Build the release folder: `terrane` with `lib/` and `components/` beside it.
     Package(package::PackageArguments),
 }
@@ -88,6 +91,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Test(arguments) => test::run(&context, &arguments),
         Command::Dialects(arguments) => dialects::run(&context, &arguments),
+        Command::Fuzz(arguments) => fuzz::run(&context, &arguments),
         Command::Package(arguments) => package::run(&context, &arguments),
     }
 }

@@ -123,6 +123,11 @@ const RULES: &[Rule] = &[
         ],
         must_not_reach: &[],
     },
+    Rule {
+        package: "terrane-oracle-tests",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-server", "terrane-warehouse"],
+        must_not_reach: &["wasmtime", "sqlx"],
+    },
     // It prepares what the rest needs, so it can need none of it.
     Rule {
         package: "xtask",

@@ -1,0 +1,111 @@
+//! A long run of the fuzz: `terrane-fuzz --cases N [--seed S]`.
+//!
+//! In: how long, and where to start. Out: progress, counts, and every difference as a case file.
+#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::disallowed_methods, reason = "a tool measures its own time")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use terrane_oracle_tests::case::{Case, settings};
+use terrane_oracle_tests::fuzz::{Report, Run, run};
+use terrane_oracle_tests::generate::Features;
+use terrane_oracle_tests::product::Product;
+
+#[derive(Parser)]
+#[command(about = "Compare the product with the oracle on random models, data and queries")]
+struct Arguments {
+    /// Queries in all.
+    #[arg(long, default_value_t = 1_000)]
+    cases: usize,
+    /// The first world's seed; the next one has the next.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Stop after so many differences.
+    #[arg(long, default_value_t = 5)]
+    differences: usize,
+    /// Run one case file and show the statement.
+    #[arg(long)]
+    case: Option<std::path::PathBuf>,
+    /// Also what is known to differ or isn't built: to_many, total_dimensions, last_day,
+    /// known_differences.
+    #[arg(long, value_delimiter = ',')]
+    with: Vec<String>,
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<String>,
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    if let Some(path) = &arguments.case {
+        let case: Case = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+        let product = Product::start(settings())?;
+        println!("{}\n", case.sql(&product));
+        println!("{}", case.difference(&product)?.unwrap_or_else(|| "no difference".to_owned()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut features = Features::default();
+    for (names, on) in [(&arguments.with, true), (&arguments.without, false)] {
+        for name in names {
+            match name.as_str() {
+                "to_many" => features.to_many = on,
+                "total_dimensions" => features.total_dimensions = on,
+                "last_day" => features.last_day = on,
+                "granularity_filters" => features.granularity_filters = on,
+                "known_differences" => features.known_differences = on,
+                "hostile_names" => features.hostile_names = on,
+                other => anyhow::bail!("there is no feature `{other}`"),
+            }
+        }
+    }
+    let started = Instant::now();
+    let mut shown = started;
+    let wanted = Run { cases: arguments.cases, seed: arguments.seed, features, max_differences: arguments.differences };
+    let report = run(&wanted, |report| {
+        if shown.elapsed().as_secs() >= 5 {
+            shown = Instant::now();
+            let rate = report.queries as f64 / started.elapsed().as_secs_f64();
+            println!("{} queries, {} differences, {rate:.0} a second", report.queries, report.differences.len());
+        }
+    })?;
+    tell(&report, started.elapsed().as_secs_f64());
+    for case in &report.differences {
+        save(case)?;
+    }
+    Ok(if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn tell(report: &Report, seconds: f64) {
+    println!("worlds      {}", report.worlds);
+    println!("queries     {} ({:.0} a second)", report.queries, report.queries as f64 / seconds);
+    println!("answered    {} ({} with rows)", report.answered, report.with_rows);
+    for (code, count) in &report.refused {
+        println!("refused     {count} {code}");
+    }
+    for (construct, count) in &report.used {
+        println!("with        {count} {construct}");
+    }
+    for (why, count) in &report.left_out {
+        println!("left out    {count} {why}");
+    }
+    for (name, count) in &report.invariants {
+        println!("invariant   {count} {name}");
+    }
+    println!("differences {}", report.differences.len());
+}
+
+fn save(case: &Case) -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join("found");
+    std::fs::create_dir_all(&folder)?;
+    let text = serde_json::to_string_pretty(case)?;
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let path = folder.join(format!("{hash:016x}.json"));
+    std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    println!("\nseed {}: {}\n  {}\n  {}", case.seed, case.about, case.query, path.display());
+    Ok(())
+}

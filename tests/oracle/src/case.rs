@@ -1,0 +1,62 @@
+//! A case: a world and one query, as a file that says by itself what to run.
+//!
+//! In: JSON. Out: whether the product and the oracle agree on it. A difference that the fuzz found
+//! becomes such a file, and stays as a test.
+
+use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use terrane_compiler::query::SemanticQuery;
+
+use crate::compare::difference;
+use crate::oracle::{Outcome, Paths, Settings, answer};
+use crate::product::Product;
+use crate::world::{FileOrder, World, source_tree};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// What went wrong once.
+    pub about: String,
+    pub seed: u64,
+    pub query: Json,
+    pub world: World,
+}
+
+/// The moment and the limits that cases run with.
+pub fn settings() -> Settings {
+    // 2024-03-10T12:00Z: an hour is missing in New York on this day.
+    let now = jiff::Timestamp::from_second(1_710_072_000).unwrap_or_default();
+    Settings { now, default_limit: 1_000, max_limit: 50_000 }
+}
+
+/// A body as `POST /api/v1/query` reads it; the code of its refusal otherwise.
+pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
+    terrane_server::read_query(query.to_string().as_bytes()).map_err(|refused| refused.code)
+}
+
+impl Case {
+    /// The difference, if there is one.
+    ///
+    /// # Errors
+    /// A world that can't be loaded, or a query that REST doesn't read.
+    pub fn difference(&self, product: &Product) -> Result<Option<String>> {
+        let query = read(&self.query).map_err(|code| anyhow!("the query is no query: {code}"))?;
+        let served = product.serve(&self.world, &source_tree(&self.world, FileOrder::AsDescribed))?;
+        let paths = Paths::new(&self.world);
+        let verdict = answer(&self.world, &paths, &query, &settings());
+        if let Outcome::Open(_) = verdict.outcome {
+            return Ok(None);
+        }
+        Ok(difference(&served.run(&query), &verdict.outcome))
+    }
+
+    /// The statement that runs, for a report.
+    pub fn sql(&self, product: &Product) -> String {
+        let served = product.serve(&self.world, &source_tree(&self.world, FileOrder::AsDescribed));
+        match (read(&self.query), served) {
+            (Ok(query), Ok(served)) => served.sql(&query),
+            (_, Err(error)) => error.to_string(),
+            (Err(code), _) => code.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The loop: worlds from seeds, many queries on each, every answer compared.
+//!
+//! In: how many queries, and the first seed. Out: counts of what happened, and the differences, each
+//! reduced to a [`Case`].
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+
+use crate::case::{Case, read, settings};
+use crate::compare::difference;
+use crate::generate::{Features, Generator, query, world};
+use crate::invariants;
+use crate::oracle::{Construct, Outcome, Paths, answer};
+use crate::product::{Answered, Product};
+use crate::shrink::shrink;
+use crate::world::{FileOrder, source_tree};
+
+/// Queries on each world.
+pub const QUERIES_PER_WORLD: usize = 30;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// Queries in all.
+    pub cases: usize,
+    pub seed: u64,
+    pub features: Features,
+    /// Stops early.
+    pub max_differences: usize,
+}
+
+/// What happened; refusals stand by code, so that a run that was refused everything can't hide.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub worlds: usize,
+    pub queries: usize,
+    pub answered: usize,
+    /// Answers with at least one row.
+    pub with_rows: usize,
+    pub refused: BTreeMap<String, usize>,
+    /// Not compared: the law leaves it open, or it isn't built.
+    pub left_out: BTreeMap<&'static str, usize>,
+    /// Compared, by what they made use of.
+    pub used: BTreeMap<&'static str, usize>,
+    pub invariants: BTreeMap<&'static str, usize>,
+    pub differences: Vec<Case>,
+}
+
+impl Features {
+    /// Whether the product can be held to a construct.
+    fn allows(&self, construct: Construct) -> bool {
+        if construct.is_known_to_differ() { self.known_differences } else { self.to_many }
+    }
+}
+
+/// Runs; `progress` hears after each world.
+///
+/// # Errors
+/// An engine that doesn't start, or a world that doesn't load: the generator is broken then.
+pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
+    let mut report = Report::default();
+    let product = Product::start(settings())?;
+    while report.queries < run.cases && report.differences.len() < run.max_differences {
+        let seed = run.seed.wrapping_add(report.worlds as u64);
+        one_world(run, &product, seed, &mut report).with_context(|| format!("world of seed {seed}"))?;
+        report.worlds += 1;
+        progress(&report);
+    }
+    Ok(report)
+}
+
+fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Result<()> {
+    let mut generator = Generator::new(seed, run.features);
+    let world = world(&mut generator);
+    let paths = Paths::new(&world);
+    let served = product.serve(&world, &source_tree(&world, FileOrder::AsDescribed))?;
+    let mut checked = Vec::new();
+    for _ in 0..QUERIES_PER_WORLD.min(run.cases - report.queries) {
+        let body = query(&mut generator, &world, &paths);
+        report.queries += 1;
+        let query = match read(&body) {
+            Ok(query) => query,
+            Err(code) => {
+                *report.refused.entry(format!("{code} (REST)")).or_default() += 1;
+                continue;
+            }
+        };
+        let verdict = answer(&world, &paths, &query, &settings());
+        if let Some(construct) = verdict.constructs.iter().find(|construct| !run.features.allows(**construct)) {
+            *report.left_out.entry(construct.as_str()).or_default() += 1;
+            continue;
+        }
+        if let Outcome::Open(why) = verdict.outcome {
+            *report.left_out.entry(why).or_default() += 1;
+            continue;
+        }
+        for construct in &verdict.constructs {
+            *report.used.entry(construct.as_str()).or_default() += 1;
+        }
+        let answered = served.run(&query);
+        match &answered {
+            Answered::Rows { rows, .. } => {
+                report.answered += 1;
+                report.with_rows += usize::from(!rows.is_empty());
+            }
+            Answered::Refused(codes) => {
+                let code = codes.iter().map(|code| format!("{code:?}")).collect::<String>();
+                *report.refused.entry(code).or_default() += 1;
+            }
+            Answered::Broken(_) => {}
+        }
+        match difference(&answered, &verdict.outcome) {
+            // One difference is looked at closely; the rest of its world most likely tells the same.
+            Some(about) => {
+                drop(served);
+                note(product, report, Case { about, seed, query: body, world: world.clone() });
+                return Ok(());
+            }
+            None => checked.push((body, query, answered)),
+        }
+    }
+    for (about, body) in invariants::within(&served, &world, &checked, &mut generator, &mut report.invariants) {
+        report.differences.push(Case { about, seed, query: body, world: world.clone() });
+    }
+    drop(served);
+    for (about, body) in invariants::between(product, &world, seed, run.features, &checked, &mut report.invariants)? {
+        report.differences.push(Case { about, seed, query: body, world: world.clone() });
+    }
+    Ok(())
+}
+
+/// Reduces a difference, unless the same was found before.
+fn note(product: &Product, report: &mut Report, case: Case) {
+    let case = shrink(product, case);
+    if !report.differences.iter().any(|known| known.query == case.query && known.about == case.about) {
+        report.differences.push(case);
+    }
+}

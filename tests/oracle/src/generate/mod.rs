@@ -1,0 +1,59 @@
+//! Random worlds and queries from a seed.
+//!
+//! In: a seed and the [`Features`] to make use of. Out: a world and queries as REST bodies. Most queries
+//! have an answer; some are mistakes on purpose. Not here: what the answers are (`oracle`).
+
+mod cells;
+mod conditions;
+mod members;
+mod names;
+mod queries;
+mod worlds;
+
+pub use names::plain_names;
+pub use queries::query;
+pub use worlds::world;
+
+use crate::random::Random;
+
+/// Which constructs are generated. What is off by default isn't built, or is known to differ.
+#[derive(Debug, Clone, Copy)]
+pub struct Features {
+    /// Dimensions and filters behind to-many hops.
+    pub to_many: bool,
+    /// Dimensions that aren't null on a row of nulls.
+    pub total_dimensions: bool,
+    /// The last day that a calendar knows, 9999-12-31, in the data.
+    pub last_day: bool,
+    /// Filters on `time.granularity`, on rows and on groups.
+    pub granularity_filters: bool,
+    /// Constructs of which a difference is known, so that others are found first.
+    pub known_differences: bool,
+    /// Quotes, spaces, reserved words, unicode and 200 characters in names.
+    pub hostile_names: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Features {
+            to_many: true,
+            total_dimensions: true,
+            last_day: false,
+            granularity_filters: true,
+            known_differences: false,
+            hostile_names: true,
+        }
+    }
+}
+
+/// The generator's state for one seed.
+pub struct Generator {
+    pub random: Random,
+    pub features: Features,
+}
+
+impl Generator {
+    pub fn new(seed: u64, features: Features) -> Self {
+        Generator { random: Random::new(seed), features }
+    }
+}

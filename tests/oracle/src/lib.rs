@@ -1,0 +1,17 @@
+//! A second implementation of what a query means, and a fuzz that compares the product with it.
+//!
+//! `world` describes a project and its data once; `generate` makes worlds and queries from a seed;
+//! `oracle` answers by the letter of the semantics; `product` is the real pipeline in this process;
+//! `compare`, `invariants`, `shrink` and `case` find differences, make them small and keep them.
+
+pub mod case;
+pub mod compare;
+pub mod fuzz;
+pub mod generate;
+pub mod invariants;
+pub mod oracle;
+pub mod product;
+pub mod random;
+pub mod shrink;
+pub mod value;
+pub mod world;

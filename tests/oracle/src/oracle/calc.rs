@@ -1,0 +1,192 @@
+//! Values from finished aggregates (rules 4, 7, 9 and 10).
+//!
+//! In: measures and metrics. Out: which aggregates they need, and their value once those are known.
+
+use std::collections::BTreeMap;
+
+use super::facts::Grouped;
+use super::filters::{self, RowFilter};
+use super::names::Named;
+use super::{Code, Reading};
+use crate::value::{Number, Value};
+use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind};
+
+/// An aggregate over the rows of one cube, with the filters of the metrics around it.
+pub(crate) struct Wanted<'w> {
+    pub(crate) cube: String,
+    pub(crate) aggregate: &'w Aggregate,
+    pub(crate) filters: Vec<RowFilter>,
+}
+
+/// How a value is computed from aggregates.
+#[derive(Debug, Clone)]
+pub(crate) enum Calc {
+    Aggregate(usize),
+    Constant(i64),
+    Binary(Arithmetic, Box<Calc>, Box<Calc>),
+    Divide(Box<Calc>, Box<Calc>),
+    Coalesce(Box<Calc>, i64),
+    /// Something that doesn't exist; its problem is noted.
+    Nothing,
+}
+
+pub(crate) struct Calculation<'r, 'w> {
+    reading: &'r Reading<'w>,
+    pub(crate) wanted: Vec<Wanted<'w>>,
+}
+
+impl<'r, 'w> Calculation<'r, 'w> {
+    pub(crate) fn new(reading: &'r Reading<'w>) -> Self {
+        Calculation { reading, wanted: Vec::new() }
+    }
+
+    /// The cubes of all aggregates so far, each once.
+    pub(crate) fn facts(&self) -> Vec<String> {
+        let mut facts: Vec<String> = Vec::new();
+        for wanted in &self.wanted {
+            if !facts.contains(&wanted.cube) {
+                facts.push(wanted.cube.clone());
+            }
+        }
+        facts
+    }
+
+    pub(crate) fn value(&mut self, named: &Named) -> Calc {
+        self.named(named, &[])
+    }
+
+    fn named(&mut self, named: &Named, around: &[RowFilter]) -> Calc {
+        match named {
+            Named::Measure { cube, name } => self.measure(cube, name, around),
+            Named::Metric(name) => self.metric(name, around),
+            _ => Calc::Nothing,
+        }
+    }
+
+    fn measure(&mut self, cube: &str, name: &str, around: &[RowFilter]) -> Calc {
+        match self.reading.world.behind(cube).and_then(|of| of.measure(name)).map(|measure| &measure.kind) {
+            Some(MeasureKind::Aggregate(aggregate)) => self.aggregate(cube, aggregate, around),
+            Some(MeasureKind::Number(formula)) => self.formula(formula, Some(cube), around),
+            None => {
+                self.reading.refuse(Code::InvalidMeasure);
+                Calc::Nothing
+            }
+        }
+    }
+
+    fn metric(&mut self, name: &str, around: &[RowFilter]) -> Calc {
+        let Some(metric) = self.reading.world.metrics.iter().find(|metric| metric.name == name) else {
+            self.reading.refuse(Code::InvalidQuery);
+            return Calc::Nothing;
+        };
+        let own =
+            metric.filters.iter().filter_map(filters::from_json).map(|filter| RowFilter::new(self.reading, &filter));
+        let around: Vec<RowFilter> = around.iter().cloned().chain(own).collect();
+        match &metric.kind {
+            MetricKind::Simple(formula) | MetricKind::Derived(formula) => self.formula(formula, None, &around),
+            MetricKind::Ratio(numerator, denominator) => Calc::Divide(
+                Box::new(self.formula(numerator, None, &around)),
+                Box::new(self.formula(denominator, None, &around)),
+            ),
+        }
+    }
+
+    fn aggregate(&mut self, cube: &str, aggregate: &'w Aggregate, around: &[RowFilter]) -> Calc {
+        self.wanted.push(Wanted { cube: cube.to_owned(), aggregate, filters: around.to_vec() });
+        Calc::Aggregate(self.wanted.len() - 1)
+    }
+
+    fn formula(&mut self, formula: &'w Formula, own: Option<&str>, around: &[RowFilter]) -> Calc {
+        match formula {
+            Formula::Measure { cube, name } => match cube.as_deref().or(own) {
+                Some(cube) => self.measure(cube, name, around),
+                None => Calc::Nothing,
+            },
+            Formula::Metric(name) => self.metric(name, around),
+            Formula::Aggregate(aggregate) => match own {
+                Some(own) => self.aggregate(own, aggregate, around),
+                None => Calc::Nothing,
+            },
+            Formula::Constant(value) => Calc::Constant(*value),
+            Formula::Binary(op, left, right) => {
+                Calc::Binary(*op, Box::new(self.formula(left, own, around)), Box::new(self.formula(right, own, around)))
+            }
+            Formula::Divide(left, right) => {
+                Calc::Divide(Box::new(self.formula(left, own, around)), Box::new(self.formula(right, own, around)))
+            }
+            Formula::Coalesce(inner, value) => Calc::Coalesce(Box::new(self.formula(inner, own, around)), *value),
+        }
+    }
+
+    /// Every aggregate in one group. Where a cube lacks the group there are no rows (rule 4).
+    pub(crate) fn aggregates(&self, key: &[Value], facts: &BTreeMap<&str, &Grouped>) -> Vec<Value> {
+        let of = |(index, wanted): (usize, &Wanted<'_>)| {
+            let rows = facts.get(wanted.cube.as_str()).and_then(|fact| fact.groups.get(key));
+            let inputs = rows.into_iter().flatten().filter_map(|row| row.inputs[index].clone());
+            aggregate(wanted.aggregate.function, inputs.collect())
+        };
+        self.wanted.iter().enumerate().map(of).collect()
+    }
+
+    pub(crate) fn is_approximate(&self, calc: &Calc) -> bool {
+        match calc {
+            Calc::Aggregate(index) => self.wanted[*index].aggregate.function == Function::CountDistinctApprox,
+            Calc::Binary(_, left, right) | Calc::Divide(left, right) => {
+                self.is_approximate(left) || self.is_approximate(right)
+            }
+            Calc::Coalesce(inner, _) => self.is_approximate(inner),
+            Calc::Constant(_) | Calc::Nothing => false,
+        }
+    }
+}
+
+impl Calc {
+    pub(crate) fn of(&self, aggregates: &[Value]) -> Value {
+        let number = |calc: &Calc| match calc.of(aggregates) {
+            Value::Number(number) => Some(number),
+            _ => None,
+        };
+        match self {
+            Calc::Aggregate(index) => aggregates[*index].clone(),
+            Calc::Constant(value) => Value::int(i128::from(*value)),
+            Calc::Binary(op, left, right) => match (number(left), number(right)) {
+                (Some(left), Some(right)) => Value::Number(op.apply(left, right)),
+                _ => Value::Null,
+            },
+            Calc::Divide(left, right) => match (number(left), number(right)) {
+                (Some(left), Some(right)) => left.divide(right).map_or(Value::Null, Value::Number),
+                _ => Value::Null,
+            },
+            Calc::Coalesce(inner, value) => match inner.of(aggregates) {
+                Value::Null => Value::int(i128::from(*value)),
+                value => value,
+            },
+            Calc::Nothing => Value::Null,
+        }
+    }
+}
+
+/// `inputs`: one value for each row that is measured.
+fn aggregate(function: Function, inputs: Vec<Value>) -> Value {
+    let mut present: Vec<Value> = inputs.into_iter().filter(|value| !value.is_null()).collect();
+    let sum = |values: &[Value]| {
+        values.iter().fold(None, |sum: Option<Number>, value| match value {
+            Value::Number(number) => Some(sum.map_or(*number, |sum| sum.plus(*number))),
+            _ => sum,
+        })
+    };
+    match function {
+        Function::Count => Value::int(present.len() as i128),
+        Function::CountDistinct | Function::CountDistinctApprox => {
+            present.sort();
+            present.dedup();
+            Value::int(present.len() as i128)
+        }
+        Function::Sum => sum(&present).map_or(Value::Null, Value::Number),
+        Function::Avg => {
+            sum(&present).map_or(Value::Null, |sum| Value::Number(Number::Double(sum.as_f64() / present.len() as f64)))
+        }
+        Function::Min => present.into_iter().min().unwrap_or(Value::Null),
+        Function::Max => present.into_iter().max().unwrap_or(Value::Null),
+    }
+}

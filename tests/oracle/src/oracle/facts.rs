@@ -1,0 +1,195 @@
+//! The groups of one cube: which of its rows pass, and in which groups they count (rules 1 to 3, 5,
+//! 11 and 15).
+//!
+//! In: a cube, group-by columns and filters. Out: per group the rows with the inputs of all
+//! aggregates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::calc::{Calculation, Wanted};
+use super::filters::RowFilter;
+use super::names::Named;
+use super::rows::{Tree, Tuple};
+use super::{Code, Group, Reading, labels};
+use crate::value::Value;
+use crate::world::{Expr, Rows as _};
+
+pub(crate) struct Grouped {
+    pub(crate) groups: BTreeMap<Vec<Value>, Vec<Measured>>,
+}
+
+/// One row, and per aggregate its input; `None` where the row isn't measured.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    pub(crate) inputs: Vec<Option<Value>>,
+}
+
+/// Rule 15: the cube that owns one of the dimensions and reaches all others by to-one hops.
+pub(crate) fn owner_of_dimensions(reading: &Reading<'_>, groups: &[Group]) -> Option<String> {
+    if let Some(cube) = &reading.query.cube {
+        return Some(cube.to_string());
+    }
+    let reaches = |owner: &str| groups.iter().all(|group| reading.paths.is_to_one(owner, &group.cube));
+    let mut owners: Vec<&str> = Vec::new();
+    for group in groups.iter().filter(|group| reaches(&group.cube)) {
+        if !owners.contains(&group.cube.as_str()) {
+            owners.push(&group.cube);
+        }
+    }
+    match owners.as_slice() {
+        [] => {
+            reading.refuse(Code::NoJoinPath);
+            None
+        }
+        [owner] => Some((*owner).to_owned()),
+        _ => {
+            reading.leave_open("several cubes could own the dimensions");
+            None
+        }
+    }
+}
+
+pub(crate) fn grouped<'w>(
+    reading: &Reading<'w>,
+    fact: &str,
+    groups: &[Group],
+    filters: &[RowFilter],
+    calculation: &Calculation<'_, 'w>,
+) -> Grouped {
+    let nothing = Grouped { groups: BTreeMap::new() };
+    let Some(mut tree) = Tree::new(reading, fact) else { return nothing };
+    let own: Vec<&Wanted<'w>> = calculation.wanted.iter().filter(|wanted| wanted.cube == fact).collect();
+    let segments = segments(reading);
+    reach_all(&mut tree, groups, filters, &segments, &own);
+    for (cube, _) in own.iter().flat_map(|wanted| &wanted.filters).flat_map(RowFilter::dimensions) {
+        // Which of the joined rows a metric's filter would mean is not laid down.
+        if tree.is_behind_to_many(&cube) {
+            reading.leave_open("a metric's filter behind a to-many hop");
+        }
+    }
+    let is_multiplied = groups.iter().any(|group| tree.is_behind_to_many(&group.cube));
+    if is_multiplied && !tree.fact().dimensions.iter().any(|dimension| dimension.primary_key) {
+        reading.refuse(Code::InvalidQuery);
+    }
+    let primary_time = primary_time(reading, fact);
+    if !reading.problems.borrow().is_empty() {
+        return nothing;
+    }
+    let mut found: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
+    for row in 0..tree.fact().rows.len() {
+        let mut keys: BTreeSet<Vec<Value>> = BTreeSet::new();
+        let tuples = tree.tuples(row);
+        for tuple in &tuples {
+            // Rule 11: on a row of nulls where nothing joins.
+            let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))));
+            let passes = in_segments
+                && filters.iter().all(|filter| filter.passes(reading, &tree, tuple))
+                && primary_time.as_ref().is_none_or(|filter| filter.passes(reading, &tree, tuple));
+            if passes {
+                keys.insert(groups.iter().map(|group| group_value(reading, &tree, tuple, group)).collect());
+            }
+        }
+        if keys.is_empty() {
+            continue;
+        }
+        // What a measure reads is reached by to-one hops, so it is the same in every tuple.
+        let inputs = inputs(reading, &tree, &tuples[0], fact, calculation);
+        for key in keys {
+            found.entry(key).or_default().push(Measured { inputs: inputs.clone() });
+        }
+    }
+    Grouped { groups: found }
+}
+
+fn reach_all<'w>(
+    tree: &mut Tree<'_, 'w>,
+    groups: &[Group],
+    filters: &[RowFilter],
+    segments: &[(String, &'w Expr)],
+    own: &[&Wanted<'w>],
+) {
+    groups.iter().for_each(|group| tree.reach_dimension(&group.cube, &group.dimension));
+    for (cube, name) in filters.iter().flat_map(RowFilter::dimensions) {
+        tree.reach_dimension(&cube, &name);
+    }
+    segments.iter().for_each(|(cube, sql)| tree.reach_segment(cube, sql));
+    for wanted in own {
+        for sql in wanted.aggregate.argument.iter().chain(&wanted.aggregate.filters) {
+            tree.reach_expression(0, sql);
+        }
+        for (cube, name) in wanted.filters.iter().flat_map(RowFilter::dimensions) {
+            tree.reach_dimension(&cube, &name);
+        }
+    }
+}
+
+fn segments<'w>(reading: &Reading<'w>) -> Vec<(String, &'w Expr)> {
+    let mut found = Vec::new();
+    for member in &reading.query.segments {
+        if let Some(Named::Segment { cube, name }) = reading.named(member) {
+            let segment = reading.world.behind(&cube).and_then(|of| of.segment(&name));
+            found.extend(segment.map(|segment| (cube, &segment.sql)));
+        }
+    }
+    found
+}
+
+/// `time_range` without a dimension: the cube's own primary time.
+fn primary_time(reading: &Reading<'_>, fact: &str) -> Option<RowFilter> {
+    let range = reading.query.time_range.as_ref().filter(|range| range.member.is_none())?;
+    let of = reading.world.behind(fact)?;
+    let mut times = of.dimensions.iter().filter(|d| d.kind == crate::world::DimensionKind::Time);
+    let marked = of.dimensions.iter().find(|dimension| dimension.primary_time);
+    let only = times.next().filter(|_| times.next().is_none());
+    match marked.or(only) {
+        Some(dimension) => Some(RowFilter::range(reading, fact, &dimension.name, &range.range)),
+        None => {
+            reading.refuse(Code::InvalidQuery);
+            None
+        }
+    }
+}
+
+pub(crate) fn group_value(reading: &Reading<'_>, tree: &Tree<'_, '_>, tuple: &Tuple, group: &Group) -> Value {
+    let value = dimension_value(reading, tree, tuple, &group.cube, &group.dimension);
+    match group.granularity {
+        Some(granularity) => labels::bucket(&value, granularity, &reading.zone),
+        None => value,
+    }
+}
+
+/// Null where no row joins, whatever the dimension's SQL says (rules 2 and 3).
+pub(crate) fn dimension_value(
+    reading: &Reading<'_>,
+    tree: &Tree<'_, '_>,
+    tuple: &Tuple,
+    cube: &str,
+    name: &str,
+) -> Value {
+    let view = tree.view(tuple);
+    if view.row(Some(cube)).is_none() {
+        return Value::Null;
+    }
+    reading.dimension(cube, name).map_or(Value::Null, |dimension| dimension.sql.eval(&*view.of(Some(cube))))
+}
+
+fn inputs(
+    reading: &Reading<'_>,
+    tree: &Tree<'_, '_>,
+    tuple: &Tuple,
+    fact: &str,
+    calculation: &Calculation<'_, '_>,
+) -> Vec<Option<Value>> {
+    let input = |wanted: &Wanted<'_>| {
+        if wanted.cube != fact {
+            return None;
+        }
+        let view = tree.view(tuple);
+        let is_measured = wanted.aggregate.filters.iter().all(|filter| filter.passes(&view))
+            && wanted.filters.iter().all(|filter| filter.passes(reading, tree, tuple));
+        // Without an argument rows are counted.
+        let value = || wanted.aggregate.argument.as_ref().map_or(Value::Bool(true), |argument| argument.eval(&view));
+        is_measured.then(value)
+    };
+    calculation.wanted.iter().map(input).collect()
+}

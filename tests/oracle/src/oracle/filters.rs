@@ -1,0 +1,410 @@
+//! Filters: on rows and on finished groups, in two-valued logic (rules 11 to 13).
+//!
+//! In: filter trees with values as sent. Out: trees of tests; what doesn't fit is noted as a problem.
+
+use terrane_compiler::query::{DateRange, Filter, Operator};
+use terrane_compiler::types::{Granularity, Value as Sent};
+
+use super::calc::{Calc, Calculation};
+use super::facts::dimension_value;
+use super::kinds::{self, Axis, Kind};
+use super::names::Named;
+use super::rows::{Tree, Tuple};
+use super::times::Stretch;
+use super::{Code, Construct, Group, Reading, labels, times};
+use crate::value::{Number, Value};
+
+/// A condition on the rows of joined cubes.
+#[derive(Debug, Clone)]
+pub(crate) enum RowFilter {
+    Test {
+        cube: String,
+        dimension: String,
+        granularity: Option<Granularity>,
+        test: Test,
+    },
+    And(Vec<RowFilter>),
+    Or(Vec<RowFilter>),
+    Not(Box<RowFilter>),
+    /// Its problem is noted.
+    Broken,
+}
+
+/// A condition on finished groups.
+#[derive(Debug, Clone)]
+pub(crate) enum GroupFilter {
+    Group(usize, Test),
+    Value(Calc, Test),
+    And(Vec<GroupFilter>),
+    Or(Vec<GroupFilter>),
+    Not(Box<GroupFilter>),
+    Broken,
+}
+
+/// An operator with values of the member's kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Test {
+    operator: Operator,
+    values: Vec<Given>,
+}
+
+#[derive(Debug, Clone)]
+enum Given {
+    Null,
+    Plain(Value),
+    Time(Stretch),
+}
+
+/// Rule 12: conjuncts without a measure belong to rows, the others to groups.
+pub(crate) fn split(reading: &Reading<'_>) -> (Vec<RowFilter>, Vec<Filter>) {
+    let (mut rows, mut on_groups) = (Vec::new(), Vec::new());
+    let mut conjuncts: Vec<&Filter> = reading.query.filters.iter().collect();
+    while let Some(filter) = conjuncts.pop() {
+        match filter {
+            Filter::And(all) => conjuncts.extend(all),
+            filter if has_value(reading, filter) => on_groups.push(filter.clone()),
+            filter => rows.push(RowFilter::new(reading, filter)),
+        }
+    }
+    for time in &reading.query.time_dimensions {
+        if let (Some(range), Some(Named::Dimension { cube, name })) = (&time.range, reading.named(&time.member)) {
+            rows.push(RowFilter::range(reading, &cube, &name, range));
+        }
+    }
+    if let Some(range) = &reading.query.time_range
+        && let Some(member) = &range.member
+    {
+        match reading.named(member) {
+            Some(Named::Dimension { cube, name }) => rows.push(RowFilter::range(reading, &cube, &name, &range.range)),
+            _ => reading.unknown(member, Code::InvalidDimension),
+        }
+    }
+    (rows, on_groups)
+}
+
+fn has_value(reading: &Reading<'_>, filter: &Filter) -> bool {
+    match filter {
+        Filter::Condition { member, .. } => {
+            matches!(reading.named(member), Some(Named::Measure { .. } | Named::Metric(_)))
+        }
+        Filter::And(all) | Filter::Or(all) => all.iter().any(|filter| has_value(reading, filter)),
+        Filter::Not(inner) => has_value(reading, inner),
+    }
+}
+
+pub(crate) fn group_tests(
+    reading: &Reading<'_>,
+    filters: &[Filter],
+    groups: &[Group],
+    calculation: &mut Calculation<'_, '_>,
+) -> Vec<GroupFilter> {
+    filters.iter().map(|filter| GroupFilter::new(reading, filter, groups, calculation)).collect()
+}
+
+impl RowFilter {
+    pub(crate) fn new(reading: &Reading<'_>, filter: &Filter) -> RowFilter {
+        let all = |filters: &[Filter]| filters.iter().map(|filter| RowFilter::new(reading, filter)).collect();
+        match filter {
+            Filter::And(filters) => RowFilter::And(all(filters)),
+            Filter::Or(filters) => RowFilter::Or(all(filters)),
+            Filter::Not(inner) => RowFilter::Not(Box::new(RowFilter::new(reading, inner))),
+            Filter::Condition { member, operator, values } => match reading.named(member) {
+                Some(Named::Dimension { cube, name }) => {
+                    let kind = kinds::of_dimension(reading, &cube, &name);
+                    let granularity = member.granularity;
+                    if granularity.is_some() {
+                        note_bucket(reading, values);
+                    }
+                    match Test::new(reading, kind, *operator, values) {
+                        Some(test) => RowFilter::Test { cube, dimension: name, granularity, test },
+                        None => RowFilter::Broken,
+                    }
+                }
+                Some(_) => {
+                    reading.refuse(Code::InvalidQuery);
+                    RowFilter::Broken
+                }
+                None => {
+                    reading.unknown(member, Code::InvalidDimension);
+                    RowFilter::Broken
+                }
+            },
+        }
+    }
+
+    pub(crate) fn range(reading: &Reading<'_>, cube: &str, name: &str, range: &DateRange) -> RowFilter {
+        let Kind::Time(axis) = kinds::of_dimension(reading, cube, name) else {
+            reading.refuse(Code::InvalidQuery);
+            return RowFilter::Broken;
+        };
+        match times::range(range, axis, &reading.zone, reading.now) {
+            Ok(stretch) => {
+                let test = Test { operator: Operator::InDateRange, values: vec![Given::Time(stretch)] };
+                RowFilter::Test { cube: cube.to_owned(), dimension: name.to_owned(), granularity: None, test }
+            }
+            Err(()) => {
+                reading.refuse(Code::InvalidFilter);
+                RowFilter::Broken
+            }
+        }
+    }
+
+    /// The dimensions that it reads.
+    pub(crate) fn dimensions(&self) -> Vec<(String, String)> {
+        match self {
+            RowFilter::Test { cube, dimension, .. } => vec![(cube.clone(), dimension.clone())],
+            RowFilter::And(all) | RowFilter::Or(all) => all.iter().flat_map(RowFilter::dimensions).collect(),
+            RowFilter::Not(inner) => inner.dimensions(),
+            RowFilter::Broken => Vec::new(),
+        }
+    }
+
+    pub(crate) fn passes(&self, reading: &Reading<'_>, tree: &Tree<'_, '_>, tuple: &Tuple) -> bool {
+        match self {
+            RowFilter::Test { cube, dimension, granularity, test } => {
+                let value = dimension_value(reading, tree, tuple, cube, dimension);
+                match granularity {
+                    Some(granularity) => test.holds(&labels::bucket_start(&value, *granularity, &reading.zone)),
+                    None => test.holds(&value),
+                }
+            }
+            RowFilter::And(all) => all.iter().all(|filter| filter.passes(reading, tree, tuple)),
+            RowFilter::Or(all) => all.iter().any(|filter| filter.passes(reading, tree, tuple)),
+            RowFilter::Not(inner) => !inner.passes(reading, tree, tuple),
+            RowFilter::Broken => false,
+        }
+    }
+}
+
+/// What is compared with a bucket has corners of its own.
+fn note_bucket(reading: &Reading<'_>, values: &[Sent]) {
+    let texts = || values.iter().filter_map(|value| if let Sent::Text(text) = value { Some(text) } else { None });
+    if texts().any(|text| has_offset(text)) {
+        reading.uses(Construct::BucketAndInstant);
+    }
+    if texts().any(|text| text.starts_with("9999")) {
+        reading.uses(Construct::BucketAndLastDay);
+    }
+}
+
+fn has_offset(text: &str) -> bool {
+    text.get(11..).is_some_and(|clock| clock.contains(['Z', 'z', '+', '-']))
+}
+
+/// Finished days and more are local, whatever they are made of.
+fn bucketed(kind: Kind, granularity: Option<Granularity>) -> Kind {
+    match (kind, granularity) {
+        (Kind::Time(_), Some(granularity)) if granularity >= Granularity::Day => Kind::Time(Axis::Local),
+        (kind, _) => kind,
+    }
+}
+
+impl GroupFilter {
+    fn new(
+        reading: &Reading<'_>,
+        filter: &Filter,
+        groups: &[Group],
+        calculation: &mut Calculation<'_, '_>,
+    ) -> GroupFilter {
+        let mut all = |filters: &[Filter]| {
+            filters.iter().map(|filter| GroupFilter::new(reading, filter, groups, calculation)).collect()
+        };
+        match filter {
+            Filter::And(filters) => GroupFilter::And(all(filters)),
+            Filter::Or(filters) => GroupFilter::Or(all(filters)),
+            Filter::Not(inner) => GroupFilter::Not(Box::new(GroupFilter::new(reading, inner, groups, calculation))),
+            Filter::Condition { member, operator, values } => {
+                let test = |kind| Test::new(reading, kind, *operator, values);
+                match reading.named(member) {
+                    Some(Named::Dimension { cube, name }) => {
+                        let kind = kinds::of_dimension(reading, &cube, &name);
+                        if member.granularity.is_some() {
+                            note_bucket(reading, values);
+                        }
+                        let same =
+                            |g: &Group| g.cube == cube && g.dimension == name && g.granularity == member.granularity;
+                        let is_offset = |value: &Sent| matches!(value, Sent::Text(text) if has_offset(text));
+                        if bucketed(kind, member.granularity) != kind && values.iter().any(is_offset) {
+                            reading.leave_open("an instant compared with a grouped day");
+                        }
+                        let test = test(bucketed(kind, member.granularity));
+                        match (groups.iter().position(same), test) {
+                            (Some(index), Some(test)) => GroupFilter::Group(index, test),
+                            (None, _) => {
+                                reading.refuse(Code::InvalidQuery);
+                                GroupFilter::Broken
+                            }
+                            (_, None) => GroupFilter::Broken,
+                        }
+                    }
+                    Some(Named::Segment { .. }) => {
+                        reading.refuse(Code::InvalidQuery);
+                        GroupFilter::Broken
+                    }
+                    Some(named) => match test(kinds::of_value(reading, &named)) {
+                        Some(test) => GroupFilter::Value(calculation.value(&named), test),
+                        None => GroupFilter::Broken,
+                    },
+                    None => {
+                        reading.unknown(member, Code::InvalidDimension);
+                        GroupFilter::Broken
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn passes(&self, key: &[Value], aggregates: &[Value]) -> bool {
+        match self {
+            GroupFilter::Group(index, test) => test.holds(&key[*index]),
+            GroupFilter::Value(calc, test) => test.holds(&calc.of(aggregates)),
+            GroupFilter::And(all) => all.iter().all(|filter| filter.passes(key, aggregates)),
+            GroupFilter::Or(all) => all.iter().any(|filter| filter.passes(key, aggregates)),
+            GroupFilter::Not(inner) => !inner.passes(key, aggregates),
+            GroupFilter::Broken => false,
+        }
+    }
+}
+
+impl Test {
+    fn new(reading: &Reading<'_>, kind: Kind, operator: Operator, values: &[Sent]) -> Option<Test> {
+        let misfit = || {
+            reading.refuse(Code::InvalidFilter);
+            None
+        };
+        use Operator::*;
+        let is_text = matches!(operator, Contains | NotContains | StartsWith | EndsWith);
+        let is_order = matches!(operator, Gt | Gte | Lt | Lte | Between);
+        let is_time = matches!(operator, InDateRange | NotInDateRange | BeforeDate | AfterDate);
+        let fits = match kind {
+            Kind::Text => !is_order && !is_time,
+            Kind::Number => !is_text && !is_time,
+            Kind::Boolean => !is_text && !is_order && !is_time,
+            Kind::Time(_) => !is_text,
+        };
+        let count = match operator {
+            Set | NotSet => values.is_empty(),
+            InList | NotInList => true,
+            Equals | NotEquals => !values.is_empty(),
+            Between | InDateRange | NotInDateRange => values.len() == 2 || (is_clock(kind) && values.len() == 1),
+            _ => values.len() == 1,
+        };
+        if !fits || !count {
+            return misfit();
+        }
+        if let (Between | InDateRange | NotInDateRange, Kind::Time(axis)) = (operator, kind) {
+            let text = |value: &Sent| match value {
+                Sent::Text(text) => Some(text.clone()),
+                _ => None,
+            };
+            let Some(texts) = values.iter().map(text).collect::<Option<Vec<_>>>() else { return misfit() };
+            let range = match texts.as_slice() {
+                [words] => DateRange::Words(words.clone()),
+                [start, end] => DateRange::Between(Some(start.clone()), Some(end.clone())),
+                _ => return misfit(),
+            };
+            return match times::range(&range, axis, &reading.zone, reading.now) {
+                Ok(stretch) => Some(Test { operator, values: vec![Given::Time(stretch)] }),
+                Err(()) => misfit(),
+            };
+        }
+        let takes_null = matches!(operator, Equals | NotEquals | InList | NotInList);
+        let given = values.iter().map(|value| match value {
+            Sent::Null => takes_null.then_some(Given::Null),
+            value => given(reading, kind, value),
+        });
+        match given.collect::<Option<Vec<_>>>() {
+            Some(values) => Some(Test { operator, values }),
+            None => misfit(),
+        }
+    }
+
+    pub(crate) fn holds(&self, value: &Value) -> bool {
+        let is_any = || self.values.iter().any(|given| given.is(value));
+        let first = self.values.first();
+        let text = |test: fn(&str, &str) -> bool| match (value, first) {
+            (Value::Text(value), Some(Given::Plain(Value::Text(wanted)))) => test(value, wanted),
+            _ => false,
+        };
+        let compared = |index: usize| self.values.get(index).and_then(|given| given.compare(value));
+        match self.operator {
+            Operator::Set => !value.is_null(),
+            Operator::NotSet => value.is_null(),
+            Operator::Equals | Operator::InList => is_any(),
+            Operator::NotEquals | Operator::NotInList => !is_any(),
+            Operator::Contains => text(|value, wanted| value.contains(wanted)),
+            Operator::NotContains => !text(|value, wanted| value.contains(wanted)),
+            Operator::StartsWith => text(|value, wanted| value.starts_with(wanted)),
+            Operator::EndsWith => text(|value, wanted| value.ends_with(wanted)),
+            Operator::Gt | Operator::AfterDate => compared(0).is_some_and(|order| order.is_gt()),
+            Operator::Gte => compared(0).is_some_and(|order| order.is_ge()),
+            Operator::Lt | Operator::BeforeDate => compared(0).is_some_and(|order| order.is_lt()),
+            Operator::Lte => compared(0).is_some_and(|order| order.is_le()),
+            Operator::Between if self.values.len() == 2 => {
+                compared(0).is_some_and(|order| order.is_ge()) && compared(1).is_some_and(|order| order.is_le())
+            }
+            Operator::Between | Operator::InDateRange => is_any(),
+            Operator::NotInDateRange => !is_any(),
+        }
+    }
+}
+
+fn is_clock(kind: Kind) -> bool {
+    matches!(kind, Kind::Time(_))
+}
+
+impl Given {
+    fn is(&self, value: &Value) -> bool {
+        match self {
+            Given::Null => value.is_null(),
+            given => given.compare(value).is_some_and(|order| order.is_eq()),
+        }
+    }
+
+    /// Where a value lies: before, within or after. Null lies nowhere.
+    fn compare(&self, value: &Value) -> Option<std::cmp::Ordering> {
+        match (self, value) {
+            (Given::Null, _) | (_, Value::Null) => None,
+            (Given::Plain(given), value) => Some(value.cmp(given)),
+            (Given::Time(stretch), value) => value.micros().map(|micros| stretch.compare(micros)),
+        }
+    }
+}
+
+/// `None`: it doesn't fit. Text is read by the member's kind.
+fn given(reading: &Reading<'_>, kind: Kind, value: &Sent) -> Option<Given> {
+    let number = |text: &str| {
+        Number::parse(text).or_else(|| text.parse().ok().filter(|f: &f64| f.is_finite()).map(Number::Double))
+    };
+    Some(match (kind, value) {
+        (Kind::Text, Sent::Text(text)) => Given::Plain(Value::Text(text.to_string())),
+        (Kind::Number, Sent::Integer(value)) => Given::Plain(Value::int(i128::from(*value))),
+        (Kind::Number, Sent::Decimal(text) | Sent::Text(text)) => Given::Plain(Value::Number(number(text)?)),
+        (Kind::Number, Sent::Float(value)) => Given::Plain(Value::Number(Number::Double(*value))),
+        (Kind::Boolean, Sent::Boolean(value)) => Given::Plain(Value::Bool(*value)),
+        (Kind::Boolean, Sent::Text(text)) => Given::Plain(Value::Bool(text.parse().ok()?)),
+        (Kind::Time(axis), Sent::Text(text)) => Given::Time(times::moment(text, axis, &reading.zone).ok()?),
+        _ => return None,
+    })
+}
+
+/// A metric's filter, as its project writes it.
+pub(crate) fn from_json(json: &serde_json::Value) -> Option<Filter> {
+    let scalar = |value: &serde_json::Value| match value {
+        serde_json::Value::Null => Some(Sent::Null),
+        serde_json::Value::Bool(value) => Some(Sent::Boolean(*value)),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(integer) => Some(Sent::Integer(integer)),
+            None => Some(Sent::Decimal(number.to_string().into())),
+        },
+        serde_json::Value::String(text) => Some(Sent::Text(text.as_str().into())),
+        _ => None,
+    };
+    let values = match json.get("value") {
+        None => Vec::new(),
+        Some(serde_json::Value::Array(items)) => items.iter().map(scalar).collect::<Option<_>>()?,
+        Some(one) => vec![scalar(one)?],
+    };
+    let member = json["member"].as_str()?.parse().ok()?;
+    Some(Filter::Condition { member, operator: json["operator"].as_str()?.parse().ok()?, values })
+}

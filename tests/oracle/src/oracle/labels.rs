@@ -1,0 +1,124 @@
+//! Buckets of time and how values are rendered (rules 16 and 18).
+//!
+//! In: a time and a zone. Out: where its bucket starts, and the label. A finished answer holds texts,
+//! numbers, booleans and nulls only.
+
+use jiff::civil::{Date, DateTime, ISOWeekDate, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+use terrane_compiler::types::Granularity;
+
+use crate::value::Value;
+
+const DAY: i64 = 86_400_000_000;
+
+/// The calendar's own clock of a number of microseconds, as far as a calendar goes.
+pub(crate) fn clock(micros: i64) -> DateTime {
+    let days = micros.div_euclid(DAY);
+    let rest = micros.rem_euclid(DAY);
+    let date = jiff::civil::date(1970, 1, 1).saturating_add(days.days());
+    let seconds = rest / 1_000_000;
+    date.at((seconds / 3_600) as i8, (seconds / 60 % 60) as i8, (seconds % 60) as i8, (rest % 1_000_000 * 1_000) as i32)
+}
+
+pub(crate) fn micros(at: DateTime) -> i64 {
+    let days = jiff::civil::date(1970, 1, 1).until(at.date()).map_or(0, |span| i64::from(span.get_days()));
+    let time = at.time();
+    let seconds = i64::from(time.hour()) * 3_600 + i64::from(time.minute()) * 60 + i64::from(time.second());
+    days * DAY + seconds * 1_000_000 + i64::from(time.subsec_nanosecond()) / 1_000
+}
+
+/// The first moment of the bucket that a local time is in.
+pub(crate) fn start(at: DateTime, granularity: Granularity) -> DateTime {
+    let midnight = |date: Date| date.at(0, 0, 0, 0);
+    match granularity {
+        Granularity::Second => at.date().at(at.hour(), at.minute(), at.second(), 0),
+        Granularity::Minute => at.date().at(at.hour(), at.minute(), 0, 0),
+        Granularity::Hour => at.date().at(at.hour(), 0, 0, 0),
+        Granularity::Day => midnight(at.date()),
+        Granularity::Week => {
+            let week = at.date().iso_week_date();
+            let monday = ISOWeekDate::new(week.year(), week.week(), Weekday::Monday);
+            midnight(monday.map_or(at.date(), ISOWeekDate::date))
+        }
+        Granularity::Month => midnight(at.date().first_of_month()),
+        Granularity::Quarter => {
+            let first = (at.month() - 1) / 3 * 3 + 1;
+            midnight(jiff::civil::date(at.year(), first, 1))
+        }
+        Granularity::Year => midnight(jiff::civil::date(at.year(), 1, 1)),
+    }
+}
+
+/// Null stays null; what is no time is no bucket.
+pub(crate) fn bucket(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
+    let Some(at) = value.micros() else { return Value::Null };
+    let Value::Instant(_) = value else {
+        let from = start(clock(at), granularity);
+        return Value::Bucket(micros(from), label(from, granularity));
+    };
+    let Ok(instant) = Timestamp::from_microsecond(at) else { return Value::Null };
+    let from = start(zone.to_datetime(instant), granularity);
+    if granularity >= Granularity::Day {
+        return Value::Bucket(micros(from), label(from, granularity));
+    }
+    // The hour that comes twice in autumn stays two: each with its own offset.
+    let offset = zone.to_offset(instant);
+    let start = micros(from) - i64::from(offset.seconds()) * 1_000_000;
+    let offset = if *zone == TimeZone::UTC { String::new() } else { offset_text(offset.seconds()) };
+    Value::Bucket(start, label(from, granularity) + &offset)
+}
+
+/// When the bucket starts, on the axis of the value itself: what a filter on rows compares.
+pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
+    match (bucket(value, granularity, zone), value) {
+        (Value::Bucket(from, _), Value::Instant(_)) if granularity >= Granularity::Day => {
+            let first = zone.to_ambiguous_timestamp(clock(from)).compatible();
+            first.map_or(Value::Null, |first| Value::Instant(first.as_microsecond()))
+        }
+        (bucket, _) => bucket,
+    }
+}
+
+fn label(at: DateTime, granularity: Granularity) -> String {
+    let day = || format!("{:04}-{:02}-{:02}", at.year(), at.month(), at.day());
+    match granularity {
+        Granularity::Second => format!("{}T{:02}:{:02}:{:02}", day(), at.hour(), at.minute(), at.second()),
+        Granularity::Minute => format!("{}T{:02}:{:02}", day(), at.hour(), at.minute()),
+        Granularity::Hour => format!("{}T{:02}", day(), at.hour()),
+        Granularity::Day => day(),
+        Granularity::Week => {
+            let week = at.date().iso_week_date();
+            format!("{:04}-W{:02}", week.year(), week.week())
+        }
+        Granularity::Month => format!("{:04}-{:02}", at.year(), at.month()),
+        Granularity::Quarter => format!("{:04}-Q{}", at.year(), (at.month() - 1) / 3 + 1),
+        Granularity::Year => format!("{:04}", at.year()),
+    }
+}
+
+fn offset_text(seconds: i32) -> String {
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let minutes = seconds.abs() / 60;
+    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// As the client sees it.
+pub(crate) fn rendered(value: Value, zone: &TimeZone) -> Value {
+    let moment = |at: DateTime| {
+        let fraction = at.subsec_nanosecond() / 1_000;
+        let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:06}") };
+        label(at, Granularity::Second) + fraction.trim_end_matches('0')
+    };
+    Value::Text(match value {
+        Value::Day(days) => label(clock(i64::from(days) * DAY), Granularity::Day),
+        Value::Local(micros) => moment(clock(micros)),
+        Value::Instant(micros) => match Timestamp::from_microsecond(micros) {
+            Ok(instant) if *zone == TimeZone::UTC => moment(zone.to_datetime(instant)) + "Z",
+            Ok(instant) => moment(zone.to_datetime(instant)) + &offset_text(zone.to_offset(instant).seconds()),
+            Err(_) => "out of the calendar".to_owned(),
+        },
+        Value::Bucket(_, label) => label,
+        other => return other,
+    })
+}

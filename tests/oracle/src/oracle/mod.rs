@@ -1,0 +1,248 @@
+//! The oracle: what a query means, evaluated row at a time by the letter of the semantics.
+//!
+//! In: a [`World`] and a [`SemanticQuery`] as data. Out: the rows as they are to be rendered, the
+//! refusals that fit, or a word that the law doesn't say. It shares no code with the planner, knows
+//! no SQL, and is slow on purpose. Numbers of rules refer to the semantics document.
+
+mod calc;
+mod facts;
+mod filters;
+mod kinds;
+mod labels;
+mod names;
+mod order;
+mod paths;
+mod rows;
+mod times;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use terrane_compiler::query::{ErrorCode, SemanticQuery};
+use terrane_compiler::types::Granularity;
+
+use crate::value::Value;
+use crate::world::World;
+use calc::Calculation;
+pub use paths::Paths;
+
+/// What an answer must be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Rows(Answer),
+    /// Any of these codes: which problem is told first is not laid down.
+    Refused(BTreeSet<Code>),
+    /// The law leaves it open.
+    Open(&'static str),
+}
+
+/// A refusal's code, in an order of its own for sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    InvalidQuery,
+    InvalidMeasure,
+    InvalidDimension,
+    InvalidFilter,
+    NoJoinPath,
+    Forbidden,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub keys: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+    pub total_rows: usize,
+    /// Columns that are exempt from exact comparison.
+    pub approximate: Vec<bool>,
+}
+
+/// What a query makes use of, so that what isn't built yet can be left out of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Construct {
+    ToMany,
+    /// A filter on a bucket with a value that has an offset.
+    BucketAndInstant,
+    /// A filter on a bucket with the last day of the calendar.
+    BucketAndLastDay,
+}
+
+impl Construct {
+    /// Where the product is known to give another answer; each has a case.
+    pub fn is_known_to_differ(self) -> bool {
+        self != Construct::ToMany
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Construct::ToMany => "to-many hops",
+            Construct::BucketAndInstant => "a bucket compared with an instant",
+            Construct::BucketAndLastDay => "a bucket compared with the last day",
+        }
+    }
+}
+
+/// The outside of a query.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub now: Timestamp,
+    pub default_limit: u64,
+    pub max_limit: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    pub outcome: Outcome,
+    pub constructs: BTreeSet<Construct>,
+}
+
+/// One group-by column.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(crate) key: String,
+    pub(crate) cube: String,
+    pub(crate) dimension: String,
+    pub(crate) granularity: Option<Granularity>,
+}
+
+/// Everything that a query is read against.
+pub(crate) struct Reading<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) paths: &'w Paths<'w>,
+    pub(crate) query: &'w SemanticQuery,
+    pub(crate) zone: TimeZone,
+    pub(crate) now: Timestamp,
+    pub(crate) problems: std::cell::RefCell<BTreeSet<Code>>,
+    pub(crate) constructs: std::cell::RefCell<BTreeSet<Construct>>,
+    pub(crate) open: std::cell::Cell<Option<&'static str>>,
+}
+
+impl Reading<'_> {
+    pub(crate) fn refuse(&self, code: Code) {
+        self.problems.borrow_mut().insert(code);
+    }
+
+    pub(crate) fn uses(&self, construct: Construct) {
+        self.constructs.borrow_mut().insert(construct);
+    }
+
+    pub(crate) fn leave_open(&self, why: &'static str) {
+        self.open.set(self.open.get().or(Some(why)));
+    }
+}
+
+/// Answers a query.
+pub fn answer<'w>(world: &'w World, paths: &'w Paths<'w>, query: &'w SemanticQuery, settings: &Settings) -> Verdict {
+    let zones = TimeZoneDatabase::bundled();
+    let zone = query.timezone.as_deref().map_or(Ok(TimeZone::UTC), |name| zones.get(name));
+    let is_zone = zone.is_ok();
+    let reading = Reading {
+        world,
+        paths,
+        query,
+        zone: zone.unwrap_or(TimeZone::UTC),
+        now: settings.now,
+        problems: Default::default(),
+        constructs: Default::default(),
+        open: Default::default(),
+    };
+    if !is_zone || query.limit.is_some_and(|limit| limit > settings.max_limit) {
+        reading.refuse(Code::InvalidQuery);
+    }
+    let answer = evaluate(&reading, settings);
+    let problems = reading.problems.take();
+    let outcome = match (reading.open.get(), answer) {
+        (Some(why), _) => Outcome::Open(why),
+        (None, Some(answer)) if problems.is_empty() => Outcome::Rows(answer),
+        _ => Outcome::Refused(problems),
+    };
+    Verdict { outcome, constructs: reading.constructs.take() }
+}
+
+/// `None` where a problem was noted.
+fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
+    let query = reading.query;
+    if let Some(cube) = &query.cube
+        && reading.world.behind(cube).is_none()
+    {
+        reading.refuse(Code::InvalidQuery);
+        return None;
+    }
+    let groups = names::groups(reading);
+    let values = names::values(reading);
+    if query.values.is_empty() && groups.is_empty() {
+        reading.refuse(Code::InvalidQuery);
+        return None;
+    }
+    let (row_filters, group_filters) = filters::split(reading);
+    names::segments(reading);
+    let mut calculation = Calculation::new(reading);
+    let selected: Vec<calc::Calc> = values.iter().map(|(_, value)| calculation.value(value)).collect();
+    let mut facts = calculation.facts();
+    if values.is_empty() && query.values.is_empty() {
+        facts = facts::owner_of_dimensions(reading, &groups).into_iter().collect();
+        if query.cube.is_none() && query.time_range.as_ref().is_some_and(|range| range.member.is_none()) {
+            reading.leave_open("a time range of no measure");
+        }
+    }
+    let selected_facts: BTreeSet<String> = facts.iter().cloned().collect();
+    let group_tests = filters::group_tests(reading, &group_filters, &groups, &mut calculation);
+    let order = order::keys(reading, &groups, &values, &mut calculation);
+    // A group comes from selected cubes alone (rule 12); what is looked up must still reach them.
+    for fact in calculation.facts() {
+        if !facts.contains(&fact) {
+            facts.push(fact);
+        }
+    }
+    let mut grouped = Vec::new();
+    for fact in &facts {
+        grouped.push((fact, facts::grouped(reading, fact, &groups, &row_filters, &calculation)));
+    }
+    if !reading.problems.borrow().is_empty() || reading.open.get().is_some() {
+        return None;
+    }
+    let mut keys: BTreeSet<Vec<Value>> = BTreeSet::new();
+    for (_, fact) in grouped.iter().filter(|(name, _)| selected_facts.contains(*name)) {
+        keys.extend(fact.groups.keys().cloned());
+    }
+    if groups.is_empty() {
+        // Rule 9: one row, whatever there is.
+        keys = BTreeSet::from([Vec::new()]);
+    }
+    let finished: BTreeMap<&str, &facts::Grouped> = grouped.iter().map(|(name, fact)| (name.as_str(), fact)).collect();
+    let mut rows: Vec<order::Row> = Vec::new();
+    for key in keys {
+        let aggregates = calculation.aggregates(&key, &finished);
+        if !group_tests.iter().all(|test| test.passes(&key, &aggregates)) {
+            continue;
+        }
+        let values: Vec<Value> = selected.iter().map(|value| value.of(&aggregates)).collect();
+        let sort = order.iter().map(|by| by.value(&key, &values, &aggregates)).collect();
+        rows.push(order::Row { cells: key.into_iter().chain(values).collect(), sort });
+    }
+    order::sort(&mut rows, &order);
+    let total_rows = rows.len();
+    let limit = query.limit.unwrap_or(settings.default_limit) as usize;
+    let page = rows.into_iter().skip(query.offset as usize).take(limit);
+    let rendered = page.map(|row| row.cells.into_iter().map(|cell| labels::rendered(cell, &reading.zone)).collect());
+    let approximate = selected.iter().map(|value| calculation.is_approximate(value));
+    Some(Answer {
+        keys: groups.iter().map(|g| g.key.clone()).chain(values.iter().map(|(key, _)| key.clone())).collect(),
+        rows: rendered.collect(),
+        total_rows,
+        approximate: groups.iter().map(|_| false).chain(approximate).collect(),
+    })
+}
+
+impl From<ErrorCode> for Code {
+    fn from(code: ErrorCode) -> Code {
+        match code {
+            ErrorCode::InvalidQuery => Code::InvalidQuery,
+            ErrorCode::InvalidMeasure => Code::InvalidMeasure,
+            ErrorCode::InvalidDimension => Code::InvalidDimension,
+            ErrorCode::InvalidFilter => Code::InvalidFilter,
+            ErrorCode::NoJoinPath => Code::NoJoinPath,
+            ErrorCode::Forbidden => Code::Forbidden,
+        }
+    }
+}

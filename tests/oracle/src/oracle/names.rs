@@ -1,0 +1,132 @@
+//! What the names of a query stand for.
+//!
+//! In: member references. Out: groups and values; what has no meaning is noted as a problem.
+
+use terrane_compiler::query::MemberRef;
+
+use super::{Code, Group, Reading};
+use crate::world::{Dimension, DimensionKind};
+
+/// A measure of a cube, or a metric.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Named {
+    Measure { cube: String, name: String },
+    Metric(String),
+    Dimension { cube: String, name: String },
+    Segment { cube: String, name: String },
+}
+
+impl Reading<'_> {
+    /// A name without a dot is first a member of the query's cube, then a metric.
+    pub(crate) fn named(&self, member: &MemberRef) -> Option<Named> {
+        let cube = member.cube().or(self.query.cube.as_deref());
+        let name = member.member();
+        let of_cube = cube.and_then(|cube| {
+            let of = self.world.behind(cube)?;
+            let (cube, name) = (cube.to_owned(), name.to_owned());
+            if of.measure(&name).is_some() {
+                Some(Named::Measure { cube, name })
+            } else if of.dimension(&name).is_some() {
+                Some(Named::Dimension { cube, name })
+            } else {
+                of.segment(&name).map(|_| Named::Segment { cube, name })
+            }
+        });
+        let is_metric = member.cube().is_none() && self.world.metrics.iter().any(|metric| metric.name == name);
+        of_cube.or_else(|| is_metric.then(|| Named::Metric(name.to_owned())))
+    }
+
+    pub(crate) fn dimension(&self, cube: &str, name: &str) -> Option<&Dimension> {
+        self.world.behind(cube)?.dimension(name)
+    }
+
+    /// What an unknown name is refused with.
+    pub(crate) fn unknown(&self, member: &MemberRef, code: Code) {
+        self.refuse(if member.cube().is_some() { code } else { Code::InvalidQuery });
+    }
+}
+
+pub(crate) fn values(reading: &Reading<'_>) -> Vec<(String, Named)> {
+    let mut values: Vec<(String, Named)> = Vec::new();
+    for member in &reading.query.values {
+        match reading.named(member) {
+            Some(value @ (Named::Measure { .. } | Named::Metric(_))) => {
+                if !values.iter().any(|(key, _)| *key == *member.text) {
+                    values.push((member.text.to_string(), value));
+                }
+            }
+            Some(_) => reading.refuse(Code::InvalidQuery),
+            None => reading.unknown(member, Code::InvalidMeasure),
+        }
+    }
+    values
+}
+
+/// Notes the segments that don't exist.
+pub(crate) fn segments(reading: &Reading<'_>) {
+    for member in &reading.query.segments {
+        if !matches!(reading.named(member), Some(Named::Segment { .. })) {
+            reading.refuse(Code::InvalidDimension);
+        }
+    }
+}
+
+pub(crate) fn groups(reading: &Reading<'_>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for member in &reading.query.dimensions {
+        groups.extend(group(reading, member, member.granularity));
+    }
+    for time in &reading.query.time_dimensions {
+        let granularity = time.granularity.or(time.member.granularity);
+        if granularity.is_some() || time.range.is_none() {
+            let found = group(reading, &time.member, granularity);
+            groups.extend(found.filter(|group| is_time(reading, group)));
+        }
+    }
+    let mut distinct: Vec<Group> = Vec::new();
+    for group in groups {
+        if !distinct.iter().any(|known| known.key == group.key) {
+            distinct.push(group);
+        }
+    }
+    distinct
+}
+
+fn is_time(reading: &Reading<'_>, group: &Group) -> bool {
+    let is_time = reading.dimension(&group.cube, &group.dimension).is_some_and(|d| d.kind == DimensionKind::Time);
+    if !is_time {
+        reading.refuse(Code::InvalidQuery);
+    }
+    is_time
+}
+
+fn group(
+    reading: &Reading<'_>,
+    member: &MemberRef,
+    granularity: Option<terrane_compiler::types::Granularity>,
+) -> Option<Group> {
+    let (cube, name) = match reading.named(member) {
+        Some(Named::Dimension { cube, name }) => (cube, name),
+        Some(_) => {
+            reading.refuse(Code::InvalidQuery);
+            return None;
+        }
+        None => {
+            reading.unknown(member, Code::InvalidDimension);
+            return None;
+        }
+    };
+    let is_time = reading.dimension(&cube, &name).is_some_and(|d| d.kind == DimensionKind::Time);
+    if granularity.is_some() && !is_time {
+        reading.refuse(Code::InvalidQuery);
+        return None;
+    }
+    let key = match granularity {
+        Some(granularity) if member.granularity != Some(granularity) => {
+            let prefix = member.cube().map(|cube| format!("{cube}.")).unwrap_or_default();
+            format!("{prefix}{}.{granularity}", member.member())
+        }
+        _ => member.text.to_string(),
+    };
+    Some(Group { key, cube, dimension: name, granularity })
+}

@@ -1,0 +1,178 @@
+//! What a date, a timestamp or a phrase covers (rule 17 and "TimeRange" of the decisions).
+//!
+//! In: text, the axis it is compared on, the query's zone. Out: a stretch of that axis.
+
+use std::cmp::Ordering;
+
+use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan as _};
+use terrane_compiler::query::DateRange;
+
+use super::kinds::Axis;
+use super::labels::micros;
+
+/// From a microsecond, included, to another, included or not. An open end is the end of time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stretch {
+    low: i64,
+    high: i64,
+    is_high_included: bool,
+}
+
+impl Stretch {
+    pub(crate) fn compare(&self, micros: i64) -> Ordering {
+        if micros < self.low {
+            Ordering::Less
+        } else if micros < self.high || (self.is_high_included && micros == self.high) {
+            Ordering::Equal
+        } else {
+            Ordering::Greater
+        }
+    }
+}
+
+/// What somebody wrote: days and more are stretches of local time.
+enum Written {
+    Local(DateTime, Option<DateTime>),
+    LocalMoment(DateTime),
+    Moment(Timestamp),
+}
+
+/// One bound, which may be as long as a year.
+pub(crate) fn moment(text: &str, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
+    placed(&read(text).ok_or(())?, axis, zone)
+}
+
+pub(crate) fn range(range: &DateRange, axis: Axis, zone: &TimeZone, now: Timestamp) -> Result<Stretch, ()> {
+    match range {
+        DateRange::Between(start, end) => {
+            let (start, end) = (start.as_deref(), end.as_deref());
+            between(start.map(str::to_owned), end.map(str::to_owned), axis, zone)
+        }
+        DateRange::Words(words) => {
+            let lower = words.trim().to_lowercase();
+            if let Some((start, end)) = lower.strip_prefix("from ").and_then(|rest| rest.split_once(" to ")) {
+                let upper = |text: &str| Some(text.trim().to_uppercase());
+                return between(upper(start), upper(end), axis, zone);
+            }
+            let today = zone.to_datetime(now).date();
+            match phrase(&lower, today) {
+                Some((start, end)) => {
+                    let midnight = |date: Date| date.to_datetime(Time::midnight());
+                    placed(&Written::Local(midnight(start), end.map(midnight)), axis, zone)
+                }
+                None => match read(words.trim()) {
+                    Some(written @ Written::Local(..)) => placed(&written, axis, zone),
+                    _ => Err(()),
+                },
+            }
+        }
+    }
+}
+
+fn between(start: Option<String>, end: Option<String>, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
+    let (has_start, has_end) = (start.is_some(), end.is_some());
+    let first = start.map(|text| moment(&text, axis, zone)).transpose()?;
+    let last = end.map(|text| moment(&text, axis, zone)).transpose()?;
+    let low = first.map_or(i64::MIN, |first| first.low);
+    let (high, is_high_included) = last.map_or((i64::MAX, true), |last| (last.high, last.is_high_included));
+    let is_reversed = has_start && has_end && (low > high || (low == high && !is_high_included));
+    if is_reversed { Err(()) } else { Ok(Stretch { low, high, is_high_included }) }
+}
+
+fn placed(written: &Written, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
+    let place = |at: DateTime| match axis {
+        Axis::Local => micros(at),
+        Axis::Instant => first_moment(at, zone),
+    };
+    Ok(match written {
+        Written::Local(start, end) => {
+            Stretch { low: place(*start), high: end.map_or(i64::MAX, place), is_high_included: end.is_none() }
+        }
+        Written::LocalMoment(at) => Stretch { low: place(*at), high: place(*at), is_high_included: true },
+        Written::Moment(at) if axis == Axis::Instant => {
+            Stretch { low: at.as_microsecond(), high: at.as_microsecond(), is_high_included: true }
+        }
+        // A wall clock has no offset.
+        Written::Moment(_) => return Err(()),
+    })
+}
+
+/// Midnight may be missing or come twice.
+fn first_moment(at: DateTime, zone: &TimeZone) -> i64 {
+    zone.to_ambiguous_timestamp(at).compatible().map_or(i64::MAX, |instant| instant.as_microsecond())
+}
+
+fn read(text: &str) -> Option<Written> {
+    let stretch = |start: Date, size: Span| {
+        let end = start.checked_add(size).ok();
+        Written::Local(start.to_datetime(Time::midnight()), end.map(|end| end.to_datetime(Time::midnight())))
+    };
+    if let Some((day, clock)) = text.split_once(['T', ' ']) {
+        let (clock, offset) = match clock.find(['Z', 'z', '+', '-']) {
+            Some(at) => (&clock[..at], Some(&clock[at..])),
+            None => (clock, None),
+        };
+        let at: DateTime = format!("{}T{clock}", date(day)?).parse().ok()?;
+        return match offset {
+            None => Some(Written::LocalMoment(at)),
+            Some(offset) => format!("{at}{}", offset.to_uppercase()).parse().ok().map(Written::Moment),
+        };
+    }
+    if let Some(day) = date(text) {
+        return Some(stretch(day, 1.day()));
+    }
+    let year: i16 = text.get(..4)?.parse().ok()?;
+    let number = |from: usize| text.get(from..).and_then(|rest| rest.parse::<i8>().ok());
+    match (text.len(), text.get(4..6).unwrap_or_default()) {
+        (4, _) => Some(stretch(Date::new(year, 1, 1).ok()?, 1.year())),
+        (7, "-Q" | "-q") => {
+            let quarter = number(6).filter(|quarter| (1..=4).contains(quarter))?;
+            Some(stretch(Date::new(year, quarter * 3 - 2, 1).ok()?, 3.months()))
+        }
+        (8, "-W" | "-w") => Some(stretch(ISOWeekDate::new(year, number(6)?, Weekday::Monday).ok()?.date(), 1.week())),
+        (7, _) => Some(stretch(Date::new(year, number(5)?, 1).ok()?, 1.month())),
+        _ => None,
+    }
+}
+
+fn date(text: &str) -> Option<Date> {
+    (text.len() == 10).then(|| text.parse().ok())?
+}
+
+/// The days of `today`, `this month`, `last 7 days`, the end not included.
+fn phrase(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let of = |unit: &str, count: i64| -> Option<Span> {
+        Some(match unit.strip_suffix('s').unwrap_or(unit) {
+            "day" => count.days(),
+            "week" => count.weeks(),
+            "month" => count.months(),
+            "quarter" => (3 * count).months(),
+            "year" => count.years(),
+            _ => return None,
+        })
+    };
+    let first = |unit: &str| -> Option<Date> {
+        Some(match unit.strip_suffix('s').unwrap_or(unit) {
+            "day" => today,
+            "week" => today.checked_sub(i64::from(today.weekday().to_monday_zero_offset()).days()).ok()?,
+            "month" => today.first_of_month(),
+            "quarter" => Date::new(today.year(), (today.month() - 1) / 3 * 3 + 1, 1).ok()?,
+            "year" => today.first_of_year(),
+            _ => return None,
+        })
+    };
+    match words.as_slice() {
+        ["today"] => Some((today, today.tomorrow().ok())),
+        ["yesterday"] => Some((today.yesterday().ok()?, Some(today))),
+        ["this", unit] => Some((first(unit)?, first(unit)?.checked_add(of(unit, 1)?).ok())),
+        ["last", unit] => Some((first(unit)?.checked_sub(of(unit, 1)?).ok()?, Some(first(unit)?))),
+        ["last", count, unit] => {
+            let count = count.parse().ok()?;
+            Some((first(unit)?.checked_sub(of(unit, count)?).ok()?, Some(first(unit)?)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! The real pipeline in this process: project, model, types, SQL, DuckDB, JSON.
+//!
+//! In: a [`World`] and queries. Out: rows as a client of REST reads them, or the code of the refusal.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value as Json;
+use terrane_app::catalog::{Catalog, load};
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::plugins::{PluginError, PluginStatus, Plugins};
+use terrane_app::ports::warehouse::{Statement, Warehouse};
+use terrane_app::query::{QueryService, QuerySettings, RequestContext, RunError};
+use terrane_compiler::project::{Inputs, SourceTree};
+use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::sql::profile::DialectProfile;
+use terrane_golden_tests::duckdb_profile;
+use terrane_server::json::{Numbers, write_rows};
+use terrane_warehouse::{DuckDb, DuckDbSettings};
+
+use crate::oracle::{Code, Settings};
+use crate::world::{World, statements};
+
+/// What a client gets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answered {
+    Rows {
+        keys: Vec<String>,
+        rows: Vec<Vec<Json>>,
+        total_rows: Option<u64>,
+    },
+    Refused(BTreeSet<Code>),
+    /// Nothing that a query may end with: the warehouse refused the statement, or JSON is broken.
+    Broken(String),
+}
+
+/// One engine, for one world after the other.
+pub struct Product {
+    runtime: tokio::runtime::Runtime,
+    warehouse: Arc<DuckDb>,
+    profile: Arc<DialectProfile>,
+    settings: Settings,
+    _folder: tempfile::TempDir,
+}
+
+/// A project that is served.
+pub struct Served<'p> {
+    product: &'p Product,
+    service: QueryService,
+}
+
+struct OneDialect(Arc<DialectProfile>);
+
+impl Plugins for OneDialect {
+    fn dialect(&self, _: &str) -> Result<Arc<DialectProfile>, PluginError> {
+        Ok(Arc::clone(&self.0))
+    }
+
+    fn loaded(&self) -> Vec<PluginStatus> {
+        Vec::new()
+    }
+
+    fn guest_calls(&self) -> u64 {
+        0
+    }
+}
+
+/// It is always the same moment.
+struct Stopped(Timestamp);
+
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+impl Product {
+    /// Starts an empty engine.
+    ///
+    /// # Errors
+    /// Where DuckDB can't be opened.
+    pub fn start(settings: Settings) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let warehouse = DuckDb::open(&DuckDbSettings {
+            path: None,
+            project: folder.path().to_owned(),
+            init: Vec::new(),
+            connections: 1,
+            memory_limit: None,
+            threads: Some(1),
+        })?;
+        Ok(Product {
+            runtime: tokio::runtime::Builder::new_current_thread().enable_time().build()?,
+            warehouse: Arc::new(warehouse),
+            profile: Arc::new(duckdb_profile()),
+            settings,
+            _folder: folder,
+        })
+    }
+
+    /// Makes the tables anew and loads the project.
+    ///
+    /// # Errors
+    /// Any problem with either: a generated project has none.
+    pub fn serve(&self, world: &World, tree: &SourceTree) -> Result<Served<'_>> {
+        self.runtime.block_on(async {
+            for statement in statements(world) {
+                let ran = self.warehouse.execute(Statement { text: &statement, params: &[] }, Duration::from_secs(60));
+                ran.await.with_context(|| statement.clone())?;
+            }
+            let plugins = OneDialect(Arc::clone(&self.profile));
+            let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
+            let snapshot = load(tree, &inputs, &plugins, &*self.warehouse).await?;
+            let problems = snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code == "cube-not-described");
+            let problems: Vec<String> = problems.map(ToString::to_string).collect();
+            if !problems.is_empty() {
+                let files: Vec<String> = tree.files.iter().map(|(path, text)| format!("{path}: {text}")).collect();
+                bail!("the project has problems:\n{}\n{}", problems.join("\n"), files.join("\n"));
+            }
+            let settings = QuerySettings {
+                timeout: Duration::from_secs(60),
+                default_limit: self.settings.default_limit,
+                max_limit: self.settings.max_limit,
+                timezone: TimeZone::UTC,
+                max_concurrent_queries: 1,
+                max_queued_queries: 1,
+            };
+            let clock = Arc::new(Stopped(self.settings.now));
+            let warehouse: Arc<dyn Warehouse> = self.warehouse.clone();
+            let service = QueryService::new(Arc::new(Catalog::new(snapshot)), warehouse, clock, settings);
+            Ok(Served { product: self, service })
+        })
+    }
+}
+
+impl Served<'_> {
+    /// Runs a query and reads the answer as a client would.
+    pub fn run(&self, query: &SemanticQuery) -> Answered {
+        let context = RequestContext::default();
+        let answer = match self.product.runtime.block_on(self.service.run(&context, query)) {
+            Ok(answer) => answer,
+            Err(RunError::Query(error)) => return Answered::Refused(BTreeSet::from([error.code().into()])),
+            Err(error) => return Answered::Broken(error.to_string()),
+        };
+        let keys: Vec<String> = answer.columns.iter().map(|column| column.key.to_string()).collect();
+        let mut body = Vec::new();
+        write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut body);
+        let rows: Vec<serde_json::Map<String, Json>> = match serde_json::from_slice(&body) {
+            Ok(rows) => rows,
+            Err(error) => return Answered::Broken(format!("{error}: {}", String::from_utf8_lossy(&body))),
+        };
+        let cells = |row: serde_json::Map<String, Json>| {
+            keys.iter().map(|key| row.get(key).cloned().unwrap_or(Json::Null)).collect()
+        };
+        Answered::Rows { rows: rows.into_iter().map(cells).collect(), keys, total_rows: answer.total_rows }
+    }
+
+    /// The text that runs, for reports.
+    pub fn sql(&self, query: &SemanticQuery) -> String {
+        let sql = self.service.inline_sql(&RequestContext::default(), query);
+        sql.unwrap_or_else(|error| format!("refused: {error}"))
+    }
+}

@@ -1,0 +1,162 @@
+//! Makes a difference small: leaves things out as long as a difference remains.
+//!
+//! In: a case that differs. Out: a smaller one that still does. A step that breaks the world or turns
+//! a wrong answer into another kind of difference is not taken.
+
+use serde_json::Value as Json;
+
+use crate::case::Case;
+use crate::product::Product;
+use crate::world::World;
+
+/// The tries that one case may cost.
+const MAX_TRIES: usize = 400;
+
+pub fn shrink(product: &Product, case: Case) -> Case {
+    let mut shrinker = Shrinker { product, kind: kind(&case.about), best: case, tries: 0 };
+    loop {
+        let before = shrinker.tries;
+        let changed = shrinker.query() | shrinker.world();
+        if !changed || shrinker.tries >= MAX_TRIES || shrinker.tries == before {
+            return shrinker.best;
+        }
+    }
+}
+
+/// `refused with …` and `row 0, …` are different troubles.
+fn kind(about: &str) -> String {
+    about.split([' ', ':']).next().unwrap_or_default().to_owned()
+}
+
+struct Shrinker<'p> {
+    product: &'p Product,
+    kind: String,
+    best: Case,
+    tries: usize,
+}
+
+impl Shrinker<'_> {
+    /// Takes the step if the trouble stays.
+    fn takes(&mut self, query: Json, world: World) -> bool {
+        if self.tries >= MAX_TRIES {
+            return false;
+        }
+        self.tries += 1;
+        let case = Case { query, world, ..self.best.clone() };
+        match case.difference(self.product) {
+            Ok(Some(about)) if kind(&about) == self.kind => {
+                self.best = Case { about, ..case };
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Drops keys of objects and items of lists, wherever the result is still a query.
+    fn query(&mut self) -> bool {
+        let mut changed = false;
+        let mut index = 0;
+        while let Some(smaller) = without(&self.best.query, &mut index.clone()) {
+            if self.takes(smaller, self.best.world.clone()) {
+                changed = true;
+            } else {
+                index += 1;
+            }
+        }
+        changed
+    }
+
+    fn world(&mut self) -> bool {
+        let mut changed = self.each(|world| &mut world.metrics);
+        changed |= self.each(|world| &mut world.cubes);
+        for index in (0..self.best.world.cubes.len()).rev() {
+            if index >= self.best.world.cubes.len() {
+                continue;
+            }
+            changed |= self.each(|world| &mut world.cubes[index].rows);
+            changed |= self.each(|world| &mut world.cubes[index].measures);
+            changed |= self.each(|world| &mut world.cubes[index].dimensions);
+            changed |= self.each(|world| &mut world.cubes[index].segments);
+            changed |= self.each(|world| &mut world.cubes[index].joins);
+            changed |= self.filters(index);
+        }
+        changed
+    }
+
+    /// Tries to do without each item of a list, and first without half of them.
+    fn each<T>(&mut self, list: impl Fn(&mut World) -> &mut Vec<T>) -> bool {
+        let mut changed = false;
+        let mut size = list(&mut self.best.world.clone()).len();
+        while size > 0 {
+            let mut at = 0;
+            while at < list(&mut self.best.world.clone()).len() {
+                let mut world = self.best.world.clone();
+                let items = list(&mut world);
+                let end = (at + size).min(items.len());
+                items.drain(at..end);
+                if self.takes(self.best.query.clone(), world) {
+                    changed = true;
+                } else {
+                    at += size;
+                }
+            }
+            size /= 2;
+        }
+        changed
+    }
+
+    /// Measures without their filters.
+    fn filters(&mut self, cube: usize) -> bool {
+        let mut changed = false;
+        for index in 0..self.best.world.cubes[cube].measures.len() {
+            let mut world = self.best.world.clone();
+            let crate::world::MeasureKind::Aggregate(aggregate) = &mut world.cubes[cube].measures[index].kind else {
+                continue;
+            };
+            if !aggregate.filters.is_empty() {
+                aggregate.filters.clear();
+                changed |= self.takes(self.best.query.clone(), world);
+            }
+        }
+        changed
+    }
+}
+
+/// The JSON without its `index`-th part, counted depth first; `None` past the last.
+fn without(json: &Json, index: &mut usize) -> Option<Json> {
+    match json {
+        Json::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                if *index == 0 {
+                    let mut fewer = items.clone();
+                    fewer.remove(at);
+                    return Some(Json::Array(fewer));
+                }
+                *index -= 1;
+                if let Some(smaller) = without(item, index) {
+                    let mut changed = items.clone();
+                    changed[at] = smaller;
+                    return Some(Json::Array(changed));
+                }
+            }
+            None
+        }
+        Json::Object(map) => {
+            for (key, value) in map {
+                if *index == 0 {
+                    let mut fewer = map.clone();
+                    fewer.remove(key);
+                    return Some(Json::Object(fewer));
+                }
+                *index -= 1;
+                if let Some(smaller) = without(value, index) {
+                    let mut changed = map.clone();
+                    changed.insert(key.clone(), smaller);
+                    return Some(Json::Object(changed));
+                }
+            }
+            None
+        }
+        _ => None,
+    }
+}

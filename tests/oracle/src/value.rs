@@ -1,0 +1,160 @@
+//! Values as the oracle computes with them: exact numbers, times on their own axis, labels.
+//!
+//! In: cells of a [`World`](crate::world::World). Out: values with one total order, equality included.
+//! Not here: rendering (`oracle::time`) and comparison with what the product answered (`compare`).
+
+use std::cmp::Ordering;
+
+/// One value. Null sorts first here; the order of answers puts it last by itself.
+#[derive(Debug, Clone)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    /// Days since 1970.
+    Day(i32),
+    /// Microseconds of a wall clock.
+    Local(i64),
+    /// Microseconds since the epoch.
+    Instant(i64),
+    /// A stretch of time: where it starts on its axis, and its label.
+    Bucket(i64, String),
+}
+
+/// Exact until a double or a division comes in.
+#[derive(Debug, Clone, Copy)]
+pub enum Number {
+    /// `unscaled / 10^scale`
+    Exact(i128, u32),
+    Double(f64),
+}
+
+impl Value {
+    pub fn int(value: i128) -> Value {
+        Value::Number(Number::Exact(value, 0))
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Value::Null => 0,
+            Value::Bool(_) => 1,
+            Value::Number(_) => 2,
+            Value::Text(_) => 3,
+            Value::Day(_) => 4,
+            Value::Local(_) => 5,
+            Value::Instant(_) => 6,
+            Value::Bucket(..) => 7,
+        }
+    }
+
+    /// Where a time lies on its axis, in microseconds.
+    pub fn micros(&self) -> Option<i64> {
+        match self {
+            Value::Day(days) => Some(i64::from(*days) * 86_400_000_000),
+            Value::Local(micros) | Value::Instant(micros) | Value::Bucket(micros, _) => Some(*micros),
+            _ => None,
+        }
+    }
+}
+
+impl Number {
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Number::Exact(value, 0) => value as f64,
+            Number::Exact(value, scale) => value as f64 / 10f64.powi(scale as i32),
+            Number::Double(value) => value,
+        }
+    }
+
+    /// `12.50`, `-3`; `None` for what isn't plain digits.
+    pub fn parse(text: &str) -> Option<Number> {
+        let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all = format!("{whole}{fraction}");
+        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        Some(Number::Exact(sign * all.parse::<i128>().ok()?, fraction.len() as u32))
+    }
+
+    /// Both at one scale; `None` where one is a double.
+    fn aligned(self, other: Number) -> Option<(i128, i128, u32)> {
+        let (Number::Exact(a, left), Number::Exact(b, right)) = (self, other) else { return None };
+        let scale = left.max(right);
+        Some((a * 10i128.pow(scale - left), b * 10i128.pow(scale - right), scale))
+    }
+
+    pub fn plus(self, other: Number) -> Number {
+        match self.aligned(other) {
+            Some((a, b, scale)) => Number::Exact(a + b, scale),
+            None => Number::Double(self.as_f64() + other.as_f64()),
+        }
+    }
+
+    pub fn minus(self, other: Number) -> Number {
+        match self.aligned(other) {
+            Some((a, b, scale)) => Number::Exact(a - b, scale),
+            None => Number::Double(self.as_f64() - other.as_f64()),
+        }
+    }
+
+    pub fn times(self, other: Number) -> Number {
+        match (self, other) {
+            (Number::Exact(a, left), Number::Exact(b, right)) => Number::Exact(a * b, left + right),
+            _ => Number::Double(self.as_f64() * other.as_f64()),
+        }
+    }
+
+    /// Real division; by zero there is nothing.
+    pub fn divide(self, other: Number) -> Option<Number> {
+        let divisor = other.as_f64();
+        (divisor != 0.0).then(|| Number::Double(self.as_f64() / divisor))
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match self.aligned(*other) {
+            Some((a, b, _)) => a.cmp(&b),
+            None => self.as_f64().total_cmp(&other.as_f64()),
+        }
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+            (Value::Number(a), Value::Number(b)) => a.cmp(b),
+            // UTF-8 sorts by code point.
+            (Value::Text(a), Value::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Value::Day(a), Value::Day(b)) => a.cmp(b),
+            (Value::Local(a), Value::Local(b)) | (Value::Instant(a), Value::Instant(b)) => a.cmp(b),
+            (Value::Bucket(a, label), Value::Bucket(b, other)) => a.cmp(b).then_with(|| label.cmp(other)),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+macro_rules! by_order {
+    ($($ty:ty)*) => {$(
+        impl PartialOrd for $ty {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+        impl PartialEq for $ty {
+            fn eq(&self, other: &Self) -> bool {
+                self.cmp(other).is_eq()
+            }
+        }
+        impl Eq for $ty {}
+    )*};
+}
+
+by_order!(Number Value);

@@ -1,0 +1,40 @@
+//! Every difference that the fuzz found stays: those in `cases/` must agree by now, those in
+//! `cases/open/` are known to differ still.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use terrane_oracle_tests::case::{Case, settings};
+use terrane_oracle_tests::product::Product;
+
+#[test]
+fn what_differed_once_agrees() {
+    let product = Product::start(settings()).unwrap();
+    for (path, case) in cases("cases") {
+        if let Some(about) = case.difference(&product).unwrap() {
+            panic!("{}: {about}\n{}", path.display(), case.sql(&product));
+        }
+    }
+}
+
+#[test]
+fn what_is_known_to_differ_still_does() {
+    let product = Product::start(settings()).unwrap();
+    for (path, case) in cases("cases/open") {
+        let differs = case.difference(&product).unwrap().is_some();
+        assert!(differs, "{} agrees now: move it to cases/", path.display());
+    }
+}
+
+fn cases(folder: &str) -> Vec<(PathBuf, Case)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| (path.clone(), serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap()))
+        .collect()
+}

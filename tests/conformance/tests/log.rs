@@ -34,7 +34,7 @@ fn records(text: &str) -> Vec<Json> {
 fn post(json: Json) -> Asked {
     Asked {
         method: "POST".to_owned(),
-        path: "/api/v1/query?api_key=hush".to_owned(),
+        path: "/api/v1/query?note=hush".to_owned(),
         headers: [("x-correlation-id", "abc"), ("user-agent", "test\"1")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),

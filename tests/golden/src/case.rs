@@ -112,6 +112,7 @@ fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
         offset: json["offset"].as_u64().unwrap_or(0),
         timezone: json["timezone"].as_str().map(Into::into),
         skip_total: json["total"] == Json::Bool(false),
+        ..SemanticQuery::default()
     })
 }
 

@@ -1,13 +1,15 @@
 //! Queries: run one, or show its SQL.
 
 use axum::response::Response;
+use terrane_app::query::{Extent, RequestContext};
 
-use crate::app::{App, Scope};
+use crate::app::{App, Scope, Scopes};
 use crate::call::Call;
 use crate::edge::json_response;
 use crate::error::ApiError;
 use crate::routes::{Access, Routes};
 use crate::wire::answer;
+use crate::wire::format::Format;
 use crate::wire::query::{self, QueryRequest};
 
 const READ: Access = Access::Scoped(Scope::Read);
@@ -21,25 +23,31 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn run_body(app: App, call: Call) -> Result<Response, ApiError> {
-    let (context, scopes) = (call.context.clone(), call.scopes);
+    let (context, scopes, format) = (call.context.clone(), call.scopes, Format::accepted(call.headers())?);
     let body = call.json_body(&app).await?;
-    run(&app, &context, scopes, &query::from_wire(&body)?).await
+    run(&app, &context, scopes, &query::from_wire(&body)?, format).await
 }
 
 async fn run_parameters(app: App, call: Call) -> Result<Response, ApiError> {
+    let format = Format::accepted(call.headers())?;
     let request = query::from_parameters(call.query_string())?;
-    run(&app, &call.context, call.scopes, &request).await
+    run(&app, &call.context, call.scopes, &request, format).await
 }
 
 async fn run(
     app: &App,
-    context: &terrane_app::query::RequestContext,
-    scopes: crate::app::Scopes,
+    context: &RequestContext,
+    scopes: Scopes,
     request: &QueryRequest,
+    format: Format,
 ) -> Result<Response, ApiError> {
-    let outcome = app.ports.queries.run(context, &request.query).await;
-    let answer = outcome.map_err(|error| ApiError::from_run(error, scopes))?;
-    Ok(json_response(answer::to_wire(answer, request).await))
+    let extent = match format {
+        Format::Json => Extent::Page,
+        Format::Csv | Format::Arrow => Extent::Export,
+    };
+    let outcome = app.ports.queries.open(context, &request.query, extent).await;
+    let opened = outcome.map_err(|error| ApiError::from_run(error, scopes))?;
+    answer::to_wire(opened, request, format).await
 }
 
 async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {

@@ -6,6 +6,7 @@
 pub(crate) mod answer;
 mod fields;
 mod filter;
+pub(crate) mod format;
 pub(crate) mod metadata;
 mod number;
 mod parameters;

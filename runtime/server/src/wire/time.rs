@@ -10,7 +10,8 @@ use super::query::member;
 const DIMENSION_FITS: &str = "an object like {\"dimension\": …, \"granularity\": …, \"date_range\": […, …]}";
 const RANGE_FITS: &str = "words like \"last 7 days\" or an object like {\"start\": …, \"end\": …}";
 const DATES_FITS: &str = "words like \"last 7 days\" or a list of a start and an end";
-const COMPARE_FITS: &str = "an object like {\"shift\": \"1 year\"}, words like \"2023\" or a list of a start and an end";
+const COMPARE_FITS: &str =
+    "an object like {\"shift\": \"1 year\"}, words like \"2023\" or a list of a start and an end";
 const DATE_FITS: &str = "a date or timestamp, like \"2024-01-31\",";
 const MEMBER_FITS: &str = "a time dimension, like \"orders.created_at\",";
 

@@ -4,6 +4,7 @@
 //! they come. Every surface goes through [`QueryService`]. Not here: wire formats, status codes.
 
 mod answer;
+mod explain;
 mod gate;
 mod key;
 mod open;

@@ -22,7 +22,7 @@ mod wire;
 pub use app::{Anonymous, App, HttpSettings, Ports, Scope, Scopes};
 pub use edge::{Connection, Edge};
 pub use error::Code;
-pub use local::{Refused, read_query, refuse};
+pub use local::{Refused, explanation, read_query, refuse};
 pub use rest::routes;
 pub use routes::{Access, Route};
 pub use rows::{BrokenOff, RowEncoder};

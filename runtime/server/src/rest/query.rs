@@ -1,6 +1,7 @@
-//! Queries: run one, or show its SQL.
+//! Queries: run one, show its SQL, or explain it.
 
 use axum::response::Response;
+use serde_json::Value as Json;
 use terrane_app::query::{Extent, RequestContext};
 
 use crate::app::{App, Scope, Scopes};
@@ -9,17 +10,18 @@ use crate::edge::json_response;
 use crate::error::ApiError;
 use crate::routes::{Access, Routes};
 use crate::wire::answer;
+use crate::wire::explanation::{self, WarehousePlan};
 use crate::wire::format::Format;
 use crate::wire::query::{self, QueryRequest};
 
 const READ: Access = Access::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
-    routes.post("/api/v1/query", READ, run_body).get("/api/v1/query", READ, run_parameters).post(
-        "/api/v1/query/sql",
-        READ,
-        show_sql,
-    )
+    routes
+        .post("/api/v1/query", READ, run_body)
+        .get("/api/v1/query", READ, run_parameters)
+        .post("/api/v1/query/sql", READ, show_sql)
+        .post("/api/v1/query/explain", READ, explain)
 }
 
 async fn run_body(app: App, call: Call) -> Result<Response, ApiError> {
@@ -61,4 +63,19 @@ async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
     }
     let sql = queries.sql(&context, &request.query)?;
     Ok(json_response(answer::sql_to_wire(&sql.text, &sql.params)))
+}
+
+async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
+    let (context, scopes) = (call.context.clone(), call.scopes);
+    let body = call.json_body(&app).await?;
+    let QueryRequest { query, .. } = query::from_wire(&body)?;
+    let queries = &app.ports.queries;
+    let explanation = queries.explain(&context, &query)?;
+    let plan = if scopes.hold(Scope::Admin) {
+        let plan = queries.warehouse_plan(&query, &explanation).await;
+        WarehousePlan::of(plan.map_err(|error| ApiError::from_run(error, scopes))?)
+    } else {
+        WarehousePlan::of_admins()
+    };
+    Ok(json_response(Json::Object(explanation::to_wire(&explanation, plan)).to_string().into_bytes()))
 }

@@ -4,6 +4,7 @@
 //! written. Here: REST.
 
 pub(crate) mod answer;
+pub(crate) mod explanation;
 mod fields;
 mod filter;
 pub(crate) mod format;

@@ -188,6 +188,17 @@ async fn a_reader_that_goes_away_stops_the_engine() {
 }
 
 #[tokio::test]
+async fn slow_readers_leave_connections_to_others() {
+    let duckdb = open(&[]);
+    let statement = Statement { text: "SELECT i FROM range(100000000000) t(i)", params: &[] };
+    // Half of the two connections.
+    let _slow = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
+    let refused = duckdb.stream(statement, Duration::from_millis(50)).await;
+    assert_eq!(refused.expect_err("there is no turn").kind, WarehouseErrorKind::Timeout);
+    assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
+}
+
+#[tokio::test]
 async fn what_fails_in_a_stream_is_told_in_it() {
     let duckdb = open(&[]);
     let refused = duckdb.stream(Statement { text: "SELECT * FROM nowhere", params: &[] }, TIMEOUT).await;

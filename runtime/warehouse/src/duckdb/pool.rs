@@ -23,6 +23,8 @@ pub(super) struct Pool {
     root: Mutex<Connection>,
     idle: Mutex<Vec<Session>>,
     turns: Arc<Semaphore>,
+    /// A reader may be slow, and its statement keeps a turn meanwhile: half of the turns at most.
+    stream_turns: Arc<Semaphore>,
     /// Probes never queue behind queries: one at a time, beside them.
     probe_turn: Arc<Semaphore>,
     strays: Strays,
@@ -41,6 +43,7 @@ impl Pool {
             root: Mutex::new(root),
             idle: Mutex::new(Vec::new()),
             turns: Arc::new(Semaphore::new(connections)),
+            stream_turns: Arc::new(Semaphore::new((connections / 2).max(1))),
             probe_turn: Arc::new(Semaphore::new(1)),
             strays: Strays::up_to(connections),
         }
@@ -58,10 +61,11 @@ impl Pool {
         timeout: Duration,
     ) -> Result<BatchStream, WarehouseError> {
         let begin = async {
+            let stream_turn = self.stream_turns.clone().acquire_owned().await;
             let (outlet, mut inlet) = stream::way();
             let running = self.start(&self.turns, request, Reply::Batches(outlet)).await?;
             let schema = inlet.schema().await?;
-            Ok(BatchStream::new(schema, inlet.batches(timeout, running)))
+            Ok(BatchStream::new(schema, inlet.batches(timeout, (running, stream_turn))))
         };
         tokio::time::timeout(timeout, begin).await.unwrap_or_else(|_| Err(error::timeout()))
     }

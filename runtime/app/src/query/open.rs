@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 
 use super::answer::{self, AnswerStream, Opened};
 use super::rows::{Reading, Record};
-use super::{Asked, QueryService, RunError, cube_label, key};
+use super::{Asked, QueryService, RunError, cube_label, first_integer, key};
 use crate::ports::warehouse::{ResultSet, Statement};
 
 impl QueryService {
@@ -25,7 +25,11 @@ impl QueryService {
                 }
             };
             let rows = ResultSet { schema: batches.schema.clone(), batches: first.into_iter().collect() };
-            let total_rows = self.total_rows(asked, &rows).await?;
+            let total_rows = match rows.batches.is_empty() {
+                true => self.total_rows(asked, &rows).await?,
+                // These are not all, so only they themselves can tell.
+                false => asked.sql.total_column.and_then(|column| first_integer(&rows.batches, column)),
+            };
             Ok((turn, batches, rows, total_rows, self.clock.elapsed().saturating_sub(since)))
         };
         let (turn, batches, rows, total_rows, waited) = self.in_time(begin).await?;

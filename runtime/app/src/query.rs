@@ -1,10 +1,14 @@
 //! The use case of a query: compile, run, count.
 //!
-//! In: a [`SemanticQuery`] and who asks. Out: Arrow batches with what their columns mean. Every
-//! surface goes through [`QueryService`]. Not here: wire formats, status codes.
+//! In: a [`SemanticQuery`] and who asks. Out: Arrow batches with what their columns mean, whole or as
+//! they come. Every surface goes through [`QueryService`]. Not here: wire formats, status codes.
 
+mod answer;
+mod explain;
 mod gate;
 mod key;
+mod open;
+mod rows;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +17,10 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::query::{QueryError, SemanticQuery};
-use terrane_compiler::sql::{CompiledSql, ResultColumn};
+use terrane_compiler::sql::CompiledSql;
 use terrane_compiler::{Environment, SecurityContext, compile, compile_count, compile_inline};
 
+pub use answer::{Answer, AnswerStream, Extent, Opened, Piece};
 pub use gate::{Gate, Overloaded};
 
 use crate::catalog::{Catalog, Snapshot};
@@ -34,7 +39,12 @@ pub struct RequestContext {
 pub struct QuerySettings {
     pub timeout: Duration,
     pub default_limit: u64,
+    /// Of a page.
     pub max_limit: u64,
+    /// Of an answer that is written out as it comes.
+    pub max_export_rows: u64,
+    /// How long such an answer may take to be read, be it by a slow client.
+    pub export_timeout: Duration,
     pub timezone: TimeZone,
     pub max_concurrent_queries: usize,
     /// Requests that wait for a turn; one more is refused.
@@ -54,19 +64,17 @@ pub enum RunError {
     Overloaded(#[from] Overloaded),
 }
 
-/// The rows of a query, in columns.
-#[derive(Debug)]
-pub struct Answer {
-    pub sql: String,
-    /// The first columns of the batches, in order.
-    pub columns: Vec<ResultColumn>,
-    pub batches: Vec<RecordBatch>,
-    pub returned_rows: u64,
-    /// `None` when it was not asked for.
-    pub total_rows: Option<u64>,
-    pub cache_key: String,
-    pub duration: Duration,
+impl RunError {
+    fn from_warehouse(error: WarehouseError, timeout: Duration) -> Self {
+        match error.kind {
+            WarehouseErrorKind::Timeout => RunError::Timeout { timeout },
+            _ => RunError::Warehouse(error),
+        }
+    }
 }
+
+/// An answer that may have more rows is read as it comes.
+const MAX_WHOLE_ROWS: u64 = 10_000;
 
 /// Compiles and runs queries.
 pub struct QueryService {
@@ -95,7 +103,7 @@ impl QueryService {
     /// What was asked can't be answered.
     pub fn sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<CompiledSql, QueryError> {
         let snapshot = self.catalog.snapshot();
-        self.compile(&snapshot, context, query)
+        self.compile(&snapshot, context, query, &self.environment(Extent::Page))
     }
 
     /// One runnable text, with the values written into it.
@@ -104,7 +112,8 @@ impl QueryService {
     /// As [`QueryService::sql`].
     pub fn inline_sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<String, QueryError> {
         let snapshot = self.catalog.snapshot();
-        compile_inline(&snapshot.model, &snapshot.profile, query, &context.caller, &self.environment())
+        let environment = self.environment(Extent::Page);
+        compile_inline(&snapshot.model, &snapshot.profile, query, &context.caller, &environment)
     }
 
     /// Runs a query. The answer or the refusal comes at the timeout at the latest.
@@ -112,50 +121,104 @@ impl QueryService {
     /// # Errors
     /// [`RunError`]
     pub async fn run(&self, context: &RequestContext, query: &SemanticQuery) -> Result<Answer, RunError> {
+        let asked = self.ask(context, query, Extent::Page)?;
+        self.logged(query, self.run_whole(&asked).await)
+    }
+
+    /// Runs a query whose answer may be large. The answer begins, or the refusal comes, at the timeout
+    /// at the latest.
+    ///
+    /// # Errors
+    /// [`RunError`]; what happens later is in the stream.
+    pub async fn open(
+        &self,
+        context: &RequestContext,
+        query: &SemanticQuery,
+        extent: Extent,
+    ) -> Result<Opened, RunError> {
+        let asked = self.ask(context, query, extent)?;
+        if asked.is_large() {
+            return self.logged(query, self.run_streamed(&asked).await);
+        }
+        self.logged(query, self.run_whole(&asked).await).map(Opened::Whole)
+    }
+
+    fn ask<'a>(
+        &self,
+        context: &'a RequestContext,
+        query: &'a SemanticQuery,
+        extent: Extent,
+    ) -> Result<Asked<'a>, QueryError> {
         let started = self.clock.elapsed();
-        let timeout = self.settings.timeout;
         let snapshot = self.catalog.snapshot();
-        let sql = self.compile(&snapshot, context, query)?;
+        let environment = self.environment(extent);
+        let sql = self.compile(&snapshot, context, query, &environment)?;
+        Ok(Asked { context, query, started, snapshot, environment, sql })
+    }
+
+    async fn run_whole(&self, asked: &Asked<'_>) -> Result<Answer, RunError> {
         let run = async {
             let _turn = self.gate.enter().await?;
-            let asked = self.clock.elapsed();
-            let rows = self.execute(&sql).await?;
-            let total_rows = self.total_rows(&snapshot, context, query, &sql, &rows).await?;
-            Ok((rows, total_rows, self.clock.elapsed().saturating_sub(asked)))
+            let since = self.clock.elapsed();
+            let rows = self.execute(&asked.sql).await?;
+            let total_rows = self.total_rows(asked, &rows).await?;
+            Ok((rows, total_rows, self.clock.elapsed().saturating_sub(since)))
         };
-        let outcome = match tokio::time::timeout(timeout, run).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(RunError::Timeout { timeout }),
-        };
-        let duration = self.clock.elapsed().saturating_sub(started);
-        match outcome {
-            Ok((rows, total_rows, warehouse_duration)) => {
-                let returned_rows = row_count(&rows.batches);
-                tracing::info!(
-                    event = "query_executed",
-                    cube = cube_label(query),
-                    warehouse = self.warehouse.name(),
-                    warehouse_duration_ms = milliseconds(warehouse_duration),
-                    total_duration_ms = milliseconds(duration),
-                    rows_returned = returned_rows,
-                    cache_hit = false,
-                    preagg_used = false,
-                );
-                let cache_key = key::cache_key(self.warehouse.name(), &sql);
-                let CompiledSql { text, columns, .. } = sql;
-                Ok(Answer { sql: text, columns, batches: rows.batches, returned_rows, total_rows, cache_key, duration })
-            }
-            Err(error) => {
-                tracing::error!(
-                    event = "query_failed",
-                    cube = cube_label(query),
-                    error_type = error_type(&error),
-                    error_message = %error,
-                    retry_count = 0,
-                );
-                Err(error)
-            }
+        let (rows, total_rows, warehouse_duration) = self.in_time(run).await?;
+        Ok(self.whole(asked, rows, total_rows, warehouse_duration))
+    }
+
+    fn whole(
+        &self,
+        asked: &Asked<'_>,
+        rows: ResultSet,
+        total_rows: Option<u64>,
+        warehouse_duration: Duration,
+    ) -> Answer {
+        let Asked { query, sql, .. } = asked;
+        let returned_rows = row_count(&rows.batches);
+        let duration = self.clock.elapsed().saturating_sub(asked.started);
+        tracing::info!(
+            event = "query_executed",
+            cube = cube_label(query),
+            warehouse = self.warehouse.name(),
+            warehouse_duration_ms = milliseconds(warehouse_duration),
+            total_duration_ms = milliseconds(duration),
+            rows_returned = returned_rows,
+            cache_hit = false,
+            preagg_used = false,
+        );
+        let truncated = answer::truncated(sql, returned_rows, total_rows);
+        Answer {
+            sql: sql.text.clone(),
+            columns: sql.columns.clone(),
+            schema: rows.schema,
+            batches: rows.batches,
+            returned_rows,
+            total_rows,
+            truncated,
+            warnings: answer::warnings(query.limit.is_some(), truncated, returned_rows, total_rows),
+            cache_key: key::cache_key(self.warehouse.name(), sql),
+            duration,
         }
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, RunError>>) -> Result<T, RunError> {
+        let timeout = self.settings.timeout;
+        tokio::time::timeout(timeout, work).await.unwrap_or(Err(RunError::Timeout { timeout }))
+    }
+
+    fn logged<T>(&self, query: &SemanticQuery, outcome: Result<T, RunError>) -> Result<T, RunError> {
+        if let Err(error) = &outcome {
+            tracing::error!(
+                event = "query_failed",
+                cube = cube_label(query),
+                error_type = error_type(error),
+                error_message = %error,
+                retry_count = 0,
+            );
+        }
+        outcome
     }
 
     fn compile(
@@ -163,9 +226,10 @@ impl QueryService {
         snapshot: &Snapshot,
         context: &RequestContext,
         query: &SemanticQuery,
+        environment: &Environment,
     ) -> Result<CompiledSql, QueryError> {
         let started = self.clock.elapsed();
-        let sql = compile(&snapshot.model, &snapshot.profile, query, &context.caller, &self.environment())?;
+        let sql = compile(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
         if tracing::enabled!(tracing::Level::INFO) {
             tracing::info!(
                 event = "query_compiled",
@@ -177,34 +241,29 @@ impl QueryService {
         Ok(sql)
     }
 
-    fn environment(&self) -> Environment {
+    fn environment(&self, extent: Extent) -> Environment {
         Environment {
             now: self.clock.now(),
             zones: self.zones.clone(),
             default_timezone: self.settings.timezone.clone(),
             default_limit: self.settings.default_limit,
-            max_limit: self.settings.max_limit,
+            max_limit: match extent {
+                Extent::Page => self.settings.max_limit,
+                Extent::Export => self.settings.max_export_rows,
+            },
         }
     }
 
     async fn execute(&self, sql: &CompiledSql) -> Result<ResultSet, RunError> {
         let timeout = self.settings.timeout;
-        self.warehouse.execute(Statement::from(sql), timeout).await.map_err(|error| match error.kind {
-            WarehouseErrorKind::Timeout => RunError::Timeout { timeout },
-            _ => RunError::Warehouse(error),
-        })
+        let rows = self.warehouse.execute(Statement::from(sql), timeout).await;
+        rows.map_err(|error| RunError::from_warehouse(error, timeout))
     }
 
     /// The number of groups before paging: from the rows themselves, or, where there are none to
     /// carry it, from a statement that counts.
-    async fn total_rows(
-        &self,
-        snapshot: &Snapshot,
-        context: &RequestContext,
-        query: &SemanticQuery,
-        sql: &CompiledSql,
-        rows: &ResultSet,
-    ) -> Result<Option<u64>, RunError> {
+    async fn total_rows(&self, asked: &Asked<'_>, rows: &ResultSet) -> Result<Option<u64>, RunError> {
+        let Asked { context, query, snapshot, environment, sql, .. } = asked;
         if query.skip_total {
             return Ok(None);
         }
@@ -219,9 +278,28 @@ impl QueryService {
         if is_whole_page || is_first_page {
             return Ok(Some(sql.offset + returned));
         }
-        let count = compile_count(&snapshot.model, &snapshot.profile, query, &context.caller, &self.environment())?;
+        let count = compile_count(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
         let counted = self.execute(&count).await?;
         Ok(first_integer(&counted.batches, 0))
+    }
+}
+
+/// A query that was compiled, with what it was compiled from.
+struct Asked<'a> {
+    context: &'a RequestContext,
+    query: &'a SemanticQuery,
+    /// As the clock's `elapsed` said then.
+    started: Duration,
+    snapshot: Arc<Snapshot>,
+    environment: Environment,
+    sql: CompiledSql,
+}
+
+impl Asked<'_> {
+    /// May have many rows, and the first of them says how many.
+    fn is_large(&self) -> bool {
+        let knows_total = self.sql.total_column.is_some() || self.query.skip_total;
+        self.sql.has_groups && knows_total && self.sql.limit.is_none_or(|limit| limit > MAX_WHOLE_ROWS)
     }
 }
 

@@ -14,6 +14,7 @@ pub mod project_files;
 pub mod report;
 pub mod rows;
 pub mod start_rules;
+pub mod tree;
 pub mod wire;
 pub mod wiring;
 
@@ -26,7 +27,7 @@ use std::thread;
 
 use clap::{Parser, Subcommand};
 
-use commands::{Terminal, check, query, serve, tell, tell_problems, test};
+use commands::{Terminal, check, explain, query, serve, tell, tell_problems, test};
 use config::Environment;
 use failure::Failure;
 use project::Project;
@@ -67,6 +68,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Answer one query on the terminal
     Query(query::QueryArguments),
+    /// Tell why a query becomes the SQL that it becomes
+    Explain(explain::ExplainArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
 }
@@ -88,11 +91,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::FAILURE,
         Ok(Err(failure)) => {
-            explain(&failure, terminal);
+            tell_failure(&failure, terminal);
             ExitCode::FAILURE
         }
         Err(failure) => {
-            explain(&failure, terminal);
+            tell_failure(&failure, terminal);
             ExitCode::FAILURE
         }
     }
@@ -113,6 +116,10 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
         Command::Query(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, query::run(&arguments, project, terminal))?.map(|()| true)
+        }
+        Command::Explain(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, explain::run(&arguments, project))?.map(|()| true)
         }
         Command::Test(arguments) => {
             let project = read(&arguments.dir)?;
@@ -159,7 +166,7 @@ fn terminal(environment: &Environment) -> Terminal {
     Terminal { stdout: style(stdout), stderr: style(stderr), is_stdout_terminal: stdout, is_stderr_terminal: stderr }
 }
 
-fn explain(failure: &Failure, terminal: Terminal) {
+fn tell_failure(failure: &Failure, terminal: Terminal) {
     match failure {
         Failure::Plain { message, hint } => {
             let label = terminal.stderr.paint("1;31", "error");

@@ -4,6 +4,7 @@
 //! In: JSON. Out: a query for the app, an answer, or a refusal in the words that REST would use. The
 //! caller is anonymous.
 
+use serde_json::{Map, Value as Json};
 use terrane_app::query::{Answer, RequestContext, RunError};
 use terrane_compiler::query::SemanticQuery;
 use terrane_server::{Refused, read_query, refuse};
@@ -33,6 +34,17 @@ pub async fn run(engine: &Engine, query: &SemanticQuery) -> Result<Answer, Refus
 pub fn inline_sql(engine: &Engine, query: &SemanticQuery) -> Result<String, Refused> {
     let sql = engine.queries.inline_sql(&RequestContext::default(), query);
     sql.map_err(|error| refuse(RunError::Query(error)))
+}
+
+/// What `POST /api/v1/query/explain` would answer the operator.
+///
+/// # Errors
+/// As the server would refuse it.
+pub async fn explain(engine: &Engine, query: &SemanticQuery) -> Result<Map<String, Json>, Refused> {
+    let explanation = engine.queries.explain(&RequestContext::default(), query);
+    let explanation = explanation.map_err(|error| refuse(RunError::Query(error)))?;
+    let plan = engine.queries.warehouse_plan(query, &explanation).await.map_err(refuse)?;
+    Ok(terrane_server::explanation(&explanation, plan))
 }
 
 /// What a refusal says besides its message: the names that could have been meant, what the warehouse

@@ -94,6 +94,8 @@ fn engine(config: &Config, snapshot: Snapshot, plugins: Arc<dyn Plugins>, wareho
         timeout: Duration::from_secs_f64(config.query.timeout_seconds),
         default_limit: config.query.default_limit,
         max_limit: config.query.max_limit,
+        max_export_rows: config.query.max_export_rows,
+        export_timeout: Duration::from_secs_f64(config.query.export_timeout_seconds),
         timezone: config.query.timezone.clone(),
         max_concurrent_queries: config.server.max_concurrent_queries,
         max_queued_queries: config.server.max_queued_queries,

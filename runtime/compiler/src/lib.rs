@@ -7,6 +7,7 @@
 mod compile;
 pub mod diagnostic;
 mod explain;
+pub mod explanation;
 pub mod model;
 pub mod plan;
 pub mod project;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::RequestExt as _;
 use axum::extract::{Path, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use terrane_app::query::RequestContext;
@@ -37,6 +37,12 @@ impl Call {
         let anonymous = app.settings.anonymous.as_ref();
         let scopes = anonymous.map(|a| a.scopes).unwrap_or_default();
         if let Access::Scoped(scope) = access {
+            if has_credential(&request) {
+                log_denial(anonymous, scope, &request, "a credential that cannot be checked");
+                let message = "this server has no credentials to check yours against: send none, \
+                               neither `Authorization` nor `api_key`";
+                return Err(ApiError::new(Code::Unauthorized, message));
+            }
             if anonymous.is_none() {
                 log_denial(anonymous, scope, &request, "no credentials");
                 let message = "this server does not answer callers without credentials";
@@ -88,6 +94,13 @@ impl Call {
             }
         }
     }
+}
+
+/// A caller who names himself must not be answered as anybody.
+fn has_credential(request: &Request) -> bool {
+    let parameters = request.uri().query().unwrap_or_default();
+    request.headers().contains_key(AUTHORIZATION)
+        || form_urlencoded::parse(parameters.as_bytes()).any(|(name, _)| name == "api_key")
 }
 
 fn log_denial(anonymous: Option<&Anonymous>, required: Scope, request: &Request, reason: &'static str) {

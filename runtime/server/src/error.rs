@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
@@ -73,6 +73,8 @@ struct Refusal {
     message: String,
     details: Map<String, Json>,
     extra: Map<String, Json>,
+    /// What stands beside `error`: the checks of a probe.
+    beside: Map<String, Json>,
     headers: Vec<(HeaderName, HeaderValue)>,
     /// `{detail}`: only where the specification lists it, on the metadata routes of cubes.
     is_detail_form: bool,
@@ -82,6 +84,7 @@ impl ApiError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let headers = match code {
             Code::Overloaded | Code::WarehouseUnavailable => vec![(RETRY_AFTER, HeaderValue::from_static("1"))],
+            Code::Unauthorized => vec![(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))],
             _ => Vec::new(),
         };
         ApiError(Box::new(Refusal {
@@ -89,6 +92,7 @@ impl ApiError {
             message: message.into(),
             details: Map::new(),
             extra: Map::new(),
+            beside: Map::new(),
             headers,
             is_detail_form: false,
         }))
@@ -131,6 +135,12 @@ impl ApiError {
         self
     }
 
+    /// Adds a field beside `error`.
+    pub(crate) fn beside(mut self, name: &str, value: impl Into<Json>) -> Self {
+        self.0.beside.insert(name.to_owned(), value.into());
+        self
+    }
+
     /// Adds a field beside `message`.
     fn extra(mut self, name: &str, value: impl Into<Json>) -> Self {
         self.0.extra.insert(name.to_owned(), value.into());
@@ -165,7 +175,7 @@ impl ApiError {
     }
 
     pub(crate) fn into_response(self, correlation_id: &str) -> Response {
-        let Refusal { code, message, details, extra, headers, is_detail_form } = *self.0;
+        let Refusal { code, message, details, extra, mut beside, headers, is_detail_form } = *self.0;
         let body = if is_detail_form {
             json!({ "detail": message })
         } else {
@@ -177,7 +187,8 @@ impl ApiError {
             }
             error.extend(extra);
             error.insert("correlation_id".to_owned(), correlation_id.into());
-            json!({ "error": error })
+            beside.insert("error".to_owned(), error.into());
+            Json::Object(beside)
         };
         let mut response = Response::new(body.to_string().into());
         *response.status_mut() = code.status();

@@ -5,13 +5,16 @@
 //! warehouses and stores.
 
 mod app;
+mod arrow_stream;
 mod call;
+mod csv;
 mod edge;
 mod error;
 pub mod json;
 mod local;
 mod rest;
 mod routes;
+mod rows;
 mod serve;
 pub mod telemetry;
 mod wire;
@@ -19,7 +22,8 @@ mod wire;
 pub use app::{Anonymous, App, HttpSettings, Ports, Scope, Scopes};
 pub use edge::{Connection, Edge};
 pub use error::Code;
-pub use local::{Refused, read_query, refuse};
+pub use local::{Refused, explanation, read_query, refuse};
 pub use rest::routes;
 pub use routes::{Access, Route};
+pub use rows::{BrokenOff, RowEncoder};
 pub use serve::{ServeError, ServeSettings, bind, serve};

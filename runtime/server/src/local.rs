@@ -1,13 +1,15 @@
-//! REST's reader of queries and its refusals without HTTP, so that the command line accepts and refuses
-//! what a client would.
+//! REST's reader of queries, its refusals and its explanations without HTTP, so that the command line
+//! accepts, refuses and explains as a client would see it.
 
 use serde_json::{Map, Value as Json};
 use terrane_app::query::RunError;
+use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::SemanticQuery;
 
 use crate::app::Scopes;
 use crate::error::ApiError;
 use crate::wire;
+use crate::wire::explanation::WarehousePlan;
 
 /// A refusal as the body of an answer would tell it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,4 +31,10 @@ pub fn read_query(body: &[u8]) -> Result<SemanticQuery, Refused> {
 /// What the route would answer in place of rows, told to the operator: the warehouse's words included.
 pub fn refuse(error: RunError) -> Refused {
     ApiError::from_run(error, Scopes { read: true, write: true, admin: true }).into_local()
+}
+
+/// The body of `POST /api/v1/query/explain` for the operator, who sees the warehouse's plan. `None`:
+/// the warehouse has none.
+pub fn explanation(explanation: &Explanation, warehouse_plan: Option<String>) -> Map<String, Json> {
+    wire::explanation::to_wire(explanation, WarehousePlan::of(warehouse_plan))
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
+use futures_util::StreamExt as _;
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 use terrane_compiler::types::Value;
 use terrane_warehouse::{DuckDb, DuckDbSettings, OpenError};
@@ -150,6 +151,87 @@ async fn a_caller_that_goes_away_stops_its_statement() {
     }
     assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
     duckdb.ping().await.expect("the engine answers");
+}
+
+#[tokio::test]
+async fn rows_come_as_they_are_read() {
+    let duckdb = open(&[]);
+    let text = "SELECT i, i::VARCHAR AS t FROM range(100000) t(i) WHERE i >= $1";
+    let statement = Statement { text, params: &[Value::Integer(1)] };
+    let mut rows = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
+    assert_eq!(rows.schema.field(0).name(), "i");
+    let (mut count, mut sum) = (0, 0);
+    while let Some(batch) = rows.next().await {
+        let batch = batch.expect("a batch");
+        count += batch.num_rows();
+        sum += batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>();
+    }
+    assert_eq!((count, sum), (99_999, 99_999 * 100_000 / 2));
+    let mut none =
+        duckdb.stream(Statement { text, params: &[Value::Integer(200_000)] }, TIMEOUT).await.expect("begins");
+    assert_eq!(none.schema.fields().len(), 2);
+    assert!(none.next().await.is_none_or(|batch| batch.expect("no rows").num_rows() == 0));
+}
+
+#[tokio::test]
+async fn a_reader_that_goes_away_stops_the_engine() {
+    let duckdb = open(&[]);
+    // More rows than any memory holds; two connections.
+    let statement = Statement { text: "SELECT i, i * 2 AS j FROM range(100000000000) t(i)", params: &[] };
+    for _ in 0..8 {
+        let mut rows = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
+        for _ in 0..3 {
+            assert!(rows.next().await.expect("there are more").is_ok());
+        }
+    }
+    assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
+    duckdb.ping().await.expect("the engine answers");
+}
+
+#[tokio::test]
+async fn slow_readers_leave_connections_to_others() {
+    let duckdb = open(&[]);
+    let statement = Statement { text: "SELECT i FROM range(100000000000) t(i)", params: &[] };
+    // Half of the two connections.
+    let _slow = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
+    let refused = duckdb.stream(statement, Duration::from_millis(50)).await;
+    assert_eq!(refused.expect_err("there is no turn").kind, WarehouseErrorKind::Timeout);
+    assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
+}
+
+#[tokio::test]
+async fn what_fails_in_a_stream_is_told_in_it() {
+    let duckdb = open(&[]);
+    let refused = duckdb.stream(Statement { text: "SELECT * FROM nowhere", params: &[] }, TIMEOUT).await;
+    assert_eq!(refused.expect_err("there is no such table").kind, WarehouseErrorKind::Refused);
+    let late = "SELECT CAST(CASE WHEN i = 500000 THEN 'x' ELSE '1' END AS INTEGER) AS n FROM range(1000000) t(i)";
+    let mut rows = duckdb.stream(Statement { text: late, params: &[] }, TIMEOUT).await.expect("it begins");
+    let mut ended = None;
+    while let Some(batch) = rows.next().await {
+        ended = batch.err();
+    }
+    assert_eq!(ended.expect("it is no number").kind, WarehouseErrorKind::Refused);
+    let slow = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
+    let mut timeouts = 0;
+    match duckdb.stream(Statement { text: slow, params: &[] }, Duration::from_millis(200)).await {
+        Err(error) if error.kind == WarehouseErrorKind::Timeout => timeouts += 1,
+        Err(other) => panic!("{other}"),
+        Ok(mut rows) => match rows.next().await {
+            Some(Err(error)) if error.kind == WarehouseErrorKind::Timeout => timeouts += 1,
+            other => panic!("{other:?}"),
+        },
+    }
+    assert_eq!(timeouts, 1);
+    assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
+}
+
+#[tokio::test]
+async fn a_plan_is_shown_with_values_bound() {
+    let duckdb = open(&[]);
+    let text = "EXPLAIN (FORMAT JSON) SELECT count(*) FROM range(10) t(i) WHERE i > $1";
+    let rows = run(&duckdb, text, &[Value::Integer(3)]).await.expect("it explains");
+    let plan = rows.batches[0].columns().last().expect("a column").as_string::<i32>().value(0).to_owned();
+    assert!(plan.trim_start().starts_with('['), "{plan}");
 }
 
 #[tokio::test]

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
+};
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{PluginError, PluginStatus, Plugins};
 use terrane_app::ports::store::{Store, StoreError};
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{BatchStream, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 use terrane_compiler::sql::profile::DialectProfile;
 
 /// How a dependency answers.
@@ -51,6 +54,10 @@ impl Column {
             "text" => Arc::new(values.map(Json::as_str).collect::<StringArray>()),
             "integer" => Arc::new(values.map(Json::as_i64).collect::<Int64Array>()),
             "double" => Arc::new(values.map(Json::as_f64).collect::<Float64Array>()),
+            "date" => {
+                let day = |value: &Json| value.as_i64().and_then(|day| i32::try_from(day).ok());
+                Arc::new(values.map(day).collect::<Date32Array>())
+            }
             "boolean" => Arc::new(values.map(Json::as_bool).collect::<BooleanArray>()),
             "cents" => {
                 let cents = values.map(|value| value.as_i64().map(i128::from)).collect::<Decimal128Array>();
@@ -65,6 +72,9 @@ pub struct FakeWarehouse {
     pub mood: Mood,
     pub ping: Mood,
     pub columns: Vec<Column>,
+    /// How often a stream gives its batch, and what comes then.
+    pub batches: usize,
+    pub stream_ends: Mood,
 }
 
 impl FakeWarehouse {
@@ -102,6 +112,15 @@ impl Warehouse for FakeWarehouse {
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
     }
 
+    async fn stream(&self, _: Statement<'_>, _: Duration) -> Result<BatchStream, WarehouseError> {
+        Self::act(self.mood).await?;
+        let batch = self.batch();
+        let (schema, ends) = (batch.schema(), self.stream_ends);
+        let batches = stream::iter(std::iter::repeat_n(batch, self.batches)).map(Ok);
+        let end = stream::once(async move { Self::act(ends).await.err().map(Err) }).filter_map(ready_as_it_is);
+        Ok(BatchStream::new(schema, batches.chain(end)))
+    }
+
     async fn describe(&self, _: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
         Ok(self.batch().schema())
     }
@@ -109,6 +128,10 @@ impl Warehouse for FakeWarehouse {
     async fn ping(&self) -> Result<(), WarehouseError> {
         Self::act(self.ping).await
     }
+}
+
+async fn ready_as_it_is<T>(item: Option<T>) -> Option<T> {
+    item
 }
 
 pub struct FakeStore {

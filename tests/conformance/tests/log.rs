@@ -34,7 +34,7 @@ fn records(text: &str) -> Vec<Json> {
 fn post(json: Json) -> Asked {
     Asked {
         method: "POST".to_owned(),
-        path: "/api/v1/query?api_key=hush".to_owned(),
+        path: "/api/v1/query?note=hush".to_owned(),
         headers: [("x-correlation-id", "abc"), ("user-agent", "test\"1")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
@@ -88,6 +88,27 @@ fn a_query_leaves_its_events_under_one_id() {
     assert_eq!(records[0]["user_agent"], "test\"1");
     assert_eq!(records[3]["status_code"], 200);
     assert!(!text.contains("hush"), "{text}");
+}
+
+#[test]
+fn a_streamed_query_leaves_its_event_when_it_ends() {
+    let column = |value: Json| Column { ty: "integer".to_owned(), values: vec![value] };
+    let world = || World { columns: vec![column(1.into()), column(2.into()), column(9.into())], ..World::default() };
+    let body = serde_json::json!({ "measures": ["orders.count"], "dimensions": ["orders.id"], "limit": 20_000 });
+    let read = records(&logged(|_| {}, request(world(), post(body.clone()))));
+    let last = read.last().unwrap();
+    assert_eq!((last["event"].as_str(), last["rows_returned"].as_u64()), (Some("query_executed"), Some(1)));
+    assert_eq!(last["correlation_id"], "abc");
+
+    let leave = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            drop(world().edge().call(terrane_server::Connection::default(), post(body).request()).await);
+        });
+    };
+    let left = records(&logged(|_| {}, leave));
+    let last = left.last().unwrap();
+    assert_eq!((last["event"].as_str(), last["correlation_id"].as_str()), (Some("query_abandoned"), Some("abc")));
 }
 
 #[test]

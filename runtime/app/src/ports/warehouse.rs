@@ -1,10 +1,14 @@
-//! The port to a warehouse: run a compiled statement, get Arrow batches.
+//! The port to a warehouse: run a compiled statement, get Arrow batches, all at once or as they come.
 
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::types::Value;
 
@@ -37,6 +41,41 @@ pub struct ResultSet {
     pub batches: Vec<RecordBatch>,
 }
 
+/// The rows of a statement as they come. Dropped early, it stops the statement.
+pub struct BatchStream {
+    pub schema: SchemaRef,
+    batches: BoxStream<'static, Result<RecordBatch, WarehouseError>>,
+}
+
+impl BatchStream {
+    pub fn new(
+        schema: SchemaRef,
+        batches: impl Stream<Item = Result<RecordBatch, WarehouseError>> + Send + 'static,
+    ) -> Self {
+        BatchStream { schema, batches: batches.boxed() }
+    }
+}
+
+impl From<ResultSet> for BatchStream {
+    fn from(rows: ResultSet) -> Self {
+        BatchStream::new(rows.schema, stream::iter(rows.batches.into_iter().map(Ok)))
+    }
+}
+
+impl Stream for BatchStream {
+    type Item = Result<RecordBatch, WarehouseError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.batches.poll_next_unpin(context)
+    }
+}
+
+impl fmt::Debug for BatchStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchStream").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarehouseErrorKind {
     /// The statement was refused: syntax, a missing table, a failed cast.
@@ -64,6 +103,13 @@ pub trait Warehouse: Send + Sync {
     fn name(&self) -> &str;
 
     async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError>;
+
+    /// The rows in bounded memory, for answers that may be large. `timeout` is for the answer to begin,
+    /// and again for each batch from when it is asked for: how long the caller takes in between is the
+    /// caller's own affair. A stream that ends without an error was whole.
+    async fn stream(&self, statement: Statement<'_>, timeout: Duration) -> Result<BatchStream, WarehouseError> {
+        self.execute(statement, timeout).await.map(BatchStream::from)
+    }
 
     /// The columns a statement would give, without running it.
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;

@@ -1,8 +1,9 @@
 //! How many queries run at once, and how many may wait for a turn.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Every turn is taken and the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +16,7 @@ pub struct Overloaded {
 /// A bounded number of turns with a bounded queue in front.
 #[derive(Debug)]
 pub struct Gate {
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     running_limit: usize,
     queued: AtomicUsize,
     queue_limit: usize,
@@ -33,15 +34,16 @@ impl Drop for Queued<'_> {
 impl Gate {
     pub fn new(running_limit: usize, queue_limit: usize) -> Self {
         let running_limit = running_limit.max(1);
-        Gate { turns: Semaphore::new(running_limit), running_limit, queued: AtomicUsize::new(0), queue_limit }
+        let turns = Arc::new(Semaphore::new(running_limit));
+        Gate { turns, running_limit, queued: AtomicUsize::new(0), queue_limit }
     }
 
-    /// Waits for a turn, which ends when the permit is dropped.
+    /// Waits for a turn, which ends when the permit is dropped; a stream takes it along.
     ///
     /// # Errors
     /// [`Overloaded`] at once when the queue is full.
-    pub async fn enter(&self) -> Result<SemaphorePermit<'_>, Overloaded> {
-        if let Ok(turn) = self.turns.try_acquire() {
+    pub async fn enter(&self) -> Result<OwnedSemaphorePermit, Overloaded> {
+        if let Ok(turn) = self.turns.clone().try_acquire_owned() {
             return Ok(turn);
         }
         let queued = self.queued.fetch_add(1, Ordering::Relaxed);
@@ -51,6 +53,6 @@ impl Gate {
             return Err(overloaded);
         }
         // The semaphore is never closed; were it, nobody would get a turn.
-        self.turns.acquire().await.map_err(|_| overloaded)
+        self.turns.clone().acquire_owned().await.map_err(|_| overloaded)
     }
 }

@@ -22,7 +22,7 @@ Examples:
   terrane query . '{\"measures\": [\"orders.count\"]}' --sql
 
 The query is what POST /api/v1/query takes: metrics, measures, dimensions, filters, order_by, limit,
-offset, time_range, time_dimensions, segments, cube, timezone.")]
+offset, time_range, time_dimensions, compare_range, fill_gaps, ungrouped, segments, cube, timezone.")]
 pub struct QueryArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -45,13 +45,13 @@ const MAX_QUERY_BYTES: u64 = 1024 * 1024;
 /// The project has errors, or the query is refused.
 pub async fn run(arguments: &QueryArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     let text = query_text(&arguments.query)?;
-    let query = wire::parse(&text).map_err(explain)?;
+    let query = wire::parse(&text).map_err(refused)?;
     let (engine, _) = wiring::load(&project).await?;
     if arguments.sql {
-        print(&format!("{}\n", wire::inline_sql(&engine, &query).map_err(explain)?));
+        print(&format!("{}\n", wire::inline_sql(&engine, &query).map_err(refused)?));
         return Ok(());
     }
-    let answer = wire::run(&engine, &query).await.map_err(explain)?;
+    let answer = wire::run(&engine, &query).await.map_err(refused)?;
     if arguments.json || !terminal.is_stdout_terminal {
         let mut bytes = Vec::new();
         write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut bytes);
@@ -70,7 +70,8 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     Ok(())
 }
 
-fn query_text(argument: &str) -> Result<String, Failure> {
+/// The text of the argument, or of what it names.
+pub(super) fn query_text(argument: &str) -> Result<String, Failure> {
     if argument == "-" {
         return read(io::stdin().lock(), "standard input");
     }
@@ -95,7 +96,8 @@ fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn explain(refusal: Refused) -> Failure {
+/// A refusal, with what would have helped.
+pub(super) fn refused(refusal: Refused) -> Failure {
     let failure = Failure::new(format!("{}: {}", refusal.code, refusal.message));
     match wire::hint(&refusal) {
         Some(hint) => failure.hint(hint),

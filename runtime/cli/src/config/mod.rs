@@ -83,7 +83,10 @@ pub struct QueryConfig {
     pub timeout_seconds: f64,
     pub default_limit: u64,
     pub max_limit: u64,
+    /// Of CSV and Arrow.
     pub max_export_rows: u64,
+    /// How long a client may take to read them.
+    pub export_timeout_seconds: f64,
     pub timezone: TimeZone,
 }
 

@@ -90,6 +90,7 @@ fn query(s: &mut Section<'_>) -> QueryConfig {
         default_limit: s.integer("default_limit", 1..=u64::MAX).unwrap_or(1_000),
         max_limit: s.integer("max_limit", 1..=u64::MAX).unwrap_or(50_000),
         max_export_rows: s.integer("max_export_rows", 1..=u64::MAX).unwrap_or(10_000_000),
+        export_timeout_seconds: s.checked("export_timeout", "seconds from 0.001 to 86400", seconds).unwrap_or(600.0),
         timezone: zone.unwrap_or(TimeZone::UTC),
     };
     if config.default_limit > config.max_limit {

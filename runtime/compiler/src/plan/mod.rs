@@ -17,7 +17,7 @@ pub(crate) use join_path::joins_for;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 
-use crate::model::{Aggregate, DimensionId, MetricId, Model, Snippet};
+use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, Snippet};
 use crate::query::{Axis, Group, GroupShift, Predicate, Test};
 
 /// What will be computed, in ids and borrowed model nodes.
@@ -148,6 +148,13 @@ pub enum PlannedTarget<'m> {
     Expression(ValueExpr<'m>),
     /// Of the only fact's rows, where they are not grouped.
     Dimension(DimensionId),
+}
+
+impl LogicalPlan<'_> {
+    /// Every cube that it reads; one may come several times.
+    pub fn cubes(&self) -> impl Iterator<Item = CubeId> {
+        self.facts.iter().flat_map(|fact| (0..=fact.tree.joins.len()).map(|node| fact.tree.cube_of(node)))
+    }
 }
 
 impl GroupPredicate<'_> {

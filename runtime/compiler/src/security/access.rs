@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::{Attribute, SecurityContext};
 use crate::model::{
-    Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Relation, Snippet,
-    SqlPart, UserValue,
+    Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy, Relation,
+    Snippet, SqlPart, UserValue,
 };
 use crate::project::PolicyCondition;
 use crate::types::Value;
@@ -21,7 +21,7 @@ pub struct Access<'a> {
     model: &'a Model,
     caller: &'a SecurityContext,
     effects: Vec<&'a CubePolicy>,
-    policies: Vec<Arc<str>>,
+    policies: Vec<&'a Policy>,
     denied: HashSet<Member>,
     /// Columns behind masked and denied members, and whether measures may still read them.
     covered: HashMap<Column, bool>,
@@ -57,7 +57,7 @@ impl<'a> Access<'a> {
             model,
             caller,
             effects: applying.iter().flat_map(|policy| &policy.cubes).collect(),
-            policies: applying.iter().map(|policy| policy.name.clone()).collect(),
+            policies: applying,
             denied: HashSet::new(),
             covered: HashMap::new(),
         };
@@ -88,9 +88,11 @@ impl<'a> Access<'a> {
         self.model
     }
 
-    /// The policies that apply to the caller, wherever they apply.
-    pub fn policies(&self) -> &[Arc<str>] {
-        &self.policies
+    /// The policies that say something of one of the cubes to the caller.
+    pub fn policies_of(&self, cubes: impl Iterator<Item = CubeId>) -> Vec<Arc<str>> {
+        let cubes: HashSet<CubeId> = cubes.collect();
+        let speaking = self.policies.iter().filter(|policy| policy.cubes.iter().any(|of| cubes.contains(&of.cube)));
+        speaking.map(|policy| policy.name.clone()).collect()
     }
 
     /// A denied member does not exist for the caller.

@@ -16,5 +16,5 @@ pub mod template;
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use lower::{Lowered, lower, lower_count};
-pub use print::{Parameters, print};
+pub use print::{Parameters, print, print_explain};
 pub use probe::{ProbedMember, TypeProbe, type_probe};

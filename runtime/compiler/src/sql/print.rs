@@ -32,13 +32,29 @@ pub fn print(
     parameters: Parameters,
 ) -> Result<(String, Vec<Value>), QueryError> {
     let is_bound = parameters == Parameters::Bound && profile.placeholders != PlaceholderStyle::None;
-    let mut printer =
-        Printer { profile, is_bound, out: String::with_capacity(1024), params: Vec::new(), depth: 0, missing: None };
+    let mut printer = Printer::new(profile, is_bound);
     printer.query(&lowered.query);
-    match printer.missing {
-        Some((op, ty)) => Err(QueryError::DialectLacks { dialect: profile.name.as_str().into(), op, ty }),
-        None => Ok((printer.out, printer.params)),
+    printer.finish()
+}
+
+/// Prints the statement that asks for the warehouse's plan of a statement. `None`: this dialect has
+/// none.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_explain(
+    lowered: &Lowered<'_>,
+    profile: &DialectProfile,
+) -> Result<Option<(String, Vec<Value>)>, QueryError> {
+    let Some(template) = &profile.explain else { return Ok(None) };
+    let mut printer = Printer::new(profile, profile.placeholders != PlaceholderStyle::None);
+    for segment in &template.segments {
+        match segment {
+            Segment::Text(text) => printer.text(text),
+            Segment::Hole(_) | Segment::AllArguments => printer.query(&lowered.query),
+        }
     }
+    printer.finish().map(Some)
 }
 
 struct Printer<'p> {
@@ -49,6 +65,19 @@ struct Printer<'p> {
     /// Indentation of the select being printed.
     depth: usize,
     missing: Option<(&'static str, Option<LogicalType>)>,
+}
+
+impl<'p> Printer<'p> {
+    fn new(profile: &'p DialectProfile, is_bound: bool) -> Self {
+        Printer { profile, is_bound, out: String::with_capacity(1024), params: Vec::new(), depth: 0, missing: None }
+    }
+
+    fn finish(self) -> Result<(String, Vec<Value>), QueryError> {
+        match self.missing {
+            Some((op, ty)) => Err(QueryError::DialectLacks { dialect: self.profile.name.as_str().into(), op, ty }),
+            None => Ok((self.out, self.params)),
+        }
+    }
 }
 
 impl Printer<'_> {

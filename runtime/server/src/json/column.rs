@@ -20,20 +20,20 @@ use super::time::{Stored, write_interval, write_time};
 
 /// Buffers that cells share.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     integer: itoa::Buffer,
     float: ryu::Buffer,
-    text: String,
+    pub(super) text: String,
 }
 
-pub(super) struct Column<'a> {
-    array: &'a dyn Array,
-    has_nulls: bool,
+pub(crate) struct Column<'a> {
+    pub(super) array: &'a dyn Array,
+    pub(super) has_nulls: bool,
     quotes_numbers: bool,
-    values: Values<'a>,
+    pub(super) values: Values<'a>,
 }
 
-enum Values<'a> {
+pub(super) enum Values<'a> {
     Null,
     Boolean(&'a BooleanArray),
     Int8(&'a PrimitiveArray<Int8Type>),
@@ -66,20 +66,20 @@ enum Values<'a> {
     Other(Option<ArrayFormatter<'a>>),
 }
 
-enum Bytes<'a> {
+pub(super) enum Bytes<'a> {
     Binary(&'a arrow::array::BinaryArray),
     LargeBinary(&'a arrow::array::LargeBinaryArray),
     BinaryView(&'a arrow::array::BinaryViewArray),
     FixedSize(&'a arrow::array::FixedSizeBinaryArray),
 }
 
-enum Lists<'a> {
+pub(super) enum Lists<'a> {
     List(&'a GenericListArray<i32>),
     LargeList(&'a GenericListArray<i64>),
     FixedSizeList(&'a FixedSizeListArray),
 }
 
-enum TimestampValues<'a> {
+pub(super) enum TimestampValues<'a> {
     Second(&'a PrimitiveArray<TimestampSecondType>),
     Millisecond(&'a PrimitiveArray<TimestampMillisecondType>),
     Microsecond(&'a PrimitiveArray<TimestampMicrosecondType>),
@@ -89,7 +89,7 @@ enum TimestampValues<'a> {
 const DISPLAY: FormatOptions<'static> = FormatOptions::new();
 
 impl<'a> Column<'a> {
-    pub(super) fn new(array: &'a ArrayRef, format: &'a ColumnFormat, numbers: Numbers) -> Self {
+    pub(crate) fn new(array: &'a ArrayRef, format: &'a ColumnFormat, numbers: Numbers) -> Self {
         Column {
             array: array.as_ref(),
             has_nulls: array.is_nullable() && array.null_count() > 0,
@@ -98,7 +98,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    pub(super) fn write(&self, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch) {
+    pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch) {
         if self.has_nulls && self.array.is_null(row) {
             out.extend_from_slice(b"null");
             return;

@@ -4,6 +4,7 @@
 //! objects keyed by member reference. Keys are escaped once, each batch's columns are downcast once.
 //! Not here: the body around the rows, CSV and Arrow.
 
+mod bare;
 mod column;
 mod text;
 mod time;
@@ -12,7 +13,7 @@ mod value;
 use arrow::array::RecordBatch;
 use terrane_compiler::sql::ResultColumn;
 
-use column::{Column, Scratch};
+pub(crate) use column::{Column, Scratch};
 pub use text::write_string;
 pub use value::write_value;
 
@@ -29,30 +30,52 @@ pub enum Numbers {
 /// Appends the rows as a JSON array. The batches may have further columns behind `columns`; they are
 /// not written. An Arrow type that no engine here returns is written as its text.
 pub fn write_rows(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {
-    let keys: Vec<Vec<u8>> = columns.iter().enumerate().map(|(index, column)| key(index, column)).collect();
-    let mut scratch = Scratch::default();
+    let rows = JsonRows::new(columns.to_vec(), numbers);
     let mut is_first = true;
     out.push(b'[');
     for batch in batches {
-        let cells: Vec<Column<'_>> = columns
+        rows.write(batch, is_first, out);
+        is_first &= batch.num_rows() == 0;
+    }
+    out.push(b']');
+}
+
+/// Writes the objects of batches, with commas between them.
+#[derive(Debug)]
+pub(crate) struct JsonRows {
+    columns: Vec<ResultColumn>,
+    keys: Vec<Vec<u8>>,
+    numbers: Numbers,
+}
+
+impl JsonRows {
+    pub(crate) fn new(columns: Vec<ResultColumn>, numbers: Numbers) -> Self {
+        let keys = columns.iter().enumerate().map(|(index, column)| key(index, column)).collect();
+        JsonRows { columns, keys, numbers }
+    }
+
+    /// `is_first`: no row was written before.
+    pub(crate) fn write(&self, batch: &RecordBatch, mut is_first: bool, out: &mut Vec<u8>) {
+        let cells: Vec<Column<'_>> = self
+            .columns
             .iter()
             .zip(batch.columns())
-            .map(|(column, array)| Column::new(array, &column.format, numbers))
+            .map(|(column, array)| Column::new(array, &column.format, self.numbers))
             .collect();
-        out.reserve(batch.num_rows() * keys.iter().map(|key| key.len() + 8).sum::<usize>());
+        let mut scratch = Scratch::default();
+        out.reserve(batch.num_rows() * self.keys.iter().map(|key| key.len() + 8).sum::<usize>());
         for row in 0..batch.num_rows() {
             if !is_first {
                 out.push(b',');
             }
             is_first = false;
-            for (key, cell) in keys.iter().zip(&cells) {
+            for (key, cell) in self.keys.iter().zip(&cells) {
                 out.extend_from_slice(key);
                 cell.write(row, out, &mut scratch);
             }
-            out.extend_from_slice(if keys.is_empty() { b"{}" } else { b"}" });
+            out.extend_from_slice(if self.keys.is_empty() { b"{}" } else { b"}" });
         }
     }
-    out.push(b']');
 }
 
 /// `{"flights.count":` for the first column, `,"flights.count":` for the others.

@@ -3,14 +3,13 @@
 use std::future::Future;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::call::Call;
 use crate::edge::json_response;
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
 use crate::routes::{Access, Routes};
 
 /// A dependency that takes longer counts as down.
@@ -35,12 +34,30 @@ struct Ready {
     checks: ReadyChecks,
 }
 
+/// In the order in which they are told.
 #[derive(Serialize)]
 struct ReadyChecks {
     server: &'static str,
     database: &'static str,
     warehouse: &'static str,
     plugins: &'static str,
+}
+
+impl ReadyChecks {
+    fn all(&self) -> [(&'static str, &'static str); 4] {
+        let ReadyChecks { server, database, warehouse, plugins } = *self;
+        [("server", server), ("database", database), ("warehouse", warehouse), ("plugins", plugins)]
+    }
+
+    /// A probe's refusal has the error's shape like any other, with the checks beside it.
+    fn refuse(&self) -> ApiError {
+        let failed: Vec<&str> = self.all().iter().filter(|(_, word)| *word != "ok").map(|(name, _)| *name).collect();
+        let code = if self.warehouse == "ok" { Code::Overloaded } else { Code::WarehouseUnavailable };
+        let checks: serde_json::Map<_, _> =
+            self.all().into_iter().map(|(name, word)| (name.to_owned(), word.into())).collect();
+        let message = format!("this server takes no queries now: {}; the log says more", failed.join(", "));
+        ApiError::new(code, message).beside("status", "not_ready").beside("checks", checks)
+    }
 }
 
 #[derive(Serialize)]
@@ -60,7 +77,7 @@ struct StatusChecks {
 }
 
 async fn live(_: App, _: Call) -> Result<Response, ApiError> {
-    Ok(answer(StatusCode::OK, &Live { status: "alive" }))
+    Ok(answer(&Live { status: "alive" }))
 }
 
 async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
@@ -73,11 +90,10 @@ async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
         warehouse: word(warehouse),
         plugins: word(dialect.is_ok()),
     };
-    let is_ready = database && warehouse && dialect.is_ok() && !app.is_draining();
-    Ok(match is_ready {
-        true => answer(StatusCode::OK, &Ready { status: "ready", checks }),
-        false => answer(StatusCode::SERVICE_UNAVAILABLE, &Ready { status: "not_ready", checks }),
-    })
+    if checks.all().iter().any(|(_, word)| *word != "ok") {
+        return Err(checks.refuse());
+    }
+    Ok(answer(&Ready { status: "ready", checks }))
 }
 
 async fn status(app: App, _: Call) -> Result<Response, ApiError> {
@@ -88,7 +104,7 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
         checks: StatusChecks { database: word(database), redis: "ok", warehouse: word(warehouse) },
         uptime_seconds: app.uptime().as_secs(),
     };
-    Ok(answer(StatusCode::OK, &status))
+    Ok(answer(&status))
 }
 
 async fn check_dependencies(app: &App) -> (bool, bool) {
@@ -114,9 +130,7 @@ fn word(is_ok: bool) -> &'static str {
     if is_ok { "ok" } else { "error" }
 }
 
-fn answer(status: StatusCode, body: &impl Serialize) -> Response {
+fn answer(body: &impl Serialize) -> Response {
     // A struct of words and numbers always serialises.
-    let mut response = json_response(serde_json::to_vec(body).unwrap_or_default());
-    *response.status_mut() = status;
-    response
+    json_response(serde_json::to_vec(body).unwrap_or_default())
 }

@@ -4,8 +4,10 @@
 //! written. Here: REST.
 
 pub(crate) mod answer;
+pub(crate) mod explanation;
 mod fields;
 mod filter;
+pub(crate) mod format;
 pub(crate) mod metadata;
 mod number;
 mod parameters;

@@ -1,15 +1,34 @@
 //! `GET /api/v1/query`: the same query in the address.
 //!
 //! Either `query=<JSON>`, the body of a POST, or `metrics`, `measures` and `dimensions` (each once a
-//! name) with `limit` and `offset`. `api_key` is a credential and no part of the query.
+//! name) with what else a query has that is no list of objects. Ranges are words, or JSON as in a
+//! body. Not here: `api_key`, a credential; who lets the call in has looked at it.
 
+use serde_json::Value as Json;
 use terrane_compiler::query::MemberRef;
 
 use super::fields::{Misfit, Path};
 use super::query::{self, QueryRequest};
+use super::time;
 
-const KNOWN: &[&str] =
-    &["query", "metrics", "measures", "dimensions", "segments", "limit", "offset", "cube", "timezone", "api_key"];
+const KNOWN: &[&str] = &[
+    "query",
+    "metrics",
+    "measures",
+    "dimensions",
+    "segments",
+    "limit",
+    "offset",
+    "time_range",
+    "compare_range",
+    "fill_gaps",
+    "ungrouped",
+    "cube",
+    "timezone",
+    "total",
+    "totals",
+    "api_key",
+];
 
 pub(crate) fn from_parameters(text: &str) -> Result<QueryRequest, Misfit> {
     let mut request = QueryRequest::default();
@@ -28,6 +47,12 @@ pub(crate) fn from_parameters(text: &str) -> Result<QueryRequest, Misfit> {
             "segments" => members(&value, &path, &mut target.segments)?,
             "limit" => target.limit = Some(whole_number(&value, &path)?),
             "offset" => target.offset = whole_number(&value, &path)?,
+            "time_range" => target.time_range = Some(time::range(&range(&value, &path)?, &path)?),
+            "compare_range" => target.compare = Some(time::compare(&range(&value, &path)?, &path)?),
+            "fill_gaps" => target.fill_gaps = flag(&value, &path)?,
+            "ungrouped" => target.ungrouped = flag(&value, &path)?,
+            "total" => target.skip_total = !flag(&value, &path)?,
+            "totals" => target.totals = flag(&value, &path)?,
             "cube" => target.cube = Some(value.into()),
             "timezone" => target.timezone = Some(value.into()),
             "api_key" => {}
@@ -57,4 +82,20 @@ fn members(value: &str, path: &Path<'_>, into: &mut Vec<MemberRef>) -> Result<()
 
 fn whole_number(value: &str, path: &Path<'_>) -> Result<u64, Misfit> {
     value.parse().map_err(|_| path.wrong_word(value, "a whole number, 0 or more"))
+}
+
+fn flag(value: &str, path: &Path<'_>) -> Result<bool, Misfit> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(path.wrong_word(other, "`true` or `false`")),
+    }
+}
+
+/// Words stand as they are; an object or a list is JSON.
+fn range(value: &str, path: &Path<'_>) -> Result<Json, Misfit> {
+    if !value.starts_with(['{', '[']) {
+        return Ok(Json::String(value.to_owned()));
+    }
+    serde_json::from_str(value).map_err(|_| path.wrong_word(value, "words like `last 7 days`, or JSON as in a body"))
 }

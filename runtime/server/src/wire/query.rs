@@ -24,23 +24,6 @@ pub(crate) struct QueryRequest {
 }
 
 const FITS: &str = "a query, which is a JSON object,";
-const FIELDS: &[&str] = &[
-    "metrics",
-    "measures",
-    "dimensions",
-    "filters",
-    "order_by",
-    "order",
-    "limit",
-    "offset",
-    "time_range",
-    "time_dimensions",
-    "cube",
-    "segments",
-    "timezone",
-    "total",
-    "numbers",
-];
 const FIELDS_FOR_SQL: &[&str] = &[
     "metrics",
     "measures",
@@ -52,16 +35,25 @@ const FIELDS_FOR_SQL: &[&str] = &[
     "offset",
     "time_range",
     "time_dimensions",
+    "compare_range",
+    "fill_gaps",
+    "ungrouped",
     "cube",
     "segments",
     "timezone",
     "total",
+    "totals",
     "numbers",
     "inline",
 ];
+/// All but the last.
+const FIELDS: &[&str] = match FIELDS_FOR_SQL.split_last() {
+    Some((_, others)) => others,
+    None => &[],
+};
 const MEMBERS_FIT: &str = "a list of members, like [\"orders.count\"],";
 
-/// The body of `POST /api/v1/query`.
+/// The body of `POST /api/v1/query` and `/query/explain`.
 pub(crate) fn from_wire(body: &[u8]) -> Result<QueryRequest, Misfit> {
     read(body, FIELDS)
 }
@@ -96,7 +88,13 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Mis
         offset: fields.whole_number("offset")?.unwrap_or(0),
         timezone: fields.text("timezone", "a timezone, like \"Europe/Berlin\",")?.map(Into::into),
         skip_total: fields.flag("total")? == Some(false),
-        ..SemanticQuery::default()
+        totals: fields.flag("totals")? == Some(true),
+        compare: match fields.get("compare_range") {
+            None => None,
+            Some(compared) => Some(time::compare(compared, &path.field("compare_range"))?),
+        },
+        fill_gaps: fields.flag("fill_gaps")? == Some(true),
+        ungrouped: fields.flag("ungrouped")? == Some(true),
     };
     Ok(QueryRequest { query, numbers: numbers(&fields, &path)?, inline: fields.flag("inline")? == Some(true) })
 }

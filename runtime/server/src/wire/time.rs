@@ -1,7 +1,7 @@
 //! Time dimensions and ranges.
 
 use serde_json::Value as Json;
-use terrane_compiler::query::{DateRange, MemberRef, TimeDimension, TimeRange};
+use terrane_compiler::query::{CompareRange, DateRange, MemberRef, TimeDimension, TimeRange};
 use terrane_compiler::types::Granularity;
 
 use super::fields::{Fields, Misfit, Path};
@@ -10,6 +10,8 @@ use super::query::member;
 const DIMENSION_FITS: &str = "an object like {\"dimension\": …, \"granularity\": …, \"date_range\": […, …]}";
 const RANGE_FITS: &str = "words like \"last 7 days\" or an object like {\"start\": …, \"end\": …}";
 const DATES_FITS: &str = "words like \"last 7 days\" or a list of a start and an end";
+const COMPARE_FITS: &str =
+    "an object like {\"shift\": \"1 year\"}, words like \"2023\" or a list of a start and an end";
 const DATE_FITS: &str = "a date or timestamp, like \"2024-01-31\",";
 const MEMBER_FITS: &str = "a time dimension, like \"orders.created_at\",";
 
@@ -43,16 +45,32 @@ pub(super) fn range(value: &Json, path: &Path<'_>) -> Result<TimeRange, Misfit> 
     Ok(TimeRange { member, granularity, range: DateRange::Between(start.map(Into::into), end.map(Into::into)) })
 }
 
+/// What a range is compared with: `{"shift": "1 year"}`, or a range of its own.
+pub(super) fn compare(value: &Json, path: &Path<'_>) -> Result<CompareRange, Misfit> {
+    match value {
+        Json::Object(_) => {
+            let fields = Fields::new(value, path, COMPARE_FITS, &["shift"])?;
+            let shift = fields.required_text("shift", "a stretch of time, like \"1 year\",")?;
+            Ok(CompareRange::Shift(shift.into()))
+        }
+        range => dates_or(range, path, COMPARE_FITS).map(CompareRange::Range),
+    }
+}
+
 fn dates(value: &Json, path: &Path<'_>) -> Result<DateRange, Misfit> {
+    dates_or(value, path, DATES_FITS)
+}
+
+fn dates_or(value: &Json, path: &Path<'_>, fits: &'static str) -> Result<DateRange, Misfit> {
     match value {
         Json::String(words) => Ok(DateRange::Words(words.as_str().into())),
         Json::Array(ends) => match ends.as_slice() {
             [start, end] if !(start.is_null() && end.is_null()) => {
                 Ok(DateRange::Between(date(start, &path.item(0))?, date(end, &path.item(1))?))
             }
-            _ => Err(path.wrong_word(&format!("a list of {}", ends.len()), DATES_FITS)),
+            _ => Err(path.wrong_word(&format!("a list of {}", ends.len()), fits)),
         },
-        other => Err(path.wrong_type(other, DATES_FITS)),
+        other => Err(path.wrong_type(other, fits)),
     }
 }
 
@@ -74,4 +92,21 @@ fn granularity_of(fields: &Fields<'_>, path: &Path<'_>, member: &str) -> Result<
     let unknown =
         |_| terrane_compiler::query::QueryError::UnknownGranularity { member: member.into(), granularity: word.into() };
     word.parse().map(Some).map_err(|error| path.field("granularity").refused(unknown(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_is_a_shift_words_or_two_ends() {
+        let read = |text: &str| compare(&serde_json::from_str(text).unwrap(), &Path::ROOT).unwrap();
+        let between = |start: Option<&str>, end: Option<&str>| {
+            CompareRange::Range(DateRange::Between(start.map(Into::into), end.map(Into::into)))
+        };
+        assert_eq!(read(r#"{"shift": "1 year"}"#), CompareRange::Shift("1 year".into()));
+        assert_eq!(read(r#""2023""#), CompareRange::Range(DateRange::Words("2023".into())));
+        assert_eq!(read(r#"["2023-01-01", "2023-12-31"]"#), between(Some("2023-01-01"), Some("2023-12-31")));
+        assert_eq!(read(r#"["2023-01-01", null]"#), between(Some("2023-01-01"), None));
+    }
 }

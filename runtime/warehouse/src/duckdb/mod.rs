@@ -9,13 +9,15 @@ mod error;
 mod open;
 mod pool;
 mod session;
+mod stream;
 mod turn;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError};
+use terrane_app::ports::warehouse::{BatchStream, ResultSet, Statement, Warehouse, WarehouseError};
 
 pub use error::OpenError;
 pub use open::DuckDbSettings;
@@ -28,7 +30,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The embedded warehouse.
 #[derive(Debug)]
 pub struct DuckDb {
-    pool: Pool,
+    pool: Arc<Pool>,
 }
 
 impl DuckDb {
@@ -38,7 +40,7 @@ impl DuckDb {
     /// [`OpenError`] names the file or the statement that failed.
     pub fn open(settings: &DuckDbSettings) -> Result<Self, OpenError> {
         let root = open::open(settings)?;
-        Ok(DuckDb { pool: Pool::new(root, settings.connections) })
+        Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)) })
     }
 }
 
@@ -50,6 +52,10 @@ impl Warehouse for DuckDb {
 
     async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
         self.pool.run(Request::execute(statement), timeout).await
+    }
+
+    async fn stream(&self, statement: Statement<'_>, timeout: Duration) -> Result<BatchStream, WarehouseError> {
+        self.pool.stream(Request::execute(statement), timeout).await
     }
 
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {

@@ -1,7 +1,7 @@
 //! A bounded number of sessions, started when they are needed.
 //!
-//! In: requests with a time limit. Out: the answer, or a timeout at its time. A caller that times out
-//! or goes away interrupts its statement and gives the session up; a new one takes its place when it
+//! In: requests with a time limit. Out: the answer, whole or as it comes, or a timeout at its time. A
+//! caller that times out or goes away interrupts its statement and gives the session up; a new one takes its place when it
 //! is needed. An engine may ignore an interrupt for long, so the statements left running are bounded
 //! too: as many again as may run at all, and a further one keeps its place until it ends.
 
@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use duckdb::Connection;
-use terrane_app::ports::warehouse::WarehouseError;
-use tokio::sync::Semaphore;
+use terrane_app::ports::warehouse::{BatchStream, WarehouseError};
+use tokio::sync::{Semaphore, oneshot};
 
 use super::error;
-use super::session::{Answer, Request, Session};
+use super::session::{Answer, Reply, Request, Session};
+use super::stream;
 use super::turn::{Strays, Turn};
 
 pub(super) struct Pool {
@@ -22,6 +23,8 @@ pub(super) struct Pool {
     root: Mutex<Connection>,
     idle: Mutex<Vec<Session>>,
     turns: Arc<Semaphore>,
+    /// A reader may be slow, and its statement keeps a turn meanwhile: half of the turns at most.
+    stream_turns: Arc<Semaphore>,
     /// Probes never queue behind queries: one at a time, beside them.
     probe_turn: Arc<Semaphore>,
     strays: Strays,
@@ -40,33 +43,60 @@ impl Pool {
             root: Mutex::new(root),
             idle: Mutex::new(Vec::new()),
             turns: Arc::new(Semaphore::new(connections)),
+            stream_turns: Arc::new(Semaphore::new((connections / 2).max(1))),
             probe_turn: Arc::new(Semaphore::new(1)),
             strays: Strays::up_to(connections),
         }
     }
 
     /// Runs one statement; waiting for a turn counts towards its time.
-    pub(super) async fn run(&self, request: Request, timeout: Duration) -> Answer {
+    pub(super) async fn run(self: &Arc<Self>, request: Request, timeout: Duration) -> Answer {
         self.run_within(&self.turns, request, timeout).await
     }
 
+    /// Runs one statement whose rows are read as they come. It keeps its turn until they are read.
+    pub(super) async fn stream(
+        self: &Arc<Self>,
+        request: Request,
+        timeout: Duration,
+    ) -> Result<BatchStream, WarehouseError> {
+        let begin = async {
+            let stream_turn = self.stream_turns.clone().acquire_owned().await;
+            let (outlet, mut inlet) = stream::way();
+            let running = self.start(&self.turns, request, Reply::Batches(outlet)).await?;
+            let schema = inlet.schema().await?;
+            Ok(BatchStream::new(schema, inlet.batches(timeout, (running, stream_turn))))
+        };
+        tokio::time::timeout(timeout, begin).await.unwrap_or_else(|_| Err(error::timeout()))
+    }
+
     /// Whether the engine answers.
-    pub(super) async fn ping(&self, timeout: Duration) -> Result<(), WarehouseError> {
+    pub(super) async fn ping(self: &Arc<Self>, timeout: Duration) -> Result<(), WarehouseError> {
         self.run_within(&self.probe_turn, Request::probe(), timeout).await.map(drop)
     }
 
-    async fn run_within(&self, turns: &Arc<Semaphore>, request: Request, timeout: Duration) -> Answer {
-        tokio::time::timeout(timeout, self.run_in_turn(turns, request)).await.unwrap_or_else(|_| Err(error::timeout()))
+    async fn run_within(self: &Arc<Self>, turns: &Arc<Semaphore>, request: Request, timeout: Duration) -> Answer {
+        let run = async {
+            let (reply, answer) = oneshot::channel();
+            let _running = self.start(turns, request, Reply::Whole(reply)).await?;
+            answer.await.unwrap_or_else(|_| Err(error::unavailable("the session ended before it answered")))
+        };
+        tokio::time::timeout(timeout, run).await.unwrap_or_else(|_| Err(error::timeout()))
     }
 
-    async fn run_in_turn(&self, turns: &Arc<Semaphore>, request: Request) -> Answer {
+    /// Waits for a turn and starts the statement.
+    async fn start(
+        self: &Arc<Self>,
+        turns: &Arc<Semaphore>,
+        request: Request,
+        reply: Reply,
+    ) -> Result<Running, WarehouseError> {
         let permit = turns.clone().acquire_owned().await;
         let permit = permit.map_err(|_| error::unavailable("the warehouse is shutting down"))?;
         let turn = Arc::new(Turn::new(permit, self.strays.clone()));
         let session = self.session()?;
-        let answer = session.submit(request, turn.clone());
-        let _running = Running { session: Some(session), turn, pool: self };
-        answer.await.unwrap_or_else(|_| Err(error::unavailable("the session ended before it answered")))
+        session.submit(request, reply, turn.clone());
+        Ok(Running { session: Some(session), turn, pool: self.clone() })
     }
 
     fn session(&self) -> Result<Session, WarehouseError> {
@@ -79,13 +109,13 @@ impl Pool {
 }
 
 /// A statement that somebody waits for. Dropped early, it stops the statement.
-struct Running<'a> {
+struct Running {
     session: Option<Session>,
     turn: Arc<Turn>,
-    pool: &'a Pool,
+    pool: Arc<Pool>,
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         let Some(session) = self.session.take() else { return };
         let session = std::cell::Cell::new(Some(session));

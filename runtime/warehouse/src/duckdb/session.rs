@@ -1,20 +1,22 @@
 //! One connection on a thread of its own, which runs one statement after the other.
 //!
-//! In: a [`Request`] and where to answer. Out: the answer, when the engine has it. The thread ends
-//! when nobody holds its [`Session`] any more.
+//! In: a [`Request`] and where to answer. Out: the answer, when the engine has it, or its batches as
+//! they come. The thread ends when nobody holds its [`Session`] any more.
 
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
 use arrow::array::RecordBatch;
-use duckdb::{Connection, InterruptHandle, params_from_iter};
-use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
+use arrow::datatypes::SchemaRef;
+use duckdb::{Connection, InterruptHandle, Statement, params_from_iter};
+use terrane_app::ports::warehouse::{self, ResultSet, WarehouseError};
 use terrane_compiler::types::Value;
 use tokio::sync::oneshot;
 
 use super::bind::Bound;
 use super::error;
+use super::stream::{Outlet, Unwanted};
 use super::turn::Turn;
 
 /// DuckDB's binder recurses with the depth of an expression.
@@ -28,12 +30,12 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn execute(statement: Statement<'_>) -> Self {
+    pub(super) fn execute(statement: warehouse::Statement<'_>) -> Self {
         Request { text: statement.text.to_owned(), params: statement.params.to_vec() }
     }
 
     /// The same columns and no rows. DuckDB plans it as an empty result and scans nothing.
-    pub(super) fn describe(statement: Statement<'_>) -> Self {
+    pub(super) fn describe(statement: warehouse::Statement<'_>) -> Self {
         let text = format!("SELECT * FROM ({}\n) AS described LIMIT 0", statement.text);
         Request { text, params: statement.params.to_vec() }
     }
@@ -45,9 +47,15 @@ impl Request {
 
 pub(super) type Answer = Result<ResultSet, WarehouseError>;
 
+/// Where the rows go.
+pub(super) enum Reply {
+    Whole(oneshot::Sender<Answer>),
+    Batches(Outlet),
+}
+
 struct Job {
     request: Request,
-    answer: oneshot::Sender<Answer>,
+    reply: Reply,
     turn: Arc<Turn>,
 }
 
@@ -62,22 +70,28 @@ impl Session {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let interrupt = connection.interrupt_handle();
         thread::Builder::new().name("duckdb-session".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-            while let Ok(job) = inbox.recv() {
-                let answer = run(&connection, &job.request);
-                job.turn.engine_ends();
-                // The caller may be gone; then nobody wants the answer.
-                let _ = job.answer.send(answer);
+            while let Ok(Job { request, reply, turn }) = inbox.recv() {
+                match reply {
+                    Reply::Whole(answer) => {
+                        let rows = run(&connection, &request);
+                        turn.engine_ends();
+                        // The caller may be gone; then nobody wants the answer.
+                        let _ = answer.send(rows);
+                    }
+                    Reply::Batches(mut outlet) => {
+                        let outcome = run_in_batches(&connection, &request, &mut outlet);
+                        turn.engine_ends();
+                        outlet.end(outcome);
+                    }
+                }
             }
         })?;
         Ok(Session { jobs, interrupt })
     }
 
-    /// Starts a statement.
-    pub(super) fn submit(&self, request: Request, turn: Arc<Turn>) -> oneshot::Receiver<Answer> {
-        let (answer, receiver) = oneshot::channel();
-        // A thread that is gone drops the sender, and the receiver says so.
-        let _ = self.jobs.send(Job { request, answer, turn });
-        receiver
+    /// Starts a statement. A thread that is gone drops `reply`, and whoever waits for it is told so.
+    pub(super) fn submit(&self, request: Request, reply: Reply, turn: Arc<Turn>) {
+        let _ = self.jobs.send(Job { request, reply, turn });
     }
 
     /// Asks the engine to stop, which it does when it next looks.
@@ -93,11 +107,33 @@ fn run(connection: &Connection, request: &Request) -> Answer {
         .map_err(|e| error::from_engine(&e))?
         .get_schema();
     let mut batches = Vec::new();
-    // Not the crate's iterator, which panics where fetching fails.
-    while let Some(columns) = statement.step().map_err(|e| error::from_engine(&e))? {
-        let (_, arrays, _) = columns.into_parts();
-        let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|e| error::refused(e.to_string()))?;
+    while let Some(batch) = next_batch(&statement, &schema)? {
         batches.push(batch);
     }
     Ok(ResultSet { schema, batches })
+}
+
+/// The engine computes no further than the reader follows. A reader that goes away ends it.
+fn run_in_batches(connection: &Connection, request: &Request, outlet: &mut Outlet) -> Result<(), WarehouseError> {
+    let mut statement = connection.prepare(&request.text).map_err(|e| error::from_engine(&e))?;
+    let schema = statement
+        .stream_arrow(params_from_iter(request.params.iter().map(Bound)))
+        .map_err(|e| error::from_engine(&e))?
+        .get_schema();
+    if let Err(Unwanted) = outlet.begin(schema.clone()) {
+        return Ok(());
+    }
+    while let Some(batch) = next_batch(&statement, &schema)? {
+        if let Err(Unwanted) = outlet.send(batch) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Not the crate's iterator, which panics where fetching fails.
+fn next_batch(statement: &Statement<'_>, schema: &SchemaRef) -> Result<Option<RecordBatch>, WarehouseError> {
+    let Some(columns) = statement.step().map_err(|e| error::from_engine(&e))? else { return Ok(None) };
+    let (_, arrays, _) = columns.into_parts();
+    RecordBatch::try_new(schema.clone(), arrays).map(Some).map_err(|e| error::refused(e.to_string()))
 }

@@ -30,6 +30,22 @@ fn a_query_is_answered_as_json_or_as_sql() {
 }
 
 #[test]
+fn a_query_is_explained_as_a_tree_or_as_json() {
+    let output = run("explain", &path(FLIGHTS), &[QUERY]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    for words in
+        ["flights.count = measure flights.count", "├─ fact flights\n", "│  ├─ group flights.origin", "└─ warehouse\n"]
+    {
+        assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
+    }
+    let output = run("explain", &path(FLIGHTS), &[QUERY, "--json"]);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert!(json["warehouse_plan"].is_array() && json["sql"].as_str().unwrap().contains("LIMIT 1"), "{json}");
+    let refused = run("explain", &path(FLIGHTS), &[r#"{"measures": ["flights.cuont"]}"#]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("INVALID_MEASURE"), "{refused:?}");
+}
+
+#[test]
 fn a_refused_query_says_what_was_meant() {
     for (query, words) in [
         (r#"{"measures": ["flights.cuont"]}"#, &["INVALID_MEASURE", "flights.cuont", "flights.count"][..]),

@@ -1,0 +1,103 @@
+//! `terrane explain`: why a query becomes the SQL that it becomes.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value as Json};
+
+use super::print;
+use super::query::{query_text, refused};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::tree::Tree;
+use crate::{wire, wiring};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane explain . '{\"measures\": [\"orders.revenue\"], \"dimensions\": [\"customers.region\"]}'
+  terrane explain . @question.json --json | jq .warehouse_plan
+
+It tells what each key stands for, which cubes are joined and why this way, the plan, the SQL with its
+values, and the warehouse's own plan. The query itself is not run.")]
+pub struct ExplainArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// The query as JSON; `@FILE` reads a file, `-` standard input
+    pub query: String,
+    /// Print what POST /api/v1/query/explain answers
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Explains the query.
+///
+/// # Errors
+/// The project has errors, or the query is refused.
+pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), Failure> {
+    let text = query_text(&arguments.query)?;
+    let query = wire::parse(&text).map_err(refused)?;
+    let (engine, _) = wiring::load(&project).await?;
+    let body = wire::explain(&engine, &query).await.map_err(refused)?;
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&body).map_err(|error| Failure::new(error.to_string()))?;
+        print(&format!("{text}\n"));
+    } else {
+        print(&tree(&body).to_string());
+    }
+    Ok(())
+}
+
+fn tree(body: &Map<String, Json>) -> Tree {
+    let items = |key: &str| body.get(key).and_then(Json::as_array).cloned().unwrap_or_default();
+    let mut top = Tree::new("query");
+    top.push(Tree::with("members", items("members").iter().map(member)));
+    for fact in items("facts") {
+        let joins = fact["joins"].as_array().cloned().unwrap_or_default();
+        top.push(Tree::with(format!("{} {}", word(&fact["role"]), word(&fact["cube"])), joins.iter().map(join)));
+    }
+    let policies = items("policies");
+    if !policies.is_empty() {
+        top.push(Tree::with("policies", policies.iter().map(|name| Tree::new(word(name)))));
+    }
+    top.push(Tree::with("plan", items("plan").iter().map(|line| Tree::new(word(line)))));
+    top.push(Tree::with("sql", word(body.get("sql").unwrap_or(&Json::Null)).lines().map(Tree::new)));
+    let params = items("params");
+    if !params.is_empty() {
+        let numbered = params.iter().enumerate().map(|(index, value)| Tree::new(format!("{}: {value}", index + 1)));
+        top.push(Tree::with("values", numbered));
+    }
+    top.push(Tree::with("warehouse", warehouse(body).lines().map(Tree::new)));
+    top
+}
+
+fn member(member: &Json) -> Tree {
+    let by = member["granularity"].as_str().map(|granularity| format!(" by {granularity}")).unwrap_or_default();
+    Tree::new(format!("{} = {} {}{by}", word(&member["key"]), word(&member["kind"]), word(&member["member"])))
+}
+
+fn join(join: &Json) -> Tree {
+    let others: Vec<&str> =
+        join["also_joined_from"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+    let others = others.join(", ");
+    let why = match (word(&join["why"]).as_str(), others.is_empty()) {
+        ("fewest_hops", _) => format!("the fewest hops, before {others}"),
+        ("declared_first", false) => format!("its place in `joins:`, before {others}"),
+        ("declared_first", true) => "its place in `joins:`".to_owned(),
+        _ => "the only path".to_owned(),
+    };
+    let (kind, relationship) = (word(&join["join"]), word(&join["relationship"]));
+    let (from, to) = (word(&join["from"]), word(&join["to"]));
+    Tree::new(format!("{kind} join {from} → {to}, {relationship}: {why}"))
+}
+
+fn warehouse(body: &Map<String, Json>) -> String {
+    match body.get("warehouse_plan") {
+        None | Some(Json::Null) => word(body.get("warehouse_plan_reason").unwrap_or(&Json::Null)),
+        Some(Json::String(text)) => text.clone(),
+        Some(plan) => format!("{plan:#}"),
+    }
+}
+
+fn word(value: &Json) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,172 @@
+//! Why a query becomes the SQL that it becomes, in names.
+//!
+//! In: what `compile` takes. Out: an [`Explanation`]: what each key stands for, the joins of each fact
+//! and why this path (semantics, rule 6), the plan, the statement, and the statement that asks the
+//! warehouse for its own plan. Cubes that aren't public are named only where the SQL names them too.
+//! Not here: running anything, and how it is shown.
+
+use std::sync::Arc;
+
+use crate::compile::Environment;
+use crate::explain::explain_plan;
+use crate::model::{CubeId, Model, Relationship};
+use crate::plan::{Fact, PlannedJoin, plan, secure};
+use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId, resolve};
+use crate::security::{Access, SecurityContext};
+use crate::sql::profile::DialectProfile;
+use crate::sql::{Parameters, lower, print, print_explain};
+use crate::types::{Granularity, Value};
+
+/// What became of a query, step by step.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// In the order of the answer's columns.
+    pub members: Vec<ExplainedMember>,
+    pub facts: Vec<ExplainedFact>,
+    /// The policies that narrowed it for this caller.
+    pub policies: Vec<Arc<str>>,
+    /// As [`explain_plan`] tells it.
+    pub plan: String,
+    pub statement: Printed,
+    /// Asks the warehouse for its plan and runs nothing. `None`: this warehouse explains nothing.
+    pub explain_statement: Option<Printed>,
+}
+
+/// A text and its bound values.
+#[derive(Debug, Clone)]
+pub struct Printed {
+    pub text: String,
+    pub params: Vec<Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberKind {
+    Dimension,
+    Measure,
+    Metric,
+}
+
+/// What a key of the answer stands for.
+#[derive(Debug, Clone)]
+pub struct ExplainedMember {
+    pub key: Arc<str>,
+    pub kind: MemberKind,
+    /// `orders.status`; a metric has no cube.
+    pub member: String,
+    pub granularity: Option<Granularity>,
+}
+
+/// A cube whose rows are aggregated on their own.
+#[derive(Debug, Clone)]
+pub struct ExplainedFact {
+    pub cube: Arc<str>,
+    /// Else it is only looked up, for a filter or an order.
+    pub is_selected: bool,
+    pub joins: Vec<ExplainedJoin>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExplainedJoin {
+    pub from: Arc<str>,
+    pub to: Arc<str>,
+    pub relationship: Relationship,
+    /// Every row finds one, so the join is an inner join.
+    pub is_inner: bool,
+    pub why: PathReason,
+}
+
+/// Why a cube is joined from where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathReason {
+    /// There is no other.
+    OnlyPath,
+    /// The others have more hops. Names the cubes that it could have been joined from.
+    FewestHops { others: Vec<Arc<str>> },
+    /// Others have as many hops, and stand later in `joins:`.
+    DeclaredFirst { others: Vec<Arc<str>> },
+}
+
+/// Explains a query to a caller.
+///
+/// # Errors
+/// As [`crate::compile`].
+pub fn explain(
+    model: &Model,
+    profile: &DialectProfile,
+    query: &SemanticQuery,
+    caller: &SecurityContext,
+    environment: &Environment,
+) -> Result<Explanation, QueryError> {
+    let access = Access::of(model, caller);
+    let resolved = resolve(&access, query, environment)?;
+    let members = members(model, &resolved);
+    let secured = secure(plan(model, resolved)?, &access)?;
+    let lowered = lower(&secured, profile);
+    let (text, params) = print(&lowered, profile, Parameters::Bound)?;
+    let explain_statement = print_explain(&lowered, profile)?.map(|(text, params)| Printed { text, params });
+    Ok(Explanation {
+        members,
+        facts: secured.plan().facts.iter().map(|fact| explained_fact(model, fact)).collect(),
+        policies: access.policies_of(secured.plan().cubes()),
+        plan: explain_plan(secured.plan()),
+        statement: Printed { text, params },
+        explain_statement,
+    })
+}
+
+fn members(model: &Model, query: &ResolvedQuery) -> Vec<ExplainedMember> {
+    let groups = query.groups.iter().map(|group| ExplainedMember {
+        key: group.key.clone(),
+        kind: MemberKind::Dimension,
+        member: match group.by {
+            GroupBy::Dimension(id) => format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name),
+            GroupBy::MetricTime => "metric_time".to_owned(),
+        },
+        granularity: group.granularity,
+    });
+    let values = query.values.iter().map(|selected| {
+        let (kind, member) = match selected.value {
+            ValueId::Measure(id) => {
+                (MemberKind::Measure, format!("{}.{}", model.cube(id.cube).name, model.measure(id).name))
+            }
+            ValueId::Metric(id) => (MemberKind::Metric, model.metric(id).name.to_string()),
+        };
+        ExplainedMember { key: selected.key.clone(), kind, member, granularity: None }
+    });
+    groups.chain(values).collect()
+}
+
+fn explained_fact(model: &Model, fact: &Fact<'_>) -> ExplainedFact {
+    let name = |node| model.cube(fact.tree.cube_of(node)).name.clone();
+    let joins = fact.tree.joins.iter().enumerate().map(|(index, planned)| ExplainedJoin {
+        from: name(planned.from),
+        to: name(index + 1),
+        relationship: planned.join.relationship,
+        is_inner: planned.join.always,
+        why: why(model, fact.tree.cube, planned, fact.tree.cube_of(planned.from)),
+    });
+    ExplainedFact { cube: name(0), is_selected: fact.is_selected, joins: joins.collect() }
+}
+
+/// Holds the join that was taken against the others that end at the same cube.
+fn why(model: &Model, fact: CubeId, taken: &PlannedJoin<'_>, taken_from: CubeId) -> PathReason {
+    let reach = model.reach(fact);
+    let depth = |cube: CubeId| reach.any_hop(cube).map_or(0, |hop| hop.depth);
+    let mut others = Vec::new();
+    let mut is_tie = false;
+    for from in std::iter::once(fact).chain(reach.all()).map(|id| model.cube(id)) {
+        let leads_there = |join: &crate::model::Join| {
+            let is_as_good = join.relationship.is_to_one() == taken.join.relationship.is_to_one();
+            join.target == taken.join.target && is_as_good && !std::ptr::eq(join, taken.join)
+        };
+        if from.joins.iter().any(leads_there) {
+            is_tie |= depth(from.id) == depth(taken_from);
+            others.extend(from.public.then(|| from.name.clone()));
+        }
+    }
+    match (is_tie, others.is_empty()) {
+        (true, _) => PathReason::DeclaredFirst { others },
+        (false, false) => PathReason::FewestHops { others },
+        (false, true) => PathReason::OnlyPath,
+    }
+}

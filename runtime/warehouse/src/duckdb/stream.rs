@@ -1,0 +1,88 @@
+//! The way of a statement's batches from the engine's thread to whoever reads them.
+//!
+//! In: batches, as the engine makes them. Out: the same, while few of them wait: an engine that is
+//! faster than its reader stops until there is room. Only an end that was sent is an end; a way that
+//! is cut off is an error.
+
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use futures_util::stream::{self, Stream};
+use terrane_app::ports::warehouse::WarehouseError;
+use tokio::sync::{mpsc, oneshot};
+
+use super::error;
+
+/// Batches that may wait for their reader.
+const MAX_WAITING: usize = 2;
+
+/// The engine's end. It blocks, so it is for the session's own thread.
+pub(super) struct Outlet {
+    head: Option<oneshot::Sender<Result<SchemaRef, WarehouseError>>>,
+    batches: mpsc::Sender<Result<Option<RecordBatch>, WarehouseError>>,
+}
+
+/// The reader's end.
+pub(super) struct Inlet {
+    head: oneshot::Receiver<Result<SchemaRef, WarehouseError>>,
+    batches: mpsc::Receiver<Result<Option<RecordBatch>, WarehouseError>>,
+}
+
+/// The reader went away: the rest is not wanted.
+#[derive(Debug)]
+pub(super) struct Unwanted;
+
+pub(super) fn way() -> (Outlet, Inlet) {
+    let (head, head_in) = oneshot::channel();
+    let (batches, batches_in) = mpsc::channel(MAX_WAITING);
+    (Outlet { head: Some(head), batches }, Inlet { head: head_in, batches: batches_in })
+}
+
+impl Outlet {
+    pub(super) fn begin(&mut self, schema: SchemaRef) -> Result<(), Unwanted> {
+        self.head.take().map_or(Ok(()), |head| head.send(Ok(schema))).map_err(|_| Unwanted)
+    }
+
+    pub(super) fn send(&self, batch: RecordBatch) -> Result<(), Unwanted> {
+        self.batches.blocking_send(Ok(Some(batch))).map_err(|_| Unwanted)
+    }
+
+    /// All was sent, or something went wrong.
+    pub(super) fn end(mut self, outcome: Result<(), WarehouseError>) {
+        // A reader that is gone needs no word of it.
+        let _ = match (outcome, self.head.take()) {
+            (Err(error), Some(head)) => head.send(Err(error)).is_ok(),
+            (outcome, _) => self.batches.blocking_send(outcome.map(|()| None)).is_ok(),
+        };
+    }
+}
+
+impl Inlet {
+    /// What the rows will look like, as soon as the engine knows.
+    pub(super) async fn schema(&mut self) -> Result<SchemaRef, WarehouseError> {
+        (&mut self.head).await.unwrap_or_else(|_| Err(cut_off()))
+    }
+
+    /// The batches; each may take `timeout`. `keep` lives as long as the stream.
+    pub(super) fn batches(
+        self,
+        timeout: Duration,
+        keep: impl Send + 'static,
+    ) -> impl Stream<Item = Result<RecordBatch, WarehouseError>> + Send + 'static {
+        stream::unfold(Some((self.batches, keep)), move |open| async move {
+            let (mut batches, keep) = open?;
+            match tokio::time::timeout(timeout, batches.recv()).await {
+                Ok(Some(Ok(Some(batch)))) => Some((Ok(batch), Some((batches, keep)))),
+                Ok(Some(Ok(None))) => None,
+                Ok(Some(Err(error))) => Some((Err(error), None)),
+                Ok(None) => Some((Err(cut_off()), None)),
+                Err(_) => Some((Err(error::timeout()), None)),
+            }
+        })
+    }
+}
+
+fn cut_off() -> WarehouseError {
+    error::unavailable("the session ended before its answer did")
+}

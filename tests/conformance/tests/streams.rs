@@ -1,0 +1,110 @@
+//! Answers that are read as they come: what breaks in them is seen, what goes away is let go, and
+//! Arrow reads back as it was written.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type};
+use arrow_ipc::reader::StreamReader;
+use http_body_util::BodyExt as _;
+use serde_json::json;
+use terrane_conformance_tests::case::{Asked, World, ask};
+use terrane_conformance_tests::fakes::{Column, Mood};
+use terrane_server::Connection;
+
+fn asked(accept: &str, limit: u64) -> Asked {
+    Asked {
+        method: "POST".to_owned(),
+        path: "/api/v1/query".to_owned(),
+        headers: [("accept".to_owned(), accept.to_owned())].into(),
+        json: Some(json!({
+            "measures": ["orders.count"], "dimensions": ["orders.status", "orders.created_at.month"], "limit": limit
+        })),
+        text: None,
+        size: None,
+        stalls: false,
+        is_surplus: false,
+    }
+}
+
+fn world(repeats: usize, stream_ends: Mood) -> World {
+    let column = |ty: &str, value: serde_json::Value| Column { ty: ty.to_owned(), values: vec![value, json!(null)] };
+    let columns = vec![column("text", json!("a")), column("date", json!(19_737)), column("integer", json!(7)), {
+        Column { ty: "integer".to_owned(), values: vec![json!(10), json!(10)] }
+    }];
+    World { columns, repeats, stream_ends, ..World::default() }
+}
+
+fn read(bytes: &[u8]) -> Vec<RecordBatch> {
+    StreamReader::try_new(bytes, None).unwrap().map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn arrow_reads_back_with_keys_and_labels() {
+    for (limit, batches) in [(100, 1), (20_000, 3)] {
+        let answered = ask(&world(2, Mood::Answers).edge(), &asked("application/vnd.apache.arrow.stream", limit)).await;
+        let read = read(&answered.body);
+        assert_eq!(read.len(), batches, "limit {limit}");
+        let schema = read[0].schema();
+        let columns: Vec<(&str, &DataType)> =
+            schema.fields().iter().map(|field| (field.name().as_str(), field.data_type())).collect();
+        assert_eq!(
+            columns,
+            [
+                ("orders.status", &DataType::Utf8),
+                ("orders.created_at.month", &DataType::Utf8),
+                ("orders.count", &DataType::Int64)
+            ]
+        );
+        for batch in read {
+            assert_eq!(batch.column(0).as_string::<i32>().value(0), "a");
+            assert_eq!(batch.column(1).as_string::<i32>().value(0), "2024-01");
+            assert_eq!(batch.column(2).as_primitive::<Int64Type>().value(0), 7);
+            assert!(batch.columns().iter().all(|column| column.is_null(1)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_rows_still_have_their_columns_in_arrow() {
+    let mut world = world(0, Mood::Answers);
+    world.columns.iter_mut().for_each(|column| column.values.clear());
+    let answered = ask(&world.edge(), &asked("application/vnd.apache.arrow.stream", 100)).await;
+    let reader = StreamReader::try_new(&*answered.body, None).unwrap();
+    assert_eq!(reader.schema().fields().len(), 3);
+    assert_eq!(read(&answered.body).iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+}
+
+#[tokio::test]
+async fn what_breaks_in_the_middle_breaks_the_body_off() {
+    for accept in ["application/json", "text/csv", "application/vnd.apache.arrow.stream"] {
+        for ends in [Mood::Refuses, Mood::TimesOut, Mood::Unavailable] {
+            let edge = world(3, ends).edge();
+            let response = edge.call(Connection::default(), asked(accept, 20_000).request()).await;
+            assert_eq!(response.status(), 200);
+            assert!(response.into_body().collect().await.is_err(), "{accept} {ends:?} looked whole");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_takes_too_long_breaks_off() {
+    let edge = world(3, Mood::Hangs).edge();
+    let response = edge.call(Connection::default(), asked("text/csv", 20_000).request()).await;
+    assert!(response.into_body().collect().await.is_err());
+}
+
+#[tokio::test]
+async fn a_reader_that_goes_away_gives_its_turn_back() {
+    // One query runs at once here.
+    let edge = World { is_busy: true, ..world(1_000, Mood::Answers) }.edge();
+    for _ in 0..3 {
+        let response = edge.call(Connection::default(), asked("text/csv", 20_000).request()).await;
+        assert_eq!(response.status(), 200);
+        let mut body = response.into_body();
+        assert!(body.frame().await.unwrap().is_ok());
+        let refused = edge.call(Connection::default(), asked("text/csv", 20_000).request()).await;
+        assert_eq!(refused.status(), 503, "the turn is taken");
+        drop(body);
+    }
+}

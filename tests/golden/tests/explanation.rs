@@ -1,0 +1,90 @@
+//! Why a cube is joined from where it is (semantics, rule 6), and how the warehouse is asked for its
+//! plan.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use terrane_compiler::SecurityContext;
+use terrane_compiler::explanation::{Explanation, PathReason, explain};
+use terrane_compiler::model::{self, Model};
+use terrane_compiler::project::{self, Inputs, SourceTree};
+use terrane_compiler::query::{Filter, Operator, SemanticQuery};
+use terrane_compiler::types::Value;
+use terrane_golden_tests::case::environment;
+use terrane_golden_tests::duckdb_profile;
+
+/// From `a`: `d` by `b` or by `c`, `e` at once or by `d`, and `c` is not public.
+const CUBES: &str = "
+cubes:
+  - name: a
+    sql_table: a
+    joins:
+      - {name: b, relationship: many_to_one, sql: '{a}.b = {b}.id'}
+      - {name: c, relationship: many_to_one, sql: '{a}.c = {c}.id'}
+      - {name: e, relationship: many_to_one, sql: '{a}.e = {e}.id'}
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+    measures: [{name: count, type: count}]
+  - name: b
+    sql_table: b
+    joins: [{name: d, relationship: many_to_one, sql: '{b}.d = {d}.id'}]
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+  - name: c
+    sql_table: c
+    public: false
+    joins: [{name: d, relationship: many_to_one, sql: '{c}.d = {d}.id'}]
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+  - name: d
+    sql_table: d
+    joins: [{name: e, relationship: many_to_one, sql: '{d}.e = {e}.id'}]
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: name, type: string, sql: name}]
+  - name: e
+    sql_table: e
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+";
+
+fn model() -> Model {
+    let mut tree = SourceTree::default();
+    tree.files.insert("service_project.yml".into(), "name: paths\n".into());
+    tree.files.insert("cubes/all.yml".into(), CUBES.into());
+    let (definitions, _) = project::read(&tree, &Inputs { warehouse: "duckdb".into(), ..Inputs::default() });
+    model::build(&definitions).0
+}
+
+fn explained(dimensions: &[&str], filters: Vec<Filter>) -> Explanation {
+    let query = SemanticQuery {
+        values: vec!["a.count".parse().unwrap()],
+        dimensions: dimensions.iter().map(|name| name.parse().unwrap()).collect(),
+        filters,
+        ..SemanticQuery::default()
+    };
+    explain(&model(), &duckdb_profile(), &query, &SecurityContext::default(), &environment()).unwrap()
+}
+
+fn reasons(explanation: &Explanation) -> Vec<(&str, &str, &PathReason)> {
+    explanation.facts[0].joins.iter().map(|join| (&*join.from, &*join.to, &join.why)).collect()
+}
+
+#[test]
+fn each_join_says_why_it_is_this_one() {
+    let explanation = explained(&["d.id"], Vec::new());
+    // The other way leads through a cube that stays unnamed.
+    let tie = PathReason::DeclaredFirst { others: Vec::new() };
+    assert_eq!(reasons(&explanation), [("a", "b", &PathReason::OnlyPath), ("b", "d", &tie)]);
+
+    let explanation = explained(&["e.id"], Vec::new());
+    let shortest = PathReason::FewestHops { others: vec!["d".into()] };
+    assert_eq!(reasons(&explanation), [("a", "e", &shortest)]);
+}
+
+#[test]
+fn the_warehouse_is_asked_with_the_same_values() {
+    let condition = Filter::Condition {
+        member: "d.name".parse().unwrap(),
+        operator: Operator::Equals,
+        values: vec![Value::Text("it's".into())],
+    };
+    let explanation = explained(&["d.id"], vec![condition]);
+    let asked = explanation.explain_statement.unwrap();
+    assert_eq!(asked.text, format!("EXPLAIN (FORMAT JSON) {}", explanation.statement.text));
+    assert_eq!(asked.params, explanation.statement.params);
+    assert!(!asked.text.contains("it's"), "{}", asked.text);
+}

@@ -31,7 +31,11 @@ pub fn settings() -> Settings {
 
 /// A body as `POST /api/v1/query` reads it; the code of its refusal otherwise.
 pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
-    terrane_server::read_query(query.to_string().as_bytes()).map_err(|refused| refused.code)
+    // Not every field of a semantic query has a name in REST yet.
+    let mut body = query.clone();
+    let fill_gaps = body.as_object_mut().and_then(|body| body.remove("fill_gaps"));
+    let query = terrane_server::read_query(body.to_string().as_bytes()).map_err(|refused| refused.code)?;
+    Ok(SemanticQuery { fill_gaps: fill_gaps == Some(Json::Bool(true)), ..query })
 }
 
 impl Case {

@@ -49,7 +49,11 @@ pub struct Report {
 impl Features {
     /// Whether the product can be held to a construct.
     fn allows(&self, construct: Construct) -> bool {
-        if construct.is_known_to_differ() { self.known_differences } else { self.to_many }
+        match construct {
+            Construct::ToMany => self.to_many,
+            Construct::Steps => self.steps,
+            Construct::BucketAndInstant | Construct::BucketAndLastDay => self.known_differences,
+        }
     }
 }
 

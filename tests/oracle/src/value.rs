@@ -121,7 +121,8 @@ impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match self.aligned(*other) {
             Some((a, b, _)) => a.cmp(&b),
-            None => self.as_f64().total_cmp(&other.as_f64()),
+            // There is one zero.
+            None => (self.as_f64() + 0.0).total_cmp(&(other.as_f64() + 0.0)),
         }
     }
 }

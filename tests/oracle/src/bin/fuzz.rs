@@ -52,6 +52,7 @@ fn main() -> Result<ExitCode> {
         for name in names {
             match name.as_str() {
                 "to_many" => features.to_many = on,
+                "steps" => features.steps = on,
                 "total_dimensions" => features.total_dimensions = on,
                 "last_day" => features.last_day = on,
                 "granularity_filters" => features.granularity_filters = on,

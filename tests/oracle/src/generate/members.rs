@@ -174,6 +174,12 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
         let name = names.member(generator, &format!("measure{number}"));
         found.push(Measure { name, kind: MeasureKind::Aggregate(Aggregate { function, argument, filters }) });
     }
+    if generator.features.steps && generator.random.chance(35) {
+        let argument = Some(numeric(generator, world, cube));
+        let name = names.member(generator, "running");
+        let aggregate = Aggregate { function: Function::Sum, argument, filters: Vec::new() };
+        found.push(Measure { name, kind: MeasureKind::RunningTotal(aggregate) });
+    }
     found
 }
 

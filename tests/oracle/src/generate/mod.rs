@@ -21,6 +21,8 @@ use crate::random::Random;
 pub struct Features {
     /// Dimensions and filters behind to-many hops.
     pub to_many: bool,
+    /// Running totals and `fill_gaps`.
+    pub steps: bool,
     /// Dimensions that aren't null on a row of nulls.
     pub total_dimensions: bool,
     /// The last day that a calendar knows, 9999-12-31, in the data.
@@ -37,6 +39,7 @@ impl Default for Features {
     fn default() -> Self {
         Features {
             to_many: true,
+            steps: true,
             total_dimensions: true,
             last_day: false,
             granularity_filters: true,

@@ -46,7 +46,15 @@ impl<'w> Draft<'_, 'w> {
     fn query(&mut self) -> Json {
         let mut query = Map::new();
         self.choose_values();
-        self.choose_groups(&mut query);
+        let fills = self.generator.features.steps && !self.values.is_empty() && self.chance(6);
+        if fills {
+            query.insert("fill_gaps".to_owned(), json!(true));
+        }
+        let runs = self.values.iter().any(|value| {
+            let measure = value.split_once('.').and_then(|(cube, name)| self.world.behind(cube)?.measure(name));
+            measure.is_some_and(|measure| matches!(measure.kind, MeasureKind::RunningTotal(_)))
+        });
+        self.choose_groups(&mut query, fills || runs);
         if !self.values.is_empty() {
             let (metrics, measures): (Vec<_>, Vec<_>) =
                 self.values.iter().cloned().partition(|name| !name.contains('.'));
@@ -100,7 +108,7 @@ impl<'w> Draft<'_, 'w> {
             let Some(measure) = self.some_measure(index) else { continue };
             self.values.push(format!("{name}.{}", measure.name));
             match &measure.kind {
-                MeasureKind::Aggregate(_) => self.facts.push(name),
+                MeasureKind::Aggregate(_) | MeasureKind::RunningTotal(_) => self.facts.push(name),
                 MeasureKind::Number(formula) => self.facts_of(formula, Some(&cube.name)),
             }
         }
@@ -172,11 +180,15 @@ impl<'w> Draft<'_, 'w> {
         Some((cube, dimension))
     }
 
-    fn choose_groups(&mut self, query: &mut Map<String, Json>) {
+    /// `has_axis`: along one time dimension.
+    fn choose_groups(&mut self, query: &mut Map<String, Json>, has_axis: bool) {
         let least = usize::from(self.values.is_empty());
         let (mut dimensions, mut times) = (Vec::new(), Vec::new());
         for _ in 0..least + self.generator.random.below(4 - least) {
             let Some((cube, dimension)) = self.some_dimension() else { continue };
+            if has_axis && dimension.kind == DimensionKind::Time {
+                continue;
+            }
             let member = format!("{cube}.{}", dimension.name);
             if dimension.kind != DimensionKind::Time || self.chance(15) {
                 self.groups.push(member.clone());
@@ -192,6 +204,18 @@ impl<'w> Draft<'_, 'w> {
             }
             let mut time = json!({"dimension": member, "granularity": granularity});
             if self.chance(30) {
+                time["date_range"] = self.generator.date_range();
+            }
+            times.push(time);
+        }
+        let axis =
+            (0..20).find_map(|_| self.some_dimension().filter(|(_, d)| has_axis && d.kind == DimensionKind::Time));
+        if let Some((cube, dimension)) = axis {
+            let granularity = *self.generator.random.of(&["day", "week", "month", "month", "quarter", "year", "year"]);
+            let member = format!("{cube}.{}", dimension.name);
+            self.groups.push(format!("{member}.{granularity}"));
+            let mut time = json!({"dimension": member, "granularity": granularity});
+            if self.chance(50) {
                 time["date_range"] = self.generator.date_range();
             }
             times.push(time);

@@ -33,11 +33,13 @@ pub(crate) enum Calc {
 pub(crate) struct Calculation<'r, 'w> {
     reading: &'r Reading<'w>,
     pub(crate) wanted: Vec<Wanted<'w>>,
+    /// Those of running totals.
+    pub(crate) running: Vec<usize>,
 }
 
 impl<'r, 'w> Calculation<'r, 'w> {
     pub(crate) fn new(reading: &'r Reading<'w>) -> Self {
-        Calculation { reading, wanted: Vec::new() }
+        Calculation { reading, wanted: Vec::new(), running: Vec::new() }
     }
 
     /// The cubes of all aggregates so far, each once.
@@ -66,6 +68,11 @@ impl<'r, 'w> Calculation<'r, 'w> {
     fn measure(&mut self, cube: &str, name: &str, around: &[RowFilter]) -> Calc {
         match self.reading.world.behind(cube).and_then(|of| of.measure(name)).map(|measure| &measure.kind) {
             Some(MeasureKind::Aggregate(aggregate)) => self.aggregate(cube, aggregate, around),
+            Some(MeasureKind::RunningTotal(aggregate)) => {
+                let total = self.aggregate(cube, aggregate, around);
+                self.running.push(self.wanted.len() - 1);
+                total
+            }
             Some(MeasureKind::Number(formula)) => self.formula(formula, Some(cube), around),
             None => {
                 self.reading.refuse(Code::InvalidMeasure);

@@ -13,6 +13,7 @@ mod names;
 mod order;
 mod paths;
 mod rows;
+mod steps;
 mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,21 +62,19 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Construct {
     ToMany,
-    /// A filter on a bucket with a value that has an offset.
+    /// Steps of time without data: running totals and `fill_gaps`.
+    Steps,
+    /// A filter on a bucket with a value that has an offset; known to differ.
     BucketAndInstant,
-    /// A filter on a bucket with the last day of the calendar.
+    /// A filter on a bucket with the last day of the calendar; known to differ.
     BucketAndLastDay,
 }
 
 impl Construct {
-    /// Where the product is known to give another answer; each has a case.
-    pub fn is_known_to_differ(self) -> bool {
-        self != Construct::ToMany
-    }
-
     pub fn as_str(self) -> &'static str {
         match self {
             Construct::ToMany => "to-many hops",
+            Construct::Steps => "steps without data",
             Construct::BucketAndInstant => "a bucket compared with an instant",
             Construct::BucketAndLastDay => "a bucket compared with the last day",
         }
@@ -194,6 +193,7 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
             facts.push(fact);
         }
     }
+    let along = steps::along(reading, &groups, !calculation.running.is_empty());
     let mut grouped = Vec::new();
     for fact in &facts {
         grouped.push((fact, facts::grouped(reading, fact, &groups, &row_filters, &calculation)));
@@ -210,9 +210,19 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
         keys = BTreeSet::from([Vec::new()]);
     }
     let finished: BTreeMap<&str, &facts::Grouped> = grouped.iter().map(|(name, fact)| (name.as_str(), fact)).collect();
-    let mut rows: Vec<order::Row> = Vec::new();
+    if let Some(along) = &along {
+        along.add(reading, groups.len(), &mut keys);
+    }
+    let mut computed: Vec<(Vec<Value>, Vec<Value>)> = Vec::with_capacity(keys.len());
     for key in keys {
         let aggregates = calculation.aggregates(&key, &finished);
+        computed.push((key, aggregates));
+    }
+    for (along, aggregate) in along.iter().flat_map(|along| calculation.running.iter().map(move |a| (along, *a))) {
+        along.run(&mut computed, aggregate);
+    }
+    let mut rows: Vec<order::Row> = Vec::new();
+    for (key, aggregates) in computed {
         if !group_tests.iter().all(|test| test.passes(&key, &aggregates)) {
             continue;
         }

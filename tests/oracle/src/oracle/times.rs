@@ -21,6 +21,12 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
+    /// The first and the last microsecond within; `None` where an end is open or nothing is within.
+    pub(crate) fn ends(&self) -> Option<(i64, i64)> {
+        let last = if self.is_high_included { self.high } else { self.high - 1 };
+        (self.low != i64::MIN && self.high != i64::MAX && self.low <= last).then_some((self.low, last))
+    }
+
     pub(crate) fn compare(&self, micros: i64) -> Ordering {
         if micros < self.low {
             Ordering::Less

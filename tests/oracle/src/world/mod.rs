@@ -105,6 +105,8 @@ pub struct Measure {
 pub enum MeasureKind {
     Aggregate(Aggregate),
     Number(Formula),
+    /// A sum along the query's time.
+    RunningTotal(Aggregate),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

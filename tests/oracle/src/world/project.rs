@@ -103,8 +103,9 @@ fn dimension_json(world: &World, cube: &Cube, dimension: &Dimension) -> Json {
 fn measure_json(world: &World, cube: &Cube, measure: &Measure) -> Json {
     let mut json = json!({"name": measure.name});
     match &measure.kind {
-        MeasureKind::Aggregate(aggregate) => {
-            json["type"] = json!(aggregate.function.as_str());
+        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal(aggregate) => {
+            let is_running = matches!(measure.kind, MeasureKind::RunningTotal(_));
+            json["type"] = json!(if is_running { "running_total" } else { aggregate.function.as_str() });
             if let Some(argument) = &aggregate.argument {
                 json["sql"] = json!(argument.sql(world, cube));
             }

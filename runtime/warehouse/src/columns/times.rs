@@ -34,6 +34,10 @@ impl Parsed {
 
 pub(super) fn of_text(text: &str) -> Option<Parsed> {
     let text = text.trim();
+    // A number of eight digits may be a key; a date has its hyphens.
+    if !matches!(text.as_bytes(), [_, _, _, _, b'-', _, _, b'-', _, _, ..]) {
+        return None;
+    }
     if text.len() == DAY_LENGTH {
         let date: Date = text.parse().ok()?;
         let micros = clock_micros(date.to_datetime(Time::midnight()));

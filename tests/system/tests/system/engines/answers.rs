@@ -125,7 +125,7 @@ fn check(kind: Kind) {
     let (mut same, mut failed) = (0, Vec::new());
     for ((case, expected), actual) in cases.iter().zip(expected).zip(actual) {
         if let Some(why) = case.except[kind.warehouse()].as_str() {
-            println!("named exception of {}: {}: {why}", kind.warehouse(), case.name);
+            eprintln!("named exception of {}: {}: {why}", kind.warehouse(), case.name);
             continue;
         }
         let difference = match (expected, actual) {
@@ -147,7 +147,7 @@ fn check(kind: Kind) {
             Some(difference) => failed.push(format!("{}\n{difference}\n", case.name)),
         }
     }
-    println!("{}: {same} of {} queries as DuckDB answers them", kind.warehouse(), cases.len());
+    eprintln!("{}: {same} of {} queries as DuckDB answers them", kind.warehouse(), cases.len());
     assert!(failed.is_empty(), "{} of {} differ\n\n{}", failed.len(), cases.len(), failed.join("\n"));
     assert!(same >= 40, "only {same} cases ran");
 }

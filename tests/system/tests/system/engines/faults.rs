@@ -108,7 +108,7 @@ fn a_slow_statement_is_stopped(kind: Kind) {
 fn a_server_may_die_and_come_back(kind: Kind) {
     let Some(mut engine) = start(kind) else { return };
     let (_project, server) = serve(&engine);
-    assert_eq!(ask(&server, "orders.revenue").json().unwrap()["data"][0]["orders.revenue"], json!(62));
+    assert_eq!(ask(&server, "orders.revenue").json().expect("JSON")["data"][0]["orders.revenue"], json!(62));
     // One is asleep over there while it dies.
     thread::scope(|scope| {
         let sleeper = scope.spawn(|| ask(&server, "faulty.slow"));
@@ -119,7 +119,7 @@ fn a_server_may_die_and_come_back(kind: Kind) {
         assert_eq!((answer.status, code), (503, json!("WAREHOUSE_UNAVAILABLE")), "{}", answer.body);
     });
     let answer = ask(&server, "orders.revenue");
-    let code = answer.json().unwrap()["error"]["code"].clone();
+    let code = answer.json().expect("JSON")["error"]["code"].clone();
     assert_eq!((answer.status, code), (503, json!("WAREHOUSE_UNAVAILABLE")), "{}", answer.body);
     assert!(!answer.body.contains("secret"), "{}", answer.body);
     assert_eq!((get(&server, "/health/ready"), get(&server, "/health/live")), (503, 200));
@@ -128,14 +128,14 @@ fn a_server_may_die_and_come_back(kind: Kind) {
     eventually("ready again", || get(&server, "/health/ready") == 200);
     let answer = ask(&server, "orders.revenue");
     assert_eq!(answer.status, 200, "{}", answer.body);
-    assert_eq!(server.terminate().unwrap().0, Some(0));
+    assert_eq!(server.terminate().expect("it ends").0, Some(0));
 }
 
 fn nothing_is_written(kind: Kind) {
     let Some(engine) = start(kind) else { return };
     let (_project, server) = serve(&engine);
     let answer = ask(&server, "writing.touched");
-    let code = answer.json().unwrap()["error"]["code"].clone();
+    let code = answer.json().expect("JSON")["error"]["code"].clone();
     assert_eq!((answer.status, code), (502, json!("WAREHOUSE_ERROR")), "{}", answer.body);
 }
 

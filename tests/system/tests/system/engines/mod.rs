@@ -17,7 +17,7 @@ fn start(kind: Kind) -> Option<Engine> {
         #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
         let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
         assert!(!is_ci, "{} must run in CI: {why}", kind.warehouse());
-        println!("skipped: every case of {}: {why}", kind.warehouse());
+        eprintln!("skipped: every case of {}: {why}", kind.warehouse());
         return None;
     }
     Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.warehouse())))

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::query::{QueryError, SemanticQuery};
-use terrane_compiler::sql::CompiledSql;
-use terrane_compiler::{Environment, SecurityContext, compile, compile_count, compile_inline};
+use terrane_compiler::sql::{CompiledSql, MAX_ADDED_ROWS};
+use terrane_compiler::{Environment, SecurityContext, compile, compile_count, compile_inline, compile_totals};
 
-pub use answer::{Answer, AnswerStream, Extent, Opened, Piece};
+pub use answer::{Answer, AnswerStream, Extent, Opened, Piece, Totals};
 pub use gate::{Gate, Overloaded};
 
 use crate::catalog::{Catalog, Snapshot};
@@ -161,11 +162,25 @@ impl QueryService {
             let _turn = self.gate.enter().await?;
             let since = self.clock.elapsed();
             let rows = self.execute(&asked.sql).await?;
+            check_added_rows(&asked.sql, &rows.batches)?;
             let total_rows = self.total_rows(asked, &rows).await?;
-            Ok((rows, total_rows, self.clock.elapsed().saturating_sub(since)))
+            let totals = self.totals(asked).await?;
+            Ok((rows, total_rows, totals, self.clock.elapsed().saturating_sub(since)))
         };
-        let (rows, total_rows, warehouse_duration) = self.in_time(run).await?;
-        Ok(self.whole(asked, rows, total_rows, warehouse_duration))
+        let (rows, total_rows, totals, warehouse_duration) = self.in_time(run).await?;
+        Ok(self.whole(asked, rows, total_rows, totals, warehouse_duration))
+    }
+
+    /// Each measure without dimensions, where the query asks for it.
+    async fn totals(&self, asked: &Asked<'_>) -> Result<Option<Totals>, RunError> {
+        let Asked { context, query, snapshot, environment, .. } = asked;
+        if !query.totals {
+            return Ok(None);
+        }
+        let sql = compile_totals(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
+        let Some(sql) = sql else { return Ok(None) };
+        let rows = self.execute(&sql).await?;
+        Ok(Some(Totals { columns: sql.columns, batches: rows.batches }))
     }
 
     fn whole(
@@ -173,6 +188,7 @@ impl QueryService {
         asked: &Asked<'_>,
         rows: ResultSet,
         total_rows: Option<u64>,
+        totals: Option<Totals>,
         warehouse_duration: Duration,
     ) -> Answer {
         let Asked { query, sql, .. } = asked;
@@ -196,8 +212,9 @@ impl QueryService {
             batches: rows.batches,
             returned_rows,
             total_rows,
+            totals,
             truncated,
-            warnings: answer::warnings(query.limit.is_some(), truncated, returned_rows, total_rows),
+            warnings: answer::warnings(sql, query.limit.is_some(), truncated, returned_rows, total_rows),
             cache_key: key::cache_key(self.warehouse.name(), sql),
             duration,
         }
@@ -299,7 +316,17 @@ impl Asked<'_> {
     /// May have many rows, and the first of them says how many.
     fn is_large(&self) -> bool {
         let knows_total = self.sql.total_column.is_some() || self.query.skip_total;
-        self.sql.has_groups && knows_total && self.sql.limit.is_none_or(|limit| limit > MAX_WHOLE_ROWS)
+        let has_groups = self.sql.columns.iter().any(|column| !column.is_measure);
+        has_groups && knows_total && self.sql.limit.is_none_or(|limit| limit > MAX_WHOLE_ROWS)
+    }
+}
+
+/// Steps of time may not add rows without end.
+fn check_added_rows(sql: &CompiledSql, batches: &[RecordBatch]) -> Result<(), QueryError> {
+    let added = sql.added_column.and_then(|column| first_integer(batches, column));
+    match added {
+        Some(added) if added > MAX_ADDED_ROWS => Err(QueryError::TooManySteps { limit: MAX_ADDED_ROWS }),
+        _ => Ok(()),
     }
 }
 
@@ -307,10 +334,13 @@ fn row_count(batches: &[RecordBatch]) -> u64 {
     batches.iter().map(|batch| batch.num_rows() as u64).sum()
 }
 
+/// Engines sum whole numbers in types of their own.
 fn first_integer(batches: &[RecordBatch], column: usize) -> Option<u64> {
     let batch = batches.iter().find(|batch| batch.num_rows() > 0)?;
-    let array = batch.columns().get(column)?.as_primitive_opt::<Int64Type>()?;
-    array.is_valid(0).then(|| u64::try_from(array.value(0)).ok())?
+    let array = batch.columns().get(column)?.slice(0, 1);
+    let integers = cast(&array, &DataType::Int64).ok()?;
+    let integers = integers.as_primitive_opt::<Int64Type>()?;
+    integers.is_valid(0).then(|| u64::try_from(integers.value(0)).ok())?
 }
 
 /// The cube of the first member, as the client named it.

@@ -4,6 +4,7 @@
 //! configuration or data problem, 2 a wrong call. A library too, so that the system tests run a
 //! project's expectations in process. Not here: what a query means (compiler), HTTP (server).
 
+pub mod caller;
 pub mod clock;
 pub mod commands;
 pub mod config;

@@ -74,8 +74,8 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
 /// Cubes that nobody will get an answer from.
 pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     let closed: Vec<&str> = model.cubes.iter().filter(|cube| cube.is_guarded).map(|cube| &*cube.name).collect();
-    let message = format!("closed to everybody, because policies speak of them: {}", closed.join(", "));
-    let hint = "this version cannot tell callers apart yet, so it answers no query that reads these cubes";
+    let message = format!("closed to everybody: {}", closed.join(", "));
+    let hint = "a policy that might speak of these cubes could not be read; mend what is reported of it";
     (!closed.is_empty()).then(|| Diagnostic::warning("closed-cubes", message).hint(hint))
 }
 

@@ -1,8 +1,7 @@
 //! A query as people write it on the command line and in `tests/`: what REST accepts, and refuses, by
 //! REST's own code.
 //!
-//! In: JSON. Out: a query for the app, an answer, or a refusal in the words that REST would use. The
-//! caller is anonymous.
+//! In: JSON. Out: a query for the app, an answer, or a refusal in the words that REST would use.
 
 use serde_json::{Map, Value as Json};
 use terrane_app::query::{Answer, RequestContext, RunError};
@@ -23,16 +22,16 @@ pub fn parse(query: &str) -> Result<SemanticQuery, Refused> {
 ///
 /// # Errors
 /// As the server would refuse it, with the warehouse's own words.
-pub async fn run(engine: &Engine, query: &SemanticQuery) -> Result<Answer, Refused> {
-    engine.queries.run(&RequestContext::default(), query).await.map_err(refuse)
+pub async fn run(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, Refused> {
+    engine.queries.run(caller, query).await.map_err(refuse)
 }
 
 /// The statement with its values written in.
 ///
 /// # Errors
 /// As the server would refuse it.
-pub fn inline_sql(engine: &Engine, query: &SemanticQuery) -> Result<String, Refused> {
-    let sql = engine.queries.inline_sql(&RequestContext::default(), query);
+pub fn inline_sql(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<String, Refused> {
+    let sql = engine.queries.inline_sql(caller, query);
     sql.map_err(|error| refuse(RunError::Query(error)))
 }
 
@@ -40,8 +39,12 @@ pub fn inline_sql(engine: &Engine, query: &SemanticQuery) -> Result<String, Refu
 ///
 /// # Errors
 /// As the server would refuse it.
-pub async fn explain(engine: &Engine, query: &SemanticQuery) -> Result<Map<String, Json>, Refused> {
-    let explanation = engine.queries.explain(&RequestContext::default(), query);
+pub async fn explain(
+    engine: &Engine,
+    caller: &RequestContext,
+    query: &SemanticQuery,
+) -> Result<Map<String, Json>, Refused> {
+    let explanation = engine.queries.explain(caller, query);
     let explanation = explanation.map_err(|error| refuse(RunError::Query(error)))?;
     let plan = engine.queries.warehouse_plan(query, &explanation).await.map_err(refuse)?;
     Ok(terrane_server::explanation(&explanation, plan))

@@ -67,6 +67,7 @@ fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<Compi
         added_column: lowered.added_column,
         limit: Some(plan.limit),
         offset: plan.offset,
+        warnings: plan.warnings(),
     })
 }
 
@@ -85,7 +86,16 @@ pub fn compile_count(
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let total_column = lowered.total_column;
-    Ok(CompiledSql { text, params, columns: Vec::new(), total_column, added_column: None, limit: None, offset: 0 })
+    Ok(CompiledSql {
+        text,
+        params,
+        columns: Vec::new(),
+        total_column,
+        added_column: None,
+        limit: None,
+        offset: 0,
+        warnings: Vec::new(),
+    })
 }
 
 /// One runnable text with the values written into it, for people to read.

@@ -113,7 +113,7 @@ impl Product {
     pub fn serve(&self, world: &World, tree: &SourceTree) -> Result<Served<'_>> {
         self.runtime.block_on(async {
             for statement in statements(world) {
-                let ran = self.warehouse.execute(Statement { text: &statement, params: &[] }, Duration::from_secs(60));
+                let ran = self.warehouse.execute(Statement::plain(&statement), Duration::from_secs(60));
                 ran.await.with_context(|| statement.clone())?;
             }
             let plugins = OneDialect(Arc::clone(&self.profile));
@@ -129,6 +129,8 @@ impl Product {
                 timeout: Duration::from_secs(60),
                 default_limit: self.settings.default_limit,
                 max_limit: self.settings.max_limit,
+                max_export_rows: self.settings.max_limit,
+                export_timeout: Duration::from_secs(60),
                 timezone: TimeZone::UTC,
                 max_concurrent_queries: 1,
                 max_queued_queries: 1,

@@ -22,12 +22,21 @@ pub struct Answer {
     pub returned_rows: u64,
     /// `None` when it was not asked for.
     pub total_rows: Option<u64>,
+    /// `None` when they were not asked for, or there is no measure.
+    pub totals: Option<Totals>,
     /// More groups follow behind this page. `None`: not known, since the total was not asked for.
     pub truncated: Option<bool>,
     /// What a person should know of these rows.
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub duration: Duration,
+}
+
+/// Each measure without dimensions: one row.
+#[derive(Debug)]
+pub struct Totals {
+    pub columns: Vec<ResultColumn>,
+    pub batches: Vec<RecordBatch>,
 }
 
 /// An answer whose rows are still to come.
@@ -38,6 +47,8 @@ pub struct AnswerStream {
     pub schema: SchemaRef,
     /// `None` when it was not asked for.
     pub total_rows: Option<u64>,
+    /// `None` when they were not asked for, or there is no measure.
+    pub totals: Option<Totals>,
     /// As far as it can be told before the rows.
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
@@ -86,11 +97,16 @@ pub(super) fn truncated(sql: &CompiledSql, returned: u64, total: Option<u64>) ->
 }
 
 /// What a person should know of the rows of a page.
-pub(super) fn warnings(has_limit: bool, truncated: Option<bool>, returned: u64, total: Option<u64>) -> Vec<String> {
-    match (has_limit, truncated, total) {
-        (false, Some(true), Some(total)) => {
-            vec![format!("these are {returned} of {total} rows, since no `limit` was sent")]
-        }
-        _ => Vec::new(),
+pub(super) fn warnings(
+    sql: &CompiledSql,
+    has_limit: bool,
+    truncated: Option<bool>,
+    returned: u64,
+    total: Option<u64>,
+) -> Vec<String> {
+    let mut warnings = sql.warnings.clone();
+    if let (false, Some(true), Some(total)) = (has_limit, truncated, total) {
+        warnings.push(format!("these are {returned} of {total} rows, since no `limit` was sent"));
     }
+    warnings
 }

@@ -34,7 +34,7 @@ impl QueryService {
         let timeout = self.settings.timeout;
         let ask = async {
             let _turn = self.gate.enter().await?;
-            let statement = Statement { text: &printed.text, params: &printed.params };
+            let statement = Statement { text: &printed.text, params: &printed.params, columns: &[] };
             let rows = self.warehouse.execute(statement, timeout).await;
             rows.map_err(|error| RunError::from_warehouse(error, timeout))
         };

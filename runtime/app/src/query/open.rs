@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 
 use super::answer::{self, AnswerStream, Opened};
 use super::rows::{Reading, Record};
-use super::{Asked, QueryService, RunError, cube_label, first_integer, key};
+use super::{Asked, QueryService, RunError, check_added_rows, cube_label, first_integer, key};
 use crate::ports::warehouse::{ResultSet, Statement};
 
 impl QueryService {
@@ -25,16 +25,18 @@ impl QueryService {
                 }
             };
             let rows = ResultSet { schema: batches.schema.clone(), batches: first.into_iter().collect() };
+            check_added_rows(&asked.sql, &rows.batches)?;
+            let totals = self.totals(asked).await?;
             let total_rows = match rows.batches.is_empty() {
                 true => self.total_rows(asked, &rows).await?,
                 // These are not all, so only they themselves can tell.
                 false => asked.sql.total_column.and_then(|column| first_integer(&rows.batches, column)),
             };
-            Ok((turn, batches, rows, total_rows, self.clock.elapsed().saturating_sub(since)))
+            Ok((turn, batches, rows, total_rows, totals, self.clock.elapsed().saturating_sub(since)))
         };
-        let (turn, batches, rows, total_rows, waited) = self.in_time(begin).await?;
+        let (turn, batches, rows, total_rows, totals, waited) = self.in_time(begin).await?;
         let Some(first) = rows.batches.first().cloned() else {
-            return Ok(Opened::Whole(self.whole(asked, rows, total_rows, waited)));
+            return Ok(Opened::Whole(self.whole(asked, rows, total_rows, totals, waited)));
         };
         let Asked { query, sql, started, .. } = asked;
         let returned = total_rows.map(|total| total.saturating_sub(sql.offset).min(sql.limit.unwrap_or(u64::MAX)));
@@ -64,8 +66,9 @@ impl QueryService {
             columns: sql.columns.clone(),
             schema: rows.schema,
             total_rows,
+            totals,
             truncated,
-            warnings: answer::warnings(query.limit.is_some(), truncated, returned.unwrap_or(0), total_rows),
+            warnings: answer::warnings(sql, query.limit.is_some(), truncated, returned.unwrap_or(0), total_rows),
             cache_key: key::cache_key(self.warehouse.name(), sql),
             pieces: reading.pieces().boxed(),
         }))

@@ -9,7 +9,7 @@ use super::query::{query_text, refused};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::tree::Tree;
-use crate::{wire, wiring};
+use crate::{caller, wire, wiring};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -24,6 +24,9 @@ pub struct ExplainArguments {
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
     pub query: String,
+    /// Explain it to this caller: a JSON file with user_id, email, roles, groups and attributes
+    #[arg(long = "as", value_name = "FILE")]
+    pub caller: Option<PathBuf>,
     /// Print what POST /api/v1/query/explain answers
     #[arg(long)]
     pub json: bool,
@@ -36,8 +39,9 @@ pub struct ExplainArguments {
 pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), Failure> {
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(refused)?;
+    let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project).await?;
-    let body = wire::explain(&engine, &query).await.map_err(refused)?;
+    let body = wire::explain(&engine, &caller, &query).await.map_err(refused)?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&body).map_err(|error| Failure::new(error.to_string()))?;
         print(&format!("{text}\n"));

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
 use crate::rows::Rows;
-use crate::{wire, wiring};
+use crate::{caller, wire, wiring};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -20,6 +20,7 @@ Examples:
   terrane query . @question.json --json
   echo '{\"metrics\": [\"on_time_rate\"]}' | terrane query examples/flights -
   terrane query . '{\"measures\": [\"orders.count\"]}' --sql
+  terrane query . '{\"measures\": [\"orders.count\"]}' --as user.json
 
 The query is what POST /api/v1/query takes: metrics, measures, dimensions, filters, order_by, limit,
 offset, time_range, time_dimensions, compare_range, fill_gaps, ungrouped, segments, cube, timezone.")]
@@ -31,6 +32,9 @@ pub struct QueryArguments {
     /// Print the rows as JSON, also on a terminal
     #[arg(long, conflicts_with = "sql")]
     pub json: bool,
+    /// Ask as this caller: a JSON file with user_id, email, roles, groups and attributes
+    #[arg(long = "as", value_name = "FILE")]
+    pub caller: Option<PathBuf>,
     /// Print the SQL with its values written in, and run nothing
     #[arg(long)]
     pub sql: bool,
@@ -46,12 +50,13 @@ const MAX_QUERY_BYTES: u64 = 1024 * 1024;
 pub async fn run(arguments: &QueryArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(refused)?;
+    let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project).await?;
     if arguments.sql {
-        print(&format!("{}\n", wire::inline_sql(&engine, &query).map_err(refused)?));
+        print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).map_err(refused)?));
         return Ok(());
     }
-    let answer = wire::run(&engine, &query).await.map_err(refused)?;
+    let answer = wire::run(&engine, &caller, &query).await.map_err(refused)?;
     if arguments.json || !terminal.is_stdout_terminal {
         let mut bytes = Vec::new();
         write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut bytes);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrane_app::ports::warehouse::Statement;
-use terrane_app::query::Answer;
+use terrane_app::query::{Answer, RequestContext};
 use terrane_compiler::diagnostic::Span;
 use terrane_server::Refused;
 
@@ -42,7 +42,7 @@ pub async fn run(engine: &Engine, timeout: Duration, case: &Expectation) -> Outc
 
 async fn judge(engine: &Engine, timeout: Duration, case: &Expectation) -> (Option<String>, Option<String>) {
     let answer = match wire::parse(&case.query.to_string()) {
-        Ok(query) => wire::run(engine, &query).await,
+        Ok(query) => wire::run(engine, &RequestContext::default(), &query).await,
         Err(refusal) => Err(refusal),
     };
     let answer = match (answer, &case.expected) {

@@ -52,6 +52,7 @@ pub(super) fn assemble<'d>(
             cube_names: HashMap::with_capacity(merged.len()),
             metric_names: HashMap::new(),
             reach: Vec::new(),
+            ties: Vec::new(),
         },
         texts: Vec::with_capacity(merged.len()),
         joins: Vec::with_capacity(merged.len()),
@@ -69,6 +70,7 @@ pub(super) fn assemble<'d>(
     skeleton.add_aliases(merged, diagnostics);
     skeleton.add_joins(merged, diagnostics);
     skeleton.model.reach = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
+    skeleton.model.ties = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
     skeleton
 }
 

@@ -33,7 +33,7 @@ pub use column_types::ColumnTypes;
 pub(crate) use grammar::grammar;
 pub use nearest::nearest;
 pub use policy::{CubePolicy, Mask, Policy};
-pub use reach::{Hop, Reach, Tie, ties};
+pub use reach::{Hop, Reach, Tie};
 pub use snippet::{ColumnName, Snippet, SqlPart, UserValue};
 
 use crate::diagnostic::Span;
@@ -82,6 +82,7 @@ pub struct Model {
     pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
     pub(crate) reach: Vec<OnceLock<Reach>>,
+    pub(crate) ties: Vec<OnceLock<Vec<Tie>>>,
 }
 
 /// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
@@ -305,6 +306,11 @@ impl Model {
     /// The cubes that `from` reaches and the best path to each; computed at first use, then kept.
     pub fn reach(&self, from: CubeId) -> &Reach {
         self.reach[from.0 as usize].get_or_init(|| Reach::from(self, from))
+    }
+
+    /// Where two paths from a cube are equally good; computed at first use, then kept.
+    pub fn ties(&self, from: CubeId) -> &[Tie] {
+        self.ties[from.0 as usize].get_or_init(|| reach::ties(self, from))
     }
 }
 

@@ -61,6 +61,7 @@ pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
     model.metric_names =
         (0u32..).zip(&model.metrics).map(|(at, metric)| (Arc::clone(&metric.name), MetricId(at))).collect();
     model.reach = model.cubes.iter().map(|_| OnceLock::new()).collect();
+    model.ties = model.cubes.iter().map(|_| OnceLock::new()).collect();
 }
 
 fn cube(model: &mut Model, at: usize, broken: &HashSet<Item>, renumbered: &Renumbered) {

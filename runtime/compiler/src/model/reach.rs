@@ -115,8 +115,22 @@ pub struct Tie {
     pub other: Vec<CubeId>,
 }
 
+impl Tie {
+    /// In words, the path that is taken first.
+    pub fn text(&self, model: &Model) -> String {
+        let start = &*model.cube(self.start).name;
+        let names = |path: &[CubeId]| {
+            let names = path.iter().map(|id| &*model.cube(*id).name);
+            std::iter::once(start).chain(names).collect::<Vec<_>>().join(" → ")
+        };
+        let to = &model.cube(self.to).name;
+        let (taken, other) = (names(&self.taken), names(&self.other));
+        format!("two paths from `{start}` to `{to}` are equally short: {taken} and {other}")
+    }
+}
+
 /// The real ties among the to-one paths from a cube. What lies behind a tied cube is not told again.
-pub fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
+pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
     let reach = model.reach(start);
     let path = |to: CubeId| {
         let mut cubes = vec![to];
@@ -151,18 +165,8 @@ pub fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
 /// Rule 6: a tie that only the order of `joins:` decides is worth a word.
 pub(super) fn warn_of_ties(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && cube.joins.len() > 1) {
-        for tie in ties(model, cube.id) {
-            let names = |path: &[CubeId]| {
-                let names = path.iter().map(|id| &*model.cube(*id).name);
-                std::iter::once(&*cube.name).chain(names).collect::<Vec<_>>().join(" → ")
-            };
-            let message = format!(
-                "two paths from `{}` to `{}` are equally short: {} and {}",
-                cube.name,
-                model.cube(tie.to).name,
-                names(&tie.taken),
-                names(&tie.other)
-            );
+        for tie in model.ties(cube.id) {
+            let message = tie.text(model);
             let hint = "the first is taken, for its place in `joins:`; join one of the two under another name (`cube:`) to have both";
             let diagnostic = Diagnostic::warning("join-path-tie", message).hint(hint);
             diagnostics.push(match &cube.span {

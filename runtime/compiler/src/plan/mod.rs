@@ -151,6 +151,21 @@ pub enum PlannedTarget<'m> {
 }
 
 impl LogicalPlan<'_> {
+    /// Where two paths between cubes are equally good, which one was taken.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for fact in self.facts.iter().filter(|fact| !fact.tree.joins.is_empty()) {
+            let joined: Vec<CubeId> = fact.tree.joins.iter().map(|join| join.join.target).collect();
+            for tie in self.model.ties(fact.tree.cube).iter().filter(|tie| joined.contains(&tie.to)) {
+                let warning = tie.text(self.model);
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
+        warnings
+    }
+
     /// Every cube that it reads; one may come several times.
     pub fn cubes(&self) -> impl Iterator<Item = CubeId> {
         self.facts.iter().flat_map(|fact| (0..=fact.tree.joins.len()).map(|node| fact.tree.cube_of(node)))

@@ -7,6 +7,7 @@ use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
+use terrane_compiler::Access as Visible;
 
 use crate::app::{App, Scope};
 use crate::call::Call;
@@ -26,24 +27,27 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn cubes(app: App, call: Call) -> Result<Response, ApiError> {
-    Ok(answer(call.headers(), &metadata::cubes(&app.ports.catalog.snapshot().model)))
+    let snapshot = app.ports.catalog.snapshot();
+    Ok(answer(call.headers(), &metadata::cubes(&Visible::of(&snapshot.model, &call.context.caller))))
 }
 
 async fn cube(app: App, mut call: Call) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
     let snapshot = app.ports.catalog.snapshot();
-    match metadata::cube(&snapshot.model, &name) {
+    match metadata::cube(&Visible::of(&snapshot.model, &call.context.caller), &name) {
         Some(cube) => Ok(answer(call.headers(), &cube)),
         None => Err(ApiError::cube_not_found(&name)),
     }
 }
 
 async fn metrics(app: App, call: Call) -> Result<Response, ApiError> {
-    Ok(answer(call.headers(), &metadata::metrics(&app.ports.catalog.snapshot().model)))
+    let snapshot = app.ports.catalog.snapshot();
+    Ok(answer(call.headers(), &metadata::metrics(&Visible::of(&snapshot.model, &call.context.caller))))
 }
 
 async fn dimensions(app: App, call: Call) -> Result<Response, ApiError> {
-    Ok(answer(call.headers(), &metadata::dimensions(&app.ports.catalog.snapshot().model)))
+    let snapshot = app.ports.catalog.snapshot();
+    Ok(answer(call.headers(), &metadata::dimensions(&Visible::of(&snapshot.model, &call.context.caller))))
 }
 
 /// The body, or 304 where the client has it already. Clients ask each time: a project can be loaded

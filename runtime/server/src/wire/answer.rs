@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
-use terrane_app::query::{Answer, AnswerStream, Opened, Piece};
+use terrane_app::query::{Answer, AnswerStream, Opened, Piece, Totals};
 use terrane_compiler::types::Value;
 
 use super::format::Format;
@@ -36,6 +36,7 @@ async fn whole(answer: Answer, request: &QueryRequest, format: Format) -> Result
     let facts = Facts {
         sql: answer.sql,
         total_rows: answer.total_rows,
+        totals: answer.totals.map(|totals| totals_to_wire(&totals, request)),
         warnings: answer.warnings,
         cache_key: answer.cache_key,
         cube: request.query.cube.as_deref().map(str::to_owned),
@@ -65,6 +66,7 @@ fn streamed(answer: AnswerStream, request: &QueryRequest, format: Format) -> Res
     let facts = Facts {
         sql: answer.sql,
         total_rows: answer.total_rows,
+        totals: answer.totals.map(|totals| totals_to_wire(&totals, request)),
         warnings: answer.warnings,
         cache_key: answer.cache_key,
         cube: request.query.cube.as_deref().map(str::to_owned),
@@ -72,6 +74,13 @@ fn streamed(answer: AnswerStream, request: &QueryRequest, format: Format) -> Res
     let headers = facts.headers(format, answer.truncated);
     let bytes = encoder.encode_stream(before(format), answer.pieces, move |end| after(format, &facts, end));
     respond(Body::from_stream(bytes), format, headers)
+}
+
+/// The one row of totals as an object.
+fn totals_to_wire(totals: &Totals, request: &QueryRequest) -> Vec<u8> {
+    let mut rows = Vec::new();
+    json::write_rows(&totals.columns, &totals.batches, request.numbers, &mut rows);
+    rows.strip_prefix(b"[").and_then(|rows| rows.strip_suffix(b"]")).map_or(rows.clone(), <[u8]>::to_vec)
 }
 
 fn encoder(
@@ -99,6 +108,8 @@ fn respond(body: Body, format: Format, headers: Vec<(HeaderName, HeaderValue)>) 
 struct Facts {
     sql: String,
     total_rows: Option<u64>,
+    /// As JSON; other formats have no place for them.
+    totals: Option<Vec<u8>>,
     warnings: Vec<String>,
     cache_key: String,
     cube: Option<String>,
@@ -147,7 +158,12 @@ fn after(format: Format, facts: &Facts, end: &Piece) -> Vec<u8> {
         }
         write_string(warning, &mut out);
     }
-    out.extend_from_slice(b"],\"cached\":false,\"cache_key\":");
+    out.push(b']');
+    if let Some(totals) = &facts.totals {
+        out.extend_from_slice(b",\"totals\":");
+        out.extend_from_slice(totals);
+    }
+    out.extend_from_slice(b",\"cached\":false,\"cache_key\":");
     write_string(&facts.cache_key, &mut out);
     if let Some(cube) = &facts.cube {
         out.extend_from_slice(b",\"cube\":");

@@ -1,11 +1,12 @@
 //! The model as clients see it (specification, "Cube", "Measure", "Dimension", metadata form).
 //!
-//! Hidden members and cubes that aren't public are left out, also where others refer to them. An
-//! alias is a cube of its own.
+//! What is hidden, not public, or not there for the caller is left out, also where others refer to it.
+//! An alias is a cube of its own.
 
 use serde::Serialize;
+use terrane_compiler::Access;
 use terrane_compiler::model::{
-    self, AggregateFunction, CubeId, DimensionType, MeasureKind, MetricId, MetricKind, Model, Snippet, SqlPart,
+    self, AggregateFunction, CubeId, DimensionType, MeasureKind, Member, MetricId, MetricKind, Model, Snippet, SqlPart,
 };
 
 #[derive(Serialize)]
@@ -69,58 +70,89 @@ pub(crate) struct Dimensions<'m> {
     dimensions: Vec<Dimension<'m>>,
 }
 
-pub(crate) fn cubes(model: &Model) -> Cubes<'_> {
-    Cubes { cubes: public_cubes(model).map(|cube| to_wire(model, cube)).collect() }
+pub(crate) fn cubes<'m>(access: &'m Access<'m>) -> Cubes<'m> {
+    Cubes { cubes: shown_cubes(access).map(|cube| to_wire(access, cube)).collect() }
 }
 
-pub(crate) fn cube<'m>(model: &'m Model, name: &str) -> Option<Cube<'m>> {
-    model.cube_named(name).filter(|cube| cube.public).map(|cube| to_wire(model, cube))
+pub(crate) fn cube<'m>(access: &'m Access<'m>, name: &str) -> Option<Cube<'m>> {
+    let cube = access.model().cube_named(name).filter(|cube| is_shown(access, cube))?;
+    Some(to_wire(access, cube))
 }
 
-pub(crate) fn metrics(model: &Model) -> Metrics<'_> {
+pub(crate) fn metrics<'m>(access: &'m Access<'m>) -> Metrics<'m> {
+    let metrics = (0..).map(MetricId).zip(&access.model().metrics);
+    let shown = metrics.filter(|(id, metric)| !metric.presentation.hidden && access.sees_metric(*id));
     Metrics {
-        measures: public_cubes(model).flat_map(measures).collect(),
-        metrics: model.metrics.iter().filter(|metric| !metric.presentation.hidden).map(|m| metric(model, m)).collect(),
+        measures: shown_cubes(access).flat_map(|cube| measures(access, cube)).collect(),
+        metrics: shown.map(|(_, m)| metric(access, m)).collect(),
     }
 }
 
-pub(crate) fn dimensions(model: &Model) -> Dimensions<'_> {
-    Dimensions { dimensions: public_cubes(model).flat_map(cube_dimensions).collect() }
+pub(crate) fn dimensions<'m>(access: &'m Access<'m>) -> Dimensions<'m> {
+    Dimensions { dimensions: shown_cubes(access).flat_map(|cube| cube_dimensions(access, cube)).collect() }
 }
 
-fn public_cubes(model: &Model) -> impl Iterator<Item = &model::Cube> {
-    model.cubes.iter().filter(|cube| cube.public)
+/// Neither kept for joins alone nor closed to the caller.
+fn is_shown(access: &Access<'_>, cube: &model::Cube) -> bool {
+    cube.public && !access.is_closed(cube)
 }
 
-fn to_wire<'m>(model: &'m Model, cube: &'m model::Cube) -> Cube<'m> {
-    let joined = cube.joins.iter().map(|join| model.cube(join.target)).filter(|target| target.public);
+fn shown_cubes<'m>(access: &'m Access<'m>) -> impl Iterator<Item = &'m model::Cube> {
+    access.model().cubes.iter().filter(|cube| is_shown(access, cube))
+}
+
+fn sees(access: &Access<'_>, cube: &model::Cube, member: &str) -> bool {
+    cube.member(member).is_some_and(|member| access.sees(member))
+}
+
+fn to_wire<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> Cube<'m> {
+    let targets = cube.joins.iter().map(|join| access.model().cube(join.target));
+    let joined = targets.filter(|target| is_shown(access, target));
+    let segments = cube.segments.iter().filter(|s| !s.presentation.hidden && sees(access, cube, &s.name));
     Cube {
         name: &cube.name,
         title: &cube.title,
         description: cube.description.as_deref(),
-        measures: measures(cube).collect(),
-        dimensions: cube_dimensions(cube).collect(),
-        segments: cube.segments.iter().filter(|s| !s.presentation.hidden).map(|s| &*s.name).collect(),
+        measures: measures(access, cube).collect(),
+        dimensions: cube_dimensions(access, cube).collect(),
+        segments: segments.map(|segment| &*segment.name).collect(),
         joins: joined.map(|target| &*target.name).collect(),
     }
 }
 
-fn measures(cube: &model::Cube) -> impl Iterator<Item = Measure<'_>> {
-    let shown = cube.measures.iter().filter(|measure| !measure.presentation.hidden);
-    shown.map(|measure| Measure {
+fn measures<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Measure<'m>> {
+    let shown = cube.measures.iter().filter(|m| !m.presentation.hidden && sees(access, cube, &m.name));
+    shown.map(move |measure| Measure {
         name: &measure.name,
         cube: &cube.name,
         r#type: measure_type(&measure.kind),
         title: &measure.presentation.title,
         description: measure.presentation.description.as_deref(),
         format: measure.presentation.format.as_deref(),
-        drill_members: measure.presentation.drill_members.iter().map(|member| &**member).collect(),
+        drill_members: drill_members(access, cube, measure),
     })
 }
 
-fn cube_dimensions(cube: &model::Cube) -> impl Iterator<Item = Dimension<'_>> {
-    let shown = cube.dimensions.iter().filter(|dimension| !dimension.presentation.hidden);
-    shown.map(|dimension| Dimension {
+/// What is hidden stays so where a measure names it.
+fn drill_members<'m>(access: &Access<'_>, cube: &model::Cube, measure: &'m model::Measure) -> Vec<&'m str> {
+    let is_listed = |name: &str| {
+        let (of, member) = match name.split_once('.') {
+            Some((of, member)) => (access.model().cube_named(of), member),
+            None => (Some(cube), name),
+        };
+        let Some(of) = of.filter(|of| is_shown(access, of) && sees(access, of, member)) else { return false };
+        match of.member(member) {
+            Some(Member::Dimension(id)) => !access.model().dimension(id).presentation.hidden,
+            Some(Member::Measure(id)) => !access.model().measure(id).presentation.hidden,
+            _ => false,
+        }
+    };
+    measure.presentation.drill_members.iter().map(|name| &**name).filter(|name| is_listed(name)).collect()
+}
+
+fn cube_dimensions<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Dimension<'m>> {
+    let shown = cube.dimensions.iter().filter(|d| !d.presentation.hidden && sees(access, cube, &d.name));
+    shown.map(move |dimension| Dimension {
         name: &dimension.name,
         cube: &cube.name,
         r#type: dimension_type(dimension.ty),
@@ -131,10 +163,11 @@ fn cube_dimensions(cube: &model::Cube) -> impl Iterator<Item = Dimension<'_>> {
     })
 }
 
-fn metric<'m>(model: &'m Model, metric: &'m model::Metric) -> Metric<'m> {
+fn metric<'m>(access: &'m Access<'m>, metric: &'m model::Metric) -> Metric<'m> {
+    let model = access.model();
     let mut cubes = Vec::new();
     collect_cubes(model, &metric.body, &mut Vec::new(), &mut cubes);
-    let public = cubes.into_iter().map(|id| model.cube(id)).filter(|cube| cube.public);
+    let public = cubes.into_iter().map(|id| model.cube(id)).filter(|cube| is_shown(access, cube));
     Metric {
         name: &metric.name,
         r#type: match metric.kind {

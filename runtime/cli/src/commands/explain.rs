@@ -70,7 +70,7 @@ fn tree(body: &Map<String, Json>) -> Tree {
         let numbered = params.iter().enumerate().map(|(index, value)| Tree::new(format!("{}: {value}", index + 1)));
         top.push(Tree::with("values", numbered));
     }
-    top.push(Tree::with("warehouse", warehouse(body).lines().map(Tree::new)));
+    top.push(Tree::with("warehouse", warehouse(body).into_iter()));
     top
 }
 
@@ -94,11 +94,32 @@ fn join(join: &Json) -> Tree {
     Tree::new(format!("{kind} join {from} → {to}, {relationship}: {why}"))
 }
 
-fn warehouse(body: &Map<String, Json>) -> String {
+fn warehouse(body: &Map<String, Json>) -> Vec<Tree> {
     match body.get("warehouse_plan") {
-        None | Some(Json::Null) => word(body.get("warehouse_plan_reason").unwrap_or(&Json::Null)),
-        Some(Json::String(text)) => text.clone(),
-        Some(plan) => format!("{plan:#}"),
+        None | Some(Json::Null) => vec![Tree::new(word(body.get("warehouse_plan_reason").unwrap_or(&Json::Null)))],
+        Some(Json::String(text)) => text.lines().map(Tree::new).collect(),
+        Some(plan) => steps(plan),
+    }
+}
+
+/// Steps that have a name, other facts and children, as engines tell their plans; all else as it is.
+fn steps(plan: &Json) -> Vec<Tree> {
+    match plan {
+        Json::Array(plans) => plans.iter().flat_map(steps).collect(),
+        Json::Object(step) if step.get("name").is_some_and(Json::is_string) && step.contains_key("children") => {
+            let facts = step.get("extra_info").and_then(Json::as_object).into_iter().flatten();
+            let facts = facts.map(|(name, fact)| Tree::new(format!("{name}: {}", one_line(fact))));
+            vec![Tree::with(word(&step["name"]).trim(), facts.chain(steps(&step["children"])))]
+        }
+        other => format!("{other:#}").lines().map(Tree::new).collect(),
+    }
+}
+
+fn one_line(fact: &Json) -> String {
+    match fact {
+        Json::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Json::Array(facts) => facts.iter().map(one_line).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
     }
 }
 

@@ -52,7 +52,7 @@ impl Features {
         match construct {
             Construct::ToMany => self.to_many,
             Construct::Steps => self.steps,
-            Construct::BucketAndInstant | Construct::BucketAndLastDay => self.known_differences,
+            Construct::ManySteps | Construct::BucketAndInstant | Construct::BucketAndLastDay => self.known_differences,
         }
     }
 }

@@ -64,6 +64,10 @@ pub enum Construct {
     ToMany,
     /// Steps of time without data: running totals and `fill_gaps`.
     Steps,
+    /// Two paths behind to-many hops of one length; known to differ.
+    ToManyTie,
+    /// More steps than rows may be added for; known to differ.
+    ManySteps,
     /// A filter on a bucket with a value that has an offset; known to differ.
     BucketAndInstant,
     /// A filter on a bucket with the last day of the calendar; known to differ.
@@ -75,6 +79,8 @@ impl Construct {
         match self {
             Construct::ToMany => "to-many hops",
             Construct::Steps => "steps without data",
+            Construct::ToManyTie => "tied paths behind to-many hops",
+            Construct::ManySteps => "more steps than are allowed",
             Construct::BucketAndInstant => "a bucket compared with an instant",
             Construct::BucketAndLastDay => "a bucket compared with the last day",
         }

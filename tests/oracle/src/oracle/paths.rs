@@ -18,6 +18,8 @@ pub(crate) struct Hop {
 pub(crate) struct Path {
     pub(crate) hops: Vec<Hop>,
     pub(crate) is_to_one: bool,
+    /// Another path is as good but for its position.
+    pub(crate) is_tied: bool,
 }
 
 /// The best paths of one world.
@@ -45,7 +47,7 @@ impl<'w> Paths<'w> {
     /// `None`: no path. A cube reaches itself without a hop.
     pub(crate) fn best(&self, from: &str, to: &str) -> Option<Path> {
         if from == to {
-            return Some(Path { hops: Vec::new(), is_to_one: true });
+            return Some(Path { hops: Vec::new(), is_to_one: true, is_tied: false });
         }
         let key = (from.to_owned(), to.to_owned());
         if let Some(known) = self.known.borrow().get(&key) {
@@ -92,9 +94,12 @@ impl Search<'_, '_> {
     fn arrive(&mut self) {
         let is_to_one = self.hops.iter().all(|(_, hop)| hop.join.relationship.is_to_one());
         let merit = (!is_to_one, self.hops.len(), self.hops.iter().map(|(position, _)| *position).collect());
+        let is_tied = self.best.as_ref().is_some_and(|(best, _)| (best.0, best.1) == (merit.0, merit.1));
         if self.best.as_ref().is_none_or(|(best, _)| merit < *best) {
             let hops = self.hops.iter().map(|(_, hop)| hop.clone()).collect();
-            self.best = Some((merit, Path { hops, is_to_one }));
+            self.best = Some((merit, Path { hops, is_to_one, is_tied }));
+        } else if let (true, Some((_, best))) = (is_tied, &mut self.best) {
+            best.is_tied = true;
         }
     }
 }

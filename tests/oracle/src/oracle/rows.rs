@@ -49,6 +49,9 @@ impl<'r, 'w> Tree<'r, 'w> {
         };
         if !path.is_to_one {
             self.reading.uses(Construct::ToMany);
+            if path.is_tied {
+                self.reading.uses(Construct::ToManyTie);
+            }
         }
         // Fewest hops may lead to a cube by another way than the best path to what stands before it.
         for (count, hop) in path.hops.iter().enumerate().skip(1) {

@@ -111,6 +111,7 @@ impl Along {
                 keys.insert(key);
                 if keys.len() > had + MAX_ADDED {
                     reading.refuse(Code::InvalidQuery);
+                    reading.uses(Construct::ManySteps);
                     return;
                 }
                 let Some(next) = self.next(&step) else { break };

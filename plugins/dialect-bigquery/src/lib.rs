@@ -68,6 +68,8 @@ pub fn profile() -> Profile {
         .without_features(Feature::FILTER_CLAUSE)
         .with_features(Feature::QUALIFY)
         .ops(OPS)
+        .function("mask-hash", 1, "TO_HEX(SHA256({0}))")
+        .function("mask-partial", 2, "CONCAT(SUBSTR({0}, 1, 1), {1})")
         .without_op(Op::Percentile)
         .op_for(Op::Sum, LogicalType::Integer, "SUM(CAST({0} AS BIGNUMERIC))")
         .op_for(Op::Sum, LogicalType::Decimal, "SUM(CAST({0} AS BIGNUMERIC))")

@@ -76,6 +76,8 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::ILIKE | Feature::QUALIFY)
         .ops(OPS)
+        .function("mask-hash", 1, "lower(hex(SHA256({0})))")
+        .function("mask-partial", 2, "concat(substringUTF8({0}, 1, 1), {1})")
         .op_for(Op::Sum, LogicalType::Integer, "sumOrNull(toInt128({0}))")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, IN_ZONE)
         .op_for(Op::ToTimeZone, LogicalType::Timestamp, IN_ZONE)

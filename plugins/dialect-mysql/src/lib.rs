@@ -92,6 +92,8 @@ pub fn profile() -> Profile {
         )
         .with_features(Feature::EXPLAIN_JSON)
         .ops(OPS)
+        .function("mask-hash", 1, "SHA2({0}, 256)")
+        .function("mask-partial", 2, "CONCAT(LEFT(CONVERT({0} USING utf8mb4), 1), {1})")
         .without_op(Op::Percentile)
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "CONVERT_TZ({0}, '+00:00', {1})")
         .op_for(Op::ToTimeZone, LogicalType::Timestamp, "CONVERT_TZ({0}, '+00:00', {1})")

@@ -59,6 +59,8 @@ pub fn profile() -> Profile {
         .without_features(Feature::FILTER_CLAUSE)
         .with_features(Feature::ILIKE | Feature::LATERAL | Feature::QUALIFY | Feature::EXPLAIN_JSON)
         .ops(OPS)
+        .function("mask-hash", 1, "SHA2({0}, 256)")
+        .function("mask-partial", 2, "CONCAT(SUBSTR({0}, 1, 1), {1})")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "CAST(CONVERT_TIMEZONE({1}, {0}) AS TIMESTAMP_NTZ)")
         .op_for(Op::ToTimeZone, LogicalType::Timestamp, "CONVERT_TIMEZONE('UTC', {1}, {0})")
         .times(time)

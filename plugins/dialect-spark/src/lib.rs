@@ -64,6 +64,8 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLow)
         .with_features(Feature::ILIKE | Feature::LATERAL)
         .ops(OPS)
+        .function("mask-hash", 1, "sha2({0}, 256)")
+        .function("mask-partial", 2, "concat(substring({0}, 1, 1), {1})")
         .op_for(Op::Sum, LogicalType::Integer, "sum(CAST({0} AS DECIMAL(38, 0)))")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "convert_timezone('UTC', {1}, CAST({0} AS TIMESTAMP_NTZ))")
         .op_for(Op::ToTimeZone, LogicalType::Timestamp, "convert_timezone('UTC', {1}, CAST({0} AS TIMESTAMP_NTZ))")

@@ -56,6 +56,8 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::LATERAL | Feature::EXPLAIN_JSON)
         .ops(OPS)
+        .function("mask-hash", 1, "lower(to_hex(sha256(to_utf8({0}))))")
+        .function("mask-partial", 2, "concat(substr({0}, 1, 1), {1})")
         .without_op(Op::Percentile)
         .op_for(Op::Sum, LogicalType::Integer, "sum(CAST({0} AS DECIMAL(38, 0)))")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "CAST({0} AT TIME ZONE {1} AS TIMESTAMP(6))")

@@ -22,12 +22,15 @@ pub(super) struct Expressions<'a> {
     collates: bool,
     /// The zone's name, unless it is UTC.
     zone: Option<&'a str>,
-    /// Which of [`MASKS`] the dialect has.
+    /// Whether the dialect has [`HASH`] and [`PARTIAL`].
     masks: [bool; 2],
 }
 
-/// The functions behind masks, as a dialect names its templates.
-const MASKS: [&str; 2] = ["mask-hash", "mask-partial"];
+/// The functions behind masks, as a dialect names its templates, and how many arguments they take.
+const HASH: (&str, usize) = ("mask-hash", 1);
+const PARTIAL: (&str, usize) = ("mask-partial", 2);
+/// What a partial mask shows behind the first character.
+const VEIL: &str = "***";
 
 impl<'a> Expressions<'a> {
     pub(super) fn new(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Self {
@@ -35,7 +38,7 @@ impl<'a> Expressions<'a> {
         Expressions {
             plan,
             protection: secured.protection(),
-            masks: MASKS.map(|name| profile.function(name, 1, None).is_some()),
+            masks: [HASH, PARTIAL].map(|(name, arity)| profile.function(name, arity, None).is_some()),
             has_filter_clause: profile.features.filter_clause,
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
             collates: profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]),
@@ -66,17 +69,17 @@ impl<'a> Expressions<'a> {
         let dimension = self.plan.model.dimension(id);
         let ty = dimension.column_type;
         let hidden = || SqlExpr::Null(Some(ty).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)));
-        let masked = |which: usize| match self.masks[which] && ty == LogicalType::Text {
-            true => SqlExpr::Call { name: MASKS[which], args: vec![raw()] },
-            // What can't be veiled is hidden.
+        // What can't be veiled is hidden.
+        let veiled = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
+            true => SqlExpr::Call { name, args },
             false => hidden(),
         };
         match self.protection.mask(id) {
             None => raw(),
             Some(Mask::Null) => hidden(),
             Some(Mask::Constant(value)) => SqlExpr::Param(value),
-            Some(Mask::Hash) => masked(0),
-            Some(Mask::Partial) => masked(1),
+            Some(Mask::Hash) => veiled(self.masks[0], HASH, vec![raw()]),
+            Some(Mask::Partial) => veiled(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(VEIL)]),
             Some(Mask::Sql(sql)) => self.scope(fact).in_cube(id.cube, sql),
         }
     }

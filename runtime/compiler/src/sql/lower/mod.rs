@@ -220,13 +220,13 @@ impl<'a> Lowering<'a> {
 
     /// An aggregate out of the stack of branches.
     fn merged(&self, index: usize) -> SqlExpr<'a> {
-        let merged = SqlExpr::op(Op::Max, vec![SqlExpr::Derived(MERGED, Name::Numbered('a', index))]);
+        let aggregate = self.plan.aggregates[index].aggregate;
+        let is_extreme = matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+        let ty = Some(aggregate.argument_type).filter(|ty| is_extreme && *ty == LogicalType::Boolean);
+        let part = SqlExpr::Derived(MERGED, Name::Numbered('a', index));
+        let merged = SqlExpr::Op { op: Op::Max, ty, args: vec![part] };
         // Rule 4: a group that one side lacks has 0 for counts, null for the rest.
-        if counts(self.plan.aggregates[index].aggregate.function) {
-            SqlExpr::op(Op::Coalesce, vec![merged, SqlExpr::Integer(0)])
-        } else {
-            merged
-        }
+        if counts(aggregate.function) { SqlExpr::op(Op::Coalesce, vec![merged, SqlExpr::Integer(0)]) } else { merged }
     }
 
     /// A null that stands for another fact's aggregate, in its type. Where the engine's decimals have a

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use terrane_app::ports::warehouse::Statement;
+use terrane_app::query::RequestContext;
 use terrane_cli::config::Environment;
 use terrane_cli::expectations::difference;
 use terrane_cli::on_large_stack;
@@ -46,8 +47,8 @@ fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Row
         for case in cases {
             let answer = async {
                 let query = wire::parse(&case.query.to_string()).map_err(|refused| format!("{refused:?}"))?;
-                let answer = wire::run(&engine, &query).await.map_err(|refused| {
-                    let sql = wire::inline_sql(&engine, &query).unwrap_or_default();
+                let answer = wire::run(&engine, &RequestContext::default(), &query).await.map_err(|refused| {
+                    let sql = wire::inline_sql(&engine, &RequestContext::default(), &query).unwrap_or_default();
                     format!("{refused:?}\n{sql}")
                 })?;
                 let rows = Rows::of_answer(&answer).map_err(|error| error.to_string())?;

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
+    // Clones that share a target folder lie in different places.
+    println!("cargo::rerun-if-env-changed=CARGO_MANIFEST_DIR");
     if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
         return;
     }

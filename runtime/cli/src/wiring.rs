@@ -30,7 +30,11 @@ use crate::project::Project;
 use crate::report;
 
 /// The workspace this program was built in, for components that `cargo xtask setup` prepared.
-const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+/// What is shipped knows nothing of it.
+const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
+    Some(_) => None,
+    None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
+};
 
 /// A project with everything that answers questions about it.
 pub struct Engine {
@@ -190,7 +194,8 @@ fn component_folders(root: &Path, configured: &[String]) -> Vec<PathBuf> {
         folders.push(beside.join("plugins"));
         folders.push(beside.join("components"));
     }
-    folders.extend(Path::new(WORKSPACE).join(".prepared/components").canonicalize());
+    let prepared = WORKSPACE.map(|root| Path::new(root).join(".prepared/components"));
+    folders.extend(prepared.and_then(|folder| folder.canonicalize().ok()));
     folders
 }
 

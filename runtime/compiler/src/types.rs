@@ -40,10 +40,6 @@ impl LogicalType {
         LogicalType::Unknown,
     ];
 
-    pub fn is_numeric(self) -> bool {
-        matches!(self, LogicalType::Integer | LogicalType::Decimal | LogicalType::Float)
-    }
-
     pub fn is_temporal(self) -> bool {
         matches!(self, LogicalType::Date | LogicalType::Timestamp | LogicalType::TimestampTz)
     }
@@ -98,6 +94,13 @@ impl fmt::Display for Granularity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// Whether a zone is UTC, by any of its names: times in it are written with `Z`, or with no offset.
+pub fn is_utc(zone: &jiff::tz::TimeZone) -> bool {
+    const NAMES: [&str; 9] =
+        ["UTC", "Etc/UTC", "Etc/UCT", "UCT", "Etc/Universal", "Universal", "Etc/Zulu", "Zulu", "Etc/GMT"];
+    zone.iana_name().is_none_or(|name| NAMES.contains(&name))
 }
 
 /// The word is none of the eight granularities.

@@ -80,7 +80,10 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
 #[async_trait]
 impl Store for SqliteStore {
     async fn ping(&self) -> Result<(), StoreError> {
-        sqlx::query("SELECT 1").execute(&self.pool).await.map(|_| ()).map_err(failed)
+        let mut transaction = self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let touched = sqlx::query("UPDATE server_starts SET version = version WHERE started_at = ''");
+        touched.execute(&mut *transaction).await.map_err(failed)?;
+        transaction.rollback().await.map_err(failed)
     }
 
     async fn schema_version(&self) -> Result<i64, StoreError> {

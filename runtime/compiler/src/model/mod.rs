@@ -274,11 +274,6 @@ impl Model {
         &self.cubes[id.0 as usize]
     }
 
-    /// The cubes that a client may see, in the order of the files.
-    pub fn public_cubes(&self) -> impl Iterator<Item = &Cube> {
-        self.cubes.iter().filter(|cube| cube.public)
-    }
-
     pub fn cube_named(&self, name: &str) -> Option<&Cube> {
         self.cube_names.get(name).map(|id| self.cube(*id))
     }

@@ -57,24 +57,36 @@ impl Reach {
         reach
     }
 
-    /// What is left is reached from the cubes above, nearest first, by hops of any kind.
+    /// What is left is reached from the cubes above, nearest first, by hops of any kind. Among cubes of
+    /// one depth the order of their paths' positions in `joins:` decides, hop by hop.
     fn follow_to_many(&mut self, model: &Model) {
-        let mut level: Vec<(CubeId, u32)> = vec![(self.start, 0)];
-        level.extend(self.order.iter().map(|cube| (*cube, self.to_one[cube].depth)));
+        let mut levels: Vec<Vec<(Vec<u32>, CubeId)>> = vec![vec![(Vec::new(), self.start)]];
+        let place = |levels: &mut Vec<Vec<(Vec<u32>, CubeId)>>, depth: u32, path: Vec<u32>, cube: CubeId| {
+            levels.resize(levels.len().max(depth as usize + 1), Vec::new());
+            levels[depth as usize].push((path, cube));
+        };
+        let mut paths: HashMap<CubeId, Vec<u32>> = HashMap::from([(self.start, Vec::new())]);
+        for cube in &self.order {
+            let hop = self.to_one[cube];
+            let path: Vec<u32> = paths.get(&hop.from).into_iter().flatten().copied().chain([hop.join]).collect();
+            paths.insert(*cube, path.clone());
+            place(&mut levels, hop.depth, path, *cube);
+        }
         let mut depth = 0;
-        while level.iter().any(|(_, d)| *d >= depth) {
-            let mut found = Vec::new();
-            for (from, _) in level.iter().filter(|(_, d)| *d == depth) {
-                for (index, join) in model.cube(*from).joins.iter().enumerate() {
+        while depth < levels.len() {
+            let mut level = std::mem::take(&mut levels[depth]);
+            level.sort();
+            for (path, from) in level {
+                for (index, join) in (0u32..).zip(&model.cube(from).joins) {
                     if !self.reaches(join.target) {
-                        let hop = Hop { from: *from, join: index as u32, depth: depth + 1 };
+                        let hop = Hop { from, join: index, depth: depth as u32 + 1 };
                         self.to_many.insert(join.target, hop);
                         self.to_many_order.push(join.target);
-                        found.push((join.target, depth + 1));
+                        let path = path.iter().copied().chain([index]).collect();
+                        place(&mut levels, hop.depth, path, join.target);
                     }
                 }
             }
-            level.extend(found);
             depth += 1;
         }
     }

@@ -227,7 +227,7 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     let mut fields = Fields::open(node, "measure", MEASURE, diagnostics)?;
     let name = fields.name()?;
     let wording = wording(&mut fields);
-    let ty_text = fields.required("type", "sum");
+    fields.required("type", "sum");
     let ty = fields.choice("type", MEASURE_TYPES, MEASURE_SYNONYMS)?;
     let has_sql = fields.has("sql");
     let text = sql(&mut fields, "sql", renderer);
@@ -249,11 +249,9 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
         );
     }
     let drill_members = fields.texts("drill_members");
-    let ty_span = ty_text.map_or_else(|| name.span(), |text| text.span());
     Some(MeasureDefinition {
         name,
         ty,
-        ty_span,
         sql: text,
         filters,
         drill_members,

@@ -124,7 +124,6 @@ pub struct MeasureDefinition {
     pub name: Text,
     pub ty: MeasureType,
     /// Where the type stands.
-    pub ty_span: Span,
     pub sql: Option<SqlText>,
     pub filters: Vec<SqlText>,
     pub drill_members: Vec<Text>,

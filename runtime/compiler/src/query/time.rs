@@ -68,6 +68,8 @@ impl TimeAxis<'_> {
         let moment = self.moment(text)?;
         let (low, high) = (self.low(&moment), self.high(&moment));
         Ok(match (low, high) {
+            // No bucket of the calendar starts then.
+            (None, _) => Test::Never,
             (Some(Bound { value, inclusive: true }), Some(Bound { value: end, inclusive: true })) if value == end => {
                 Test::Equals(value)
             }
@@ -79,7 +81,7 @@ impl TimeAxis<'_> {
     pub(super) fn after(&self, text: &str, or_within: bool) -> Result<Test, QueryError> {
         let moment = self.moment(text)?;
         if or_within {
-            return Ok(range(self.low(&moment), None));
+            return Ok(self.low(&moment).map_or(Test::Never, |low| range(Some(low), None)));
         }
         Ok(match self.high(&moment) {
             Some(end) => range(Some(Bound { inclusive: !end.inclusive, ..end }), None),
@@ -112,6 +114,9 @@ impl TimeAxis<'_> {
             Some(text) => self.low(&self.moment(text)?),
             None => None,
         };
+        if start.is_some() && low.is_none() {
+            return Ok(Test::Never);
+        }
         let high = match &end {
             Some(text) => self.high(&self.moment(text)?),
             None => None,
@@ -142,7 +147,7 @@ impl TimeAxis<'_> {
     fn low(&self, moment: &Moment) -> Option<Bound> {
         let value = match moment {
             Moment::Stretch { start, .. } | Moment::Local(start) => self.local(self.ceiling(*start)?),
-            Moment::Instant(start) | Moment::InstantStretch { start, .. } => self.instant(*start),
+            Moment::Instant(start) | Moment::InstantStretch { start, .. } => self.instant_ceiling(*start)?,
         };
         Some(Bound { value, inclusive: true })
     }
@@ -158,9 +163,31 @@ impl TimeAxis<'_> {
                 }
                 None => Bound { value: self.local(*point), inclusive: true },
             },
-            Moment::Instant(point) => Bound { value: self.instant(*point), inclusive: true },
-            Moment::InstantStretch { end, .. } => Bound { value: self.instant(*end), inclusive: false },
+            Moment::Instant(point) => match self.granularity {
+                Some(_) => {
+                    let after = point.checked_add(1.microsecond()).ok()?;
+                    Bound { value: self.instant_ceiling(after)?, inclusive: false }
+                }
+                None => Bound { value: self.instant(*point), inclusive: true },
+            },
+            Moment::InstantStretch { end, .. } => Bound { value: self.instant_ceiling(*end)?, inclusive: false },
         })
+    }
+
+    /// The first bucket start at or after an instant, as an instant.
+    fn instant_ceiling(&self, point: Timestamp) -> Option<Value> {
+        let Some(granularity) = self.granularity else { return Some(self.instant(point)) };
+        let local = self.zone.to_datetime(point);
+        let start = bucket_start(local, granularity);
+        if start == local {
+            return Some(self.instant(point));
+        }
+        if !granularity.is_sub_day() {
+            return Some(self.local(bucket_end(start, granularity)?));
+        }
+        // Buckets finer than a day are stretches of instants, also where the local clock jumps.
+        let begun = point.checked_sub(local.since(start).ok()?).ok()?;
+        Some(self.instant(begun.checked_add(span_of(granularity, 1)).ok()?))
     }
 
     /// The first bucket start at or after `point`: a bucket's start passes `>= point` when its values do.

@@ -1,12 +1,10 @@
 //! What the columns of an answer mean: keys and how values are rendered.
 
-use jiff::tz::TimeZone;
-
 use super::compiled::{ColumnFormat, ResultColumn};
 use crate::model::{AggregateFunction, DimensionType, TimeKind};
 use crate::plan::{LogicalPlan, PlannedAggregate, PlannedValue, ValueExpr};
 use crate::query::Group;
-use crate::types::LogicalType;
+use crate::types::{LogicalType, is_utc};
 
 pub(crate) fn columns(plan: &LogicalPlan<'_>) -> Vec<ResultColumn> {
     let groups = plan.groups.iter().enumerate().map(|(index, group)| ResultColumn {
@@ -22,10 +20,6 @@ pub(crate) fn columns(plan: &LogicalPlan<'_>) -> Vec<ResultColumn> {
         format: value_format(plan, value),
     });
     groups.chain(values).collect()
-}
-
-fn is_utc(zone: &TimeZone) -> bool {
-    zone.iana_name().is_none_or(|name| matches!(name, "UTC" | "Etc/UTC" | "Etc/GMT"))
 }
 
 fn group_format(plan: &LogicalPlan<'_>, index: usize, group: &Group) -> ColumnFormat {

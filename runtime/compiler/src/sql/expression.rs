@@ -7,11 +7,12 @@ use super::predicate::lower_predicate;
 use super::profile::{DialectProfile, Op};
 use super::template::Segment;
 use crate::model::{
-    AggregateFunction, CubeId, Dimension, DimensionId, DimensionType, Mask, Model, Snippet, SqlPart, TimeKind,
+    AggregateFunction, ColumnName, CubeId, Dimension, DimensionId, DimensionType, Mask, Model, Snippet, SqlPart,
+    TimeKind,
 };
 use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan};
 use crate::query::{AxisBounds, Operand, Predicate};
-use crate::types::{Granularity, LogicalType, Value};
+use crate::types::{Granularity, LogicalType, Value, is_utc};
 
 pub(super) struct Expressions<'a> {
     plan: &'a LogicalPlan<'a>,
@@ -42,7 +43,7 @@ impl<'a> Expressions<'a> {
             has_filter_clause: profile.features.filter_clause,
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
             collates: profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]),
-            zone: plan.timezone.iana_name().filter(|name| !matches!(*name, "UTC" | "Etc/UTC" | "Etc/GMT")),
+            zone: plan.timezone.iana_name().filter(|_| !is_utc(&plan.timezone)),
         }
     }
 
@@ -311,15 +312,40 @@ impl<'a> RowScope<'a> {
         SqlExpr::when(vec![self.is_joined(node)], value, None)
     }
 
-    /// True where a row was joined: its key is there, or the join's own condition holds.
+    /// True where a row was joined: its key is there, or what it was joined on, or the join's own
+    /// condition holds.
     fn is_joined(&self, node: NodeId) -> SqlExpr<'a> {
         let cube = self.model.cube(self.tree.cube_of(node));
-        let key = cube.primary_key.first().map(|index| &cube.dimensions[*index as usize].sql);
-        match key {
-            Some(key) if matches!(key.parts[..], [SqlPart::Column { .. }]) => {
-                SqlExpr::op(Op::IsNotNull, vec![self.snippet(node, key)])
+        let key = cube.primary_key.first().map(|index| &cube.dimensions[*index as usize].sql.parts[..]);
+        let name = match key {
+            Some([SqlPart::Column { name, .. }]) => Some(name),
+            _ => compared_column(&self.tree.joins[node - 1].join.on, cube.id),
+        };
+        match name {
+            Some(name) => {
+                let column = SqlExpr::Column { alias: self.alias(node), name };
+                SqlExpr::op(Op::IsNotNull, vec![column])
             }
-            _ => self.join_condition(node),
+            None => self.join_condition(node),
         }
     }
+}
+
+/// A column of the joined cube that can't be null where the condition holds: the condition consists of
+/// equalities alone.
+fn compared_column(on: &Snippet, joined: CubeId) -> Option<&ColumnName> {
+    let is_plain = |text: &str| {
+        let words = text.split(|c: char| c.is_whitespace() || c == '(' || c == ')').filter(|word| !word.is_empty());
+        words.into_iter().all(|word| word == "=" || word.eq_ignore_ascii_case("and"))
+    };
+    let mut column = None;
+    for part in &on.parts {
+        match part {
+            SqlPart::Text(text) if !is_plain(text) => return None,
+            SqlPart::Column { cube, name } if *cube == joined => column = column.or(Some(name)),
+            SqlPart::Text(_) | SqlPart::Column { .. } => {}
+            _ => return None,
+        }
+    }
+    column
 }

@@ -342,6 +342,7 @@ impl Printer<'_> {
                 self.number(page.limit);
                 self.text(" ROWS ONLY");
             }
+            // The profile's check lets neither through.
             LimitStyle::Top | LimitStyle::Rownum => self.missing = Some(("limit", None)),
         }
     }
@@ -508,7 +509,8 @@ impl Printer<'_> {
 
     fn param(&mut self, value: &Value) {
         let profile = self.profile;
-        if !self.is_bound {
+        // Beyond what the engine binds, values are written out; the quoting is the host's own.
+        if !self.is_bound || self.params.len() >= profile.max_params as usize {
             literal::value(profile, value, &mut self.out);
             return;
         }

@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 
 use crate::sql::profile::{
-    DialectProfile, Op, OpOverload, PlaceholderStyle, ProfileError, ProfileFault, Quoting, RawOp, RawProfile, RawTime,
-    TimeTemplates,
+    DialectProfile, LimitStyle, Op, OpOverload, PlaceholderStyle, ProfileError, ProfileFault, Quoting, RawOp,
+    RawProfile, RawTime, TimeTemplates,
 };
 use crate::sql::template::{QUERY_WORDS, Segment, Template, TemplateError};
 use crate::types::{Granularity, LogicalType};
@@ -79,6 +79,10 @@ impl DialectProfile {
         }
         if raw.max_params == 0 && raw.placeholders != PlaceholderStyle::None {
             faults.value("max-params", "0");
+        }
+        // No printer for these yet, and a dialect that can't page would fail at each query.
+        if let LimitStyle::Top | LimitStyle::Rownum = raw.limit {
+            faults.value("limit", if raw.limit == LimitStyle::Top { "top" } else { "rownum" });
         }
         check_extra(&raw.extra, &mut faults);
         let checked = Checked {

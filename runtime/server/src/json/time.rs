@@ -6,9 +6,9 @@
 use arrow::datatypes::IntervalMonthDayNano;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
-use jiff::{Timestamp, tz};
+use jiff::{Span, Timestamp, ToSpan as _};
 use terrane_compiler::sql::ColumnFormat;
-use terrane_compiler::types::Granularity;
+use terrane_compiler::types::{Granularity, is_utc};
 
 /// What a stored time is, by its Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,25 +20,25 @@ pub(super) enum Stored {
 
 /// Appends a quoted time. What no calendar holds (the engines' infinities) is written by name.
 pub(super) fn write_time(micros: i64, stored: Stored, format: &ColumnFormat, out: &mut Vec<u8>) {
-    let Ok(instant) = Timestamp::from_microsecond(micros) else {
-        out.extend_from_slice(if micros < 0 { b"\"-infinity\"" } else { b"\"infinity\"" });
-        return;
-    };
+    let start = out.len();
     out.push(b'"');
-    match format {
-        ColumnFormat::Date(granularity) => write_label(utc(instant), *granularity, out),
-        ColumnFormat::Clock(granularity) => write_clock(utc(instant), *granularity, out),
-        ColumnFormat::InstantBucket(granularity, zone) => {
-            let offset = zone.to_offset(instant);
-            write_clock(offset.to_datetime(instant), *granularity, out);
+    let written = match format {
+        ColumnFormat::Date(granularity) => civil(micros).map(|at| write_label(at, *granularity, out)),
+        ColumnFormat::Clock(granularity) => civil(micros).map(|at| write_clock(at, *granularity, out)),
+        ColumnFormat::InstantBucket(granularity, zone) => local(micros, zone).map(|(at, offset)| {
+            write_clock(at, *granularity, out);
             write_offset(offset, out);
-        }
-        ColumnFormat::Instant(zone) => write_instant(instant, zone, out),
+        }),
+        ColumnFormat::Instant(zone) => write_instant(micros, zone, out),
         ColumnFormat::WallClock | ColumnFormat::Plain => match stored {
-            Stored::Date => write_label(utc(instant), Granularity::Day, out),
-            Stored::Timestamp => write_moment(utc(instant), out),
-            Stored::TimestampTz => write_instant(instant, &TimeZone::UTC, out),
+            Stored::Date => civil(micros).map(|at| write_label(at, Granularity::Day, out)),
+            Stored::Timestamp => civil(micros).map(|at| write_moment(at, out)),
+            Stored::TimestampTz => write_instant(micros, &TimeZone::UTC, out),
         },
+    };
+    if written.is_none() {
+        out.truncate(start);
+        out.extend_from_slice(if micros < 0 { b"\"-infinity" } else { b"\"infinity" });
     }
     out.push(b'"');
 }
@@ -63,19 +63,34 @@ pub(super) fn write_interval(interval: IntervalMonthDayNano, out: &mut Vec<u8>) 
     out.push(b'"');
 }
 
-fn utc(instant: Timestamp) -> DateTime {
-    Offset::UTC.to_datetime(instant)
+/// A wall clock. The calendar ends a day after instants do.
+fn civil(micros: i64) -> Option<DateTime> {
+    const DAY: i64 = 86_400_000_000;
+    let days = i32::try_from(micros.div_euclid(DAY)).ok()?;
+    let date = jiff::civil::date(1970, 1, 1).checked_add(Span::new().try_days(days).ok()?).ok()?;
+    date.to_datetime(jiff::civil::Time::midnight()).checked_add(micros.rem_euclid(DAY).microseconds()).ok()
 }
 
-fn write_instant(instant: Timestamp, zone: &tz::TimeZone, out: &mut Vec<u8>) {
-    if *zone == TimeZone::UTC || zone.iana_name() == Some("UTC") {
-        write_moment(utc(instant), out);
+/// An instant in a zone; at the end of the calendar the zone's last offset holds.
+fn local(micros: i64, zone: &TimeZone) -> Option<(DateTime, Offset)> {
+    let offset = match Timestamp::from_microsecond(micros) {
+        Ok(instant) => zone.to_offset(instant),
+        Err(_) if micros > 0 => zone.to_offset(Timestamp::MAX),
+        Err(_) => zone.to_offset(Timestamp::MIN),
+    };
+    Some((civil(micros.checked_add(i64::from(offset.seconds()) * 1_000_000)?)?, offset))
+}
+
+fn write_instant(micros: i64, zone: &TimeZone, out: &mut Vec<u8>) -> Option<()> {
+    if is_utc(zone) {
+        write_moment(civil(micros)?, out);
         out.push(b'Z');
-        return;
+        return Some(());
     }
-    let offset = zone.to_offset(instant);
-    write_moment(offset.to_datetime(instant), out);
+    let (at, offset) = local(micros, zone)?;
+    write_moment(at, out);
     write_offset(offset, out);
+    Some(())
 }
 
 fn write_label(at: DateTime, granularity: Granularity, out: &mut Vec<u8>) {

@@ -57,7 +57,7 @@ pub enum LogLevel {
     Info,
     Warning,
     Error,
-    /// Nothing here is logged as critical, so only panics that end a thread remain.
+    /// Nothing here is logged as critical; panics are told on standard error.
     Critical,
 }
 
@@ -155,7 +155,10 @@ impl LogGuard {
 pub fn init(settings: &LogSettings, clock: Arc<dyn Clock>) -> Result<LogGuard, TelemetryError> {
     let (subscriber, guard) = subscriber(settings, clock)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::Installed)?;
-    log_panics();
+    // Where the log takes no errors, panics go where they always went.
+    if settings.level != LogLevel::Critical {
+        log_panics();
+    }
     Ok(guard)
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
+    println!("cargo::rerun-if-env-changed=CARGO_MANIFEST_DIR");
     if let Some(folder) = library_folder() {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }

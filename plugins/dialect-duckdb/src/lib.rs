@@ -59,8 +59,8 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::ILIKE | Feature::LATERAL | Feature::QUALIFY | Feature::EXPLAIN_JSON)
         .ops(OPS)
-        .function("mask-hash", 1, "sha256(CAST({0} AS VARCHAR))")
-        .function("mask-partial", 2, "substr({0}, 1, 1) || {1}")
+        .function("mask_hash", 1, "sha256(CAST({0} AS VARCHAR))")
+        .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .times(|unit, time| {
             time.add = format!("{{0}} + INTERVAL ({{1}}) {}", unit.to_uppercase());
             // Between plain times, weeks are counted from the first one and not from Monday.

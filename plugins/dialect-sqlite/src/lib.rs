@@ -61,7 +61,7 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLow)
         .without_features(Feature::GROUPING_SETS | Feature::INTERVAL_ARITHMETIC)
         .ops(OPS)
-        .function("mask-partial", 2, "substr({0}, 1, 1) || {1}")
+        .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .op_with(Op::Concat, 2, "{0} || {1}")
         .op_with(Op::Concat, 3, "{0} || {1} || {2}")
         .without_op(Op::ToTimeZone)

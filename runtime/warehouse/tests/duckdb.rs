@@ -157,7 +157,7 @@ async fn a_caller_that_goes_away_stops_its_statement() {
 async fn rows_come_as_they_are_read() {
     let duckdb = open(&[]);
     let text = "SELECT i, i::VARCHAR AS t FROM range(100000) t(i) WHERE i >= $1";
-    let statement = Statement { text, params: &[Value::Integer(1)] };
+    let statement = Statement { text, params: &[Value::Integer(1)], columns: &[] };
     let mut rows = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
     assert_eq!(rows.schema.field(0).name(), "i");
     let (mut count, mut sum) = (0, 0);
@@ -167,8 +167,10 @@ async fn rows_come_as_they_are_read() {
         sum += batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>();
     }
     assert_eq!((count, sum), (99_999, 99_999 * 100_000 / 2));
-    let mut none =
-        duckdb.stream(Statement { text, params: &[Value::Integer(200_000)] }, TIMEOUT).await.expect("begins");
+    let mut none = duckdb
+        .stream(Statement { text, params: &[Value::Integer(200_000)], columns: &[] }, TIMEOUT)
+        .await
+        .expect("begins");
     assert_eq!(none.schema.fields().len(), 2);
     assert!(none.next().await.is_none_or(|batch| batch.expect("no rows").num_rows() == 0));
 }
@@ -177,7 +179,7 @@ async fn rows_come_as_they_are_read() {
 async fn a_reader_that_goes_away_stops_the_engine() {
     let duckdb = open(&[]);
     // More rows than any memory holds; two connections.
-    let statement = Statement { text: "SELECT i, i * 2 AS j FROM range(100000000000) t(i)", params: &[] };
+    let statement = Statement { text: "SELECT i, i * 2 AS j FROM range(100000000000) t(i)", params: &[], columns: &[] };
     for _ in 0..8 {
         let mut rows = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
         for _ in 0..3 {
@@ -191,7 +193,7 @@ async fn a_reader_that_goes_away_stops_the_engine() {
 #[tokio::test]
 async fn slow_readers_leave_connections_to_others() {
     let duckdb = open(&[]);
-    let statement = Statement { text: "SELECT i FROM range(100000000000) t(i)", params: &[] };
+    let statement = Statement { text: "SELECT i FROM range(100000000000) t(i)", params: &[], columns: &[] };
     // Half of the two connections.
     let _slow = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
     let refused = duckdb.stream(statement, Duration::from_millis(50)).await;
@@ -202,10 +204,11 @@ async fn slow_readers_leave_connections_to_others() {
 #[tokio::test]
 async fn what_fails_in_a_stream_is_told_in_it() {
     let duckdb = open(&[]);
-    let refused = duckdb.stream(Statement { text: "SELECT * FROM nowhere", params: &[] }, TIMEOUT).await;
+    let refused = duckdb.stream(Statement { text: "SELECT * FROM nowhere", params: &[], columns: &[] }, TIMEOUT).await;
     assert_eq!(refused.expect_err("there is no such table").kind, WarehouseErrorKind::Refused);
     let late = "SELECT CAST(CASE WHEN i = 500000 THEN 'x' ELSE '1' END AS INTEGER) AS n FROM range(1000000) t(i)";
-    let mut rows = duckdb.stream(Statement { text: late, params: &[] }, TIMEOUT).await.expect("it begins");
+    let mut rows =
+        duckdb.stream(Statement { text: late, params: &[], columns: &[] }, TIMEOUT).await.expect("it begins");
     let mut ended = None;
     while let Some(batch) = rows.next().await {
         ended = batch.err();
@@ -213,7 +216,7 @@ async fn what_fails_in_a_stream_is_told_in_it() {
     assert_eq!(ended.expect("it is no number").kind, WarehouseErrorKind::Refused);
     let slow = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
     let mut timeouts = 0;
-    match duckdb.stream(Statement { text: slow, params: &[] }, Duration::from_millis(200)).await {
+    match duckdb.stream(Statement { text: slow, params: &[], columns: &[] }, Duration::from_millis(200)).await {
         Err(error) if error.kind == WarehouseErrorKind::Timeout => timeouts += 1,
         Err(other) => panic!("{other}"),
         Ok(mut rows) => match rows.next().await {

@@ -28,8 +28,8 @@ pub(super) struct Expressions<'a> {
 }
 
 /// The functions behind masks, as a dialect names its templates, and how many arguments they take.
-const HASH: (&str, usize) = ("mask-hash", 1);
-const PARTIAL: (&str, usize) = ("mask-partial", 2);
+const HASH: (&str, usize) = ("mask_hash", 1);
+const PARTIAL: (&str, usize) = ("mask_partial", 2);
 /// What a partial mask shows behind the first character.
 const VEIL: &str = "***";
 

@@ -126,7 +126,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "terrane-oracle-tests",
         may_use: &["terrane-app", "terrane-compiler", "terrane-server", "terrane-warehouse"],
-        must_not_reach: &["wasmtime", "sqlx"],
+        must_not_reach: &["wasmtime"],
     },
     // It prepares what the rest needs, so it can need none of it.
     Rule {

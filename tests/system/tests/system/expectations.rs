@@ -45,3 +45,8 @@ fn two_facts_behind_one_dimension_keep_their_values() {
 fn values_of_every_type_keep_their_digits_and_names() {
     check(&path("tests/system/projects/types"), 24);
 }
+
+#[test]
+fn dimensions_behind_to_many_joins_and_steps_of_time_keep_the_law() {
+    check(&path("tests/system/projects/fan_out"), 17);
+}

@@ -1,9 +1,12 @@
-//! A golden case: a project, a query as people write it, and what each stage makes of it.
+//! A golden case: a project, queries as people write them, and what each stage makes of them.
 //!
 //! In: YAML texts. Out: one text with the resolved query, the plan and the SQL, or the refusal. The
 //! reader of queries is the cases' own: it knows the shape, and refuses nothing that a surface would.
+//! What is too long to write out is said: `{times: 1001, filter: …}` among filters, `{times: 10001,
+//! value: …}` as a value, `{deep: 33, filter: …}` for so many `not`s around a filter.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -16,8 +19,72 @@ use terrane_compiler::query::{
 };
 use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
-use terrane_compiler::types::{LogicalType, Value};
+use terrane_compiler::types::{Granularity, LogicalType, Value};
 use terrane_compiler::{Access, Attribute, Environment, SecurityContext, explain_plan, explain_query};
+
+/// One file of `cases/`.
+#[derive(Debug)]
+pub struct Case {
+    /// The file's, without its ending.
+    pub name: String,
+    /// One sentence: what the case is there for.
+    pub about: String,
+    /// The file of `projects/`.
+    pub project: String,
+    /// `query`, or `queries` where several belong together.
+    pub queries: Vec<Json>,
+    /// Who asks.
+    pub caller: Json,
+}
+
+/// Every case, in the order of the names.
+///
+/// # Panics
+/// Where a case can't be read.
+pub fn cases() -> Vec<Case> {
+    let folder = root().join("cases");
+    let files = std::fs::read_dir(&folder).expect("a folder of cases").map(|entry| entry.expect("a file").file_name());
+    let mut names: Vec<String> =
+        files.filter_map(|file| file.to_str()?.strip_suffix(".yml").map(str::to_owned)).collect();
+    names.sort();
+    names.into_iter().map(case).collect()
+}
+
+fn case(name: String) -> Case {
+    let mut json: Json = serde_saphyr::from_str(&read(&format!("cases/{name}.yml"))).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let word = |key: &str| json[key].as_str().map(str::to_owned);
+    let about = word("about").unwrap_or_else(|| panic!("{name} is about nothing"));
+    let project = word("project").unwrap_or_else(|| "shop".to_owned());
+    let queries = match json["queries"].take() {
+        Json::Array(queries) => queries,
+        _ => vec![json["query"].take()],
+    };
+    Case { name, about, project, queries, caller: json["as"].take() }
+}
+
+/// The models of all files in `projects/`, by name.
+///
+/// # Panics
+/// Where a project can't be read or has a problem.
+pub fn models() -> HashMap<String, Model> {
+    let files = std::fs::read_dir(root().join("projects")).expect("a folder of projects");
+    let files = files.filter_map(|entry| entry.expect("a file").file_name().into_string().ok());
+    let names = files.filter_map(|file| file.strip_suffix(".types.yml").map(str::to_owned));
+    names
+        .map(|name| {
+            let [cubes, types] = ["yml", "types.yml"].map(|ending| read(&format!("projects/{name}.{ending}")));
+            (name, model(&cubes, &types))
+        })
+        .collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
 
 /// A project of one file, with the types that its warehouse would tell.
 ///
@@ -46,10 +113,12 @@ fn column_types(model: &Model, named: &HashMap<String, String>) -> ColumnTypes {
             "text" => LogicalType::Text,
             "integer" => LogicalType::Integer,
             "decimal" => LogicalType::Decimal,
+            "float" => LogicalType::Float,
             "boolean" => LogicalType::Boolean,
             "date" => LogicalType::Date,
             "timestamp" => LogicalType::Timestamp,
             "timestamp-tz" => LogicalType::TimestampTz,
+            "geo" => LogicalType::Geo,
             other => panic!("{name} has an unknown type {other}"),
         };
         let (cube, member) = name.split_once('.').expect("cube.member");
@@ -79,6 +148,15 @@ pub fn stages(model: &Model, profile: &DialectProfile, query: &Json, caller: &Js
         Ok(text) => text,
         Err(error) => format!("refused: {:?}\n{error}\n{error:?}\n", error.code()),
     }
+}
+
+/// The SQL of a query in one dialect.
+///
+/// # Errors
+/// Why there is none.
+pub fn sql(model: &Model, profile: &DialectProfile, query: &Json, caller: &Json) -> Result<String, QueryError> {
+    let query = read_query(query)?;
+    terrane_compiler::compile(model, profile, &query, &read_caller(caller), &environment()).map(|sql| sql.text)
 }
 
 fn compile(
@@ -126,9 +204,13 @@ fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
         time_dimensions: list("time_dimensions").iter().map(time_dimension).collect::<Result<_, _>>()?,
         time_range: match &json["time_range"] {
             Json::Null => None,
-            range => Some(TimeRange { member: None, granularity: None, range: date_range(range) }),
+            range => Some(TimeRange {
+                member: range.get("dimension").map(member).transpose()?,
+                granularity: range.get("granularity").map(granularity),
+                range: date_range(range),
+            }),
         },
-        filters: list("filters").iter().map(filter).collect::<Result<_, _>>()?,
+        filters: filters(&json["filters"])?,
         segments: members("segments")?,
         order: list("order_by").iter().map(order).collect::<Result<_, _>>()?,
         limit: json["limit"].as_u64(),
@@ -157,9 +239,13 @@ fn order(json: &Json) -> Result<OrderBy, QueryError> {
 fn time_dimension(json: &Json) -> Result<TimeDimension, QueryError> {
     Ok(TimeDimension {
         member: member(&json["dimension"])?,
-        granularity: json["granularity"].as_str().map(|word| word.parse().expect("a granularity")),
+        granularity: json.get("granularity").map(granularity),
         range: (!json["date_range"].is_null()).then(|| date_range(&json["date_range"])),
     })
+}
+
+fn granularity(json: &Json) -> Granularity {
+    json.as_str().unwrap_or_default().parse().expect("a granularity")
 }
 
 /// Words, `[start, end]` or `{start, end}`.
@@ -175,13 +261,26 @@ fn text(json: &Json) -> Option<std::sync::Arc<str>> {
     json.as_str().map(Into::into)
 }
 
+fn filters(list: &Json) -> Result<Vec<Filter>, QueryError> {
+    let mut filters = Vec::new();
+    for json in list.as_array().into_iter().flatten() {
+        let times = json["times"].as_u64();
+        let filter = filter(times.map_or(json, |_| &json["filter"]))?;
+        (0..times.unwrap_or(1)).for_each(|_| filters.push(filter.clone()));
+    }
+    Ok(filters)
+}
+
 fn filter(json: &Json) -> Result<Filter, QueryError> {
-    let all = |list: &Json| list.as_array().into_iter().flatten().map(filter).collect::<Result<Vec<_>, _>>();
     if !json["and"].is_null() {
-        return Ok(Filter::And(all(&json["and"])?));
+        return Ok(Filter::And(filters(&json["and"])?));
     }
     if !json["or"].is_null() {
-        return Ok(Filter::Or(all(&json["or"])?));
+        return Ok(Filter::Or(filters(&json["or"])?));
+    }
+    if let Some(depth) = json["deep"].as_u64() {
+        let innermost = filter(&json["filter"])?;
+        return Ok((0..depth).fold(innermost, |inner, _| Filter::Not(Box::new(inner))));
     }
     if !json["not"].is_null() {
         return Ok(Filter::Not(Box::new(filter(&json["not"])?)));
@@ -189,6 +288,9 @@ fn filter(json: &Json) -> Result<Filter, QueryError> {
     let values = match json.get("value") {
         None => Vec::new(),
         Some(Json::Array(values)) => values.iter().map(value).collect(),
+        Some(Json::Object(many)) => {
+            vec![value(&many["value"]); many["times"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default()]
+        }
         Some(single) => vec![value(single)],
     };
     let operator = json["operator"].as_str().unwrap_or_default().parse()?;

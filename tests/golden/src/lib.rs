@@ -34,6 +34,11 @@ pub fn duckdb_profile() -> DialectProfile {
     checked(dialect_duckdb::profile())
 }
 
+/// A dialect's profile before the checks.
+pub fn raw(profile: Profile) -> RawProfile {
+    from_sdk::raw_profile(profile)
+}
+
 /// A dialect's profile as the host keeps it.
 ///
 /// # Panics

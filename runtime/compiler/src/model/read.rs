@@ -130,7 +130,10 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
         let message = "the expression is too long";
         return Err(Problem::new("sql-too-long", message, "move it into the cube's `sql` or a model"));
     }
-    if let Token::Word(word) = &first.token {
+    // In quotes it is a column's name, whatever it says.
+    if let Token::Word(word) = &first.token
+        && word.quote_style.is_none()
+    {
         let word = word.value.to_ascii_uppercase();
         let statements = [
             "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "ATTACH", "COPY", "WHERE", "SET",

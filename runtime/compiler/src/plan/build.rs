@@ -56,7 +56,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         let target = match key.target {
             OrderTarget::Group(index) => PlannedTarget::Group(index),
             OrderTarget::Selected(index) => PlannedTarget::Value(index),
-            OrderTarget::Value(value) => PlannedTarget::Expression(values.expand(&value_name(model, value), value)?),
+            OrderTarget::Value(value) => PlannedTarget::Expression(values.expand(&value.name(model), value)?),
         };
         order.push(PlannedOrder { target, descending: key.descending, is_explicit: key.is_explicit });
     }
@@ -236,7 +236,7 @@ impl<'m> Values<'m> {
             Predicate::Not(inner) => GroupPredicate::Not(Box::new(self.group_predicate(inner, groups)?)),
             Predicate::Test { operand, test } => {
                 let operand = match *operand {
-                    Operand::Value(value) => GroupOperand::Value(self.expand(&value_name(self.model, value), value)?),
+                    Operand::Value(value) => GroupOperand::Value(self.expand(&value.name(self.model), value)?),
                     Operand::Dimension { .. } | Operand::MetricTime { .. } => {
                         let index = groups.iter().position(|group| operand.is_group(group));
                         // `resolve` has seen that it is selected.
@@ -276,14 +276,6 @@ fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, Qu
             reachable: std::iter::once(model.cube(owner).name.clone()).chain(reach).take(20).collect(),
         }
     })
-}
-
-/// For errors about a value that has no key of its own in the answer.
-fn value_name(model: &Model, value: ValueId) -> Arc<str> {
-    match value {
-        ValueId::Measure(id) => format!("{}.{}", model.cube(id.cube).name, model.measure(id).name).into(),
-        ValueId::Metric(id) => model.metric(id).name.clone(),
-    }
 }
 
 pub(super) fn member_name(model: &Model, id: DimensionId) -> Arc<str> {

@@ -223,7 +223,8 @@ pub(super) fn moved_back(test: &Test, shift: &Arc<str>, clock: Clock<'_>) -> Res
     let stretch = Stretch::of(test).ok_or(QueryError::CompareNeedsRange)?;
     let leaves = || QueryError::ShiftLeavesCalendar { text: shift.clone() };
     let (start, end) = clock.local_range(stretch).ok_or_else(leaves)?;
-    back(start, end, span_of(unit, count), matches!(units_of(unit), Units::Months(_))).ok_or_else(leaves)
+    let span = span_of(unit, count).ok_or_else(leaves)?;
+    back(start, end, span, matches!(units_of(unit), Units::Months(_))).ok_or_else(leaves)
 }
 
 fn back(start: DateTime, end: DateTime, span: Span, by_months: bool) -> Option<(DateTime, DateTime)> {

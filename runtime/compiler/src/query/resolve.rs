@@ -59,12 +59,12 @@ pub fn resolve(
     if values.is_empty() && groups.is_empty() {
         return Err(QueryError::Empty);
     }
-    if let (true, Some(value)) = (query.ungrouped, values.first()) {
-        return Err(QueryError::Ungrouped { field: value.key.clone() });
-    }
     let (row_conjuncts, group_filters) = resolver.split_filters(&groups, &facts)?;
     let order = resolver.order(&groups, &values)?;
     let used = used_values(&values, &group_filters, &order);
+    if let (true, Some(value)) = (query.ungrouped, used.first()) {
+        return Err(QueryError::Ungrouped { field: value.name(model) });
+    }
     check_time_grain(model, &used, &groups)?;
     used.iter().for_each(|value| fact_cubes(model, *value, &mut facts));
     let row_filters = resolver.row_filters(&row_conjuncts, &facts)?;

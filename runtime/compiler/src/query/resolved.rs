@@ -119,6 +119,16 @@ pub enum ValueId {
     Metric(MetricId),
 }
 
+impl ValueId {
+    /// For errors about a value that has no key of its own in the answer.
+    pub(crate) fn name(self, model: &Model) -> Arc<str> {
+        match self {
+            ValueId::Measure(id) => format!("{}.{}", model.cube(id.cube).name, model.measure(id).name).into(),
+            ValueId::Metric(id) => model.metric(id).name.clone(),
+        }
+    }
+}
+
 /// A filter tree in two-valued logic: every test is true or false, null included.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {

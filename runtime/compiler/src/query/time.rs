@@ -187,7 +187,7 @@ impl TimeAxis<'_> {
         }
         // Buckets finer than a day are stretches of instants, also where the local clock jumps.
         let begun = point.checked_sub(local.since(start).ok()?).ok()?;
-        Some(self.instant(begun.checked_add(span_of(granularity, 1)).ok()?))
+        Some(self.instant(begun.checked_add(span_of(granularity, 1)?).ok()?))
     }
 
     /// The first bucket start at or after `point`: a bucket's start passes `>= point` when its values do.
@@ -289,24 +289,26 @@ fn relative(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
     }
     let current = bucket_start(today.to_datetime(Time::midnight()), granularity).date();
     match direction {
-        "this" if third.is_none() => Some((current, current.checked_add(span_of(granularity, 1)).ok())),
-        "last" => Some((current.checked_sub(span_of(granularity, count)).ok()?, Some(current))),
+        "this" if third.is_none() => Some((current, current.checked_add(span_of(granularity, 1)?).ok())),
+        "last" => Some((current.checked_sub(span_of(granularity, count)?).ok()?, Some(current))),
         _ => None,
     }
 }
 
-/// So many buckets.
-pub(super) fn span_of(granularity: Granularity, count: i64) -> Span {
-    match granularity {
-        Granularity::Second => count.seconds(),
-        Granularity::Minute => count.minutes(),
-        Granularity::Hour => count.hours(),
-        Granularity::Day => count.days(),
-        Granularity::Week => count.weeks(),
-        Granularity::Month => count.months(),
-        Granularity::Quarter => (count * 3).months(),
-        Granularity::Year => count.years(),
-    }
+/// So many buckets; `None` where the calendar has no such span.
+pub(super) fn span_of(granularity: Granularity, count: i64) -> Option<Span> {
+    let span = Span::new();
+    let span = match granularity {
+        Granularity::Second => span.try_seconds(count),
+        Granularity::Minute => span.try_minutes(count),
+        Granularity::Hour => span.try_hours(count),
+        Granularity::Day => span.try_days(count),
+        Granularity::Week => span.try_weeks(count),
+        Granularity::Month => span.try_months(count),
+        Granularity::Quarter => span.try_months(count.checked_mul(3)?),
+        Granularity::Year => span.try_years(count),
+    };
+    span.ok()
 }
 
 /// What buckets are counted in.
@@ -352,7 +354,7 @@ pub(super) fn bucket_start(point: DateTime, granularity: Granularity) -> DateTim
 }
 
 fn bucket_end(start: DateTime, granularity: Granularity) -> Option<DateTime> {
-    start.checked_add(span_of(granularity, 1)).ok()
+    start.checked_add(span_of(granularity, 1)?).ok()
 }
 
 fn days_of(date: Date) -> i32 {
@@ -386,7 +388,7 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
             let start = offset.to_timestamp(point).ok()?;
             match label {
                 None => Some(Moment::Instant(start)),
-                Some(size) => Some(Moment::InstantStretch { start, end: start.checked_add(span_of(size, 1)).ok()? }),
+                Some(size) => Some(Moment::InstantStretch { start, end: start.checked_add(span_of(size, 1)?).ok()? }),
             }
         }
     }

@@ -13,7 +13,8 @@ fn each_stage_makes_of_a_query_what_its_snapshot_says() {
         let made = match &case.queries[..] {
             [query] => stages(model, &profile, query, &case.caller),
             queries => {
-                let each = queries.iter().map(|query| format!("## {query}\n{}", stages(model, &profile, query, &case.caller)));
+                let each =
+                    queries.iter().map(|query| format!("## {query}\n{}", stages(model, &profile, query, &case.caller)));
                 each.collect::<Vec<_>>().join("\n")
             }
         };

@@ -13,6 +13,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray}
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::stream::{self, StreamExt as _};
 use terrane_app::query::Piece;
+use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_server::RowEncoder;
 use terrane_server::json::Numbers;
@@ -33,6 +34,7 @@ fn columns() -> Vec<ResultColumn> {
     let column = |index| ResultColumn {
         key: format!("orders.member_{index:02}").into(),
         is_measure: false,
+        ty: if (32..48).contains(&index) { DimensionType::String } else { DimensionType::Number },
         format: ColumnFormat::Plain,
     };
     (0..64).map(column).collect()

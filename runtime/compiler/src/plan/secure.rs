@@ -83,7 +83,7 @@ impl<'m> Protection<'m> {
         }
         // Here before its joins are known, so that cubes that guard one another come to an end.
         self.rows.insert(cube, RowGuard::Never);
-        let is_complete = filters.iter().fold(true, |complete, sql| self.bind(access, sql) && complete);
+        let is_complete = filters.iter().all(|sql| self.bind(access, sql));
         if !is_complete || depth > MAX_GUARD_DEPTH {
             return Ok(());
         }

@@ -117,7 +117,7 @@ fn behind<'m>(model: &'m Model, fact: CubeId, filter: &Predicate) -> Behind<'m> 
 }
 
 /// The two columns whose equality is all of a join's condition, the one it leaves from first.
-fn compared<'m>(from: CubeId, join: &'m Join) -> Option<(&'m ColumnName, &'m ColumnName)> {
+fn compared(from: CubeId, join: &Join) -> Option<(&ColumnName, &ColumnName)> {
     let [
         SqlPart::Column { cube: left, name: first },
         SqlPart::Text(text),

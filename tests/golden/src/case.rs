@@ -51,7 +51,8 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn case(name: String) -> Case {
-    let mut json: Json = serde_saphyr::from_str(&read(&format!("cases/{name}.yml"))).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let mut json: Json =
+        serde_saphyr::from_str(&read(&format!("cases/{name}.yml"))).unwrap_or_else(|e| panic!("{name}: {e}"));
     let word = |key: &str| json[key].as_str().map(str::to_owned);
     let about = word("about").unwrap_or_else(|| panic!("{name} is about nothing"));
     let project = word("project").unwrap_or_else(|| "shop".to_owned());
@@ -289,7 +290,10 @@ fn filter(json: &Json) -> Result<Filter, QueryError> {
         None => Vec::new(),
         Some(Json::Array(values)) => values.iter().map(value).collect(),
         Some(Json::Object(many)) => {
-            vec![value(&many["value"]); many["times"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default()]
+            vec![
+                value(&many["value"]);
+                many["times"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
+            ]
         }
         Some(single) => vec![value(single)],
     };

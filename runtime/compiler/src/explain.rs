@@ -86,6 +86,11 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
         for filter in &fact.row_filters {
             lines.add(1, format_args!("where {}", names.predicate(filter)));
         }
+        for semi_join in &fact.semi_joins {
+            let cube = &plan.model.cube(semi_join.tree.cube).name;
+            let filters: Vec<String> = semi_join.filters.iter().map(|filter| names.predicate(filter)).collect();
+            lines.add(1, format_args!("where some row of {cube} has {}", filters.join(" and ")));
+        }
         for (number, planned) in plan.aggregates.iter().enumerate().filter(|(_, a)| a.fact == index) {
             let metrics: Vec<&str> = planned.metrics.iter().map(|id| &*plan.model.metric(*id).name).collect();
             let narrowed = if metrics.is_empty() { String::new() } else { format!(" only {}", metrics.join(", ")) };

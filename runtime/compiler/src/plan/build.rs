@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::join_path::{Asker, JoinTree};
+use super::semi_join;
 use super::{
     Fact, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder, PlannedTarget,
     PlannedValue, RowKey, ValueExpr,
@@ -318,7 +319,6 @@ where
     row_filters.extend(own.map(|filter| filter.predicate.clone()));
     let own = query.ranges.iter().filter(|range| range.fact.is_none_or(|cube| cube == fact.cube));
     row_filters.extend(own.map(|range| range_predicate(query, range, fact.period)));
-    row_filters.iter().try_for_each(|filter| reach_filter(&mut tree, filter))?;
     let mut segments = Vec::with_capacity(query.segments.len());
     for id in &query.segments {
         let segment = model.segment(*id);
@@ -343,6 +343,12 @@ where
             }
         }
     }
+    // Where rows are repeated anyway, the filters share that tree.
+    let mut semi_joins = Vec::new();
+    if !tree.joins.iter().any(|join| join.is_to_many) {
+        semi_joins = semi_join::take(model, &mut tree, &mut row_filters, Asker { value, target: value })?;
+    }
+    row_filters.iter().try_for_each(|filter| reach_filter(&mut tree, filter))?;
     let repeats_rows = tree.joins.iter().any(|join| join.is_to_many);
     let distinct = match repeats_rows && (has_aggregates || query.ungrouped) {
         true => Some(row_key(model, fact.cube, group_behind_to_many)?),
@@ -358,7 +364,7 @@ where
             tree.reach_dimension(model, 0, id, Asker { value, target: value })?;
         }
     }
-    Ok(Fact { tree, period: fact.period, groups, row_filters, segments, distinct, is_selected: true })
+    Ok(Fact { tree, period: fact.period, groups, row_filters, segments, semi_joins, distinct, is_selected: true })
 }
 
 /// A range as it narrows a fact: over its own stretch, with or without what was before it.

@@ -44,6 +44,11 @@ impl<'m> JoinTree<'m> {
         JoinTree { cube, joins: Vec::new() }
     }
 
+    /// The cube of every node.
+    pub fn cubes(&self) -> impl Iterator<Item = CubeId> {
+        (0..=self.joins.len()).map(|node| self.cube_of(node))
+    }
+
     pub fn cube_of(&self, node: NodeId) -> CubeId {
         node.checked_sub(1).map_or(self.cube, |index| self.joins[index].join.target)
     }
@@ -158,7 +163,7 @@ impl<'m> JoinTree<'m> {
 }
 
 /// The hops of the best path, first to last.
-fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(CubeId, usize)>> {
+pub(super) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(CubeId, usize)>> {
     let mut hops = Vec::new();
     let mut at = cube;
     let reach = if at == start { return Some(hops) } else { model.reach(start) };

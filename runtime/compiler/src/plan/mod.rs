@@ -7,6 +7,7 @@
 mod build;
 mod join_path;
 mod secure;
+mod semi_join;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ pub use build::plan;
 pub(crate) use join_path::joins_for;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};
+pub use semi_join::SemiJoin;
 
 use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, Snippet};
 use crate::query::{Axis, Group, GroupShift, Predicate, Test};
@@ -61,6 +63,8 @@ pub struct Fact<'m> {
     /// ANDed.
     pub row_filters: Vec<Predicate>,
     pub segments: Vec<(NodeId, &'m Snippet)>,
+    /// ANDed with the filters.
+    pub semi_joins: Vec<SemiJoin<'m>>,
     /// Joins repeat its rows: what tells them apart, so that each counts once in a group.
     pub distinct: Option<RowKey>,
     /// Its groups are groups of the answer; else it is only looked up.
@@ -168,7 +172,11 @@ impl LogicalPlan<'_> {
 
     /// Every cube that it reads; one may come several times.
     pub fn cubes(&self) -> impl Iterator<Item = CubeId> {
-        self.facts.iter().flat_map(|fact| (0..=fact.tree.joins.len()).map(|node| fact.tree.cube_of(node)))
+        let trees = |fact: &Fact<'_>| -> Vec<CubeId> {
+            let inside = fact.semi_joins.iter().flat_map(|semi_join| semi_join.tree.cubes());
+            fact.tree.cubes().chain(inside).collect()
+        };
+        self.facts.iter().flat_map(trees)
     }
 }
 

@@ -115,10 +115,8 @@ impl<'m> Protection<'m> {
 /// [`QueryError::ClosedCube`], [`QueryError::Masked`], [`QueryError::Covered`]: 403 for this caller.
 pub fn secure<'m>(plan: LogicalPlan<'m>, access: &Access<'m>) -> Result<SecuredPlan<'m>, QueryError> {
     let mut protection = Protection::default();
-    for fact in &plan.facts {
-        for node in 0..=fact.tree.joins.len() {
-            protection.guard(access, fact.tree.cube_of(node), 0)?;
-        }
+    for cube in plan.cubes() {
+        protection.guard(access, cube, 0)?;
     }
     let check = Check { plan: &plan, access };
     for fact in &plan.facts {
@@ -171,6 +169,8 @@ impl Check<'_, '_> {
             }
         }
         fact.row_filters.iter().try_for_each(|filter| self.row_filter(filter))?;
+        let inside = fact.semi_joins.iter().flat_map(|semi_join| &semi_join.filters);
+        inside.into_iter().try_for_each(|filter| self.row_filter(filter))?;
         for (node, segment) in &fact.segments {
             if self.access.check(segment, false).is_err() {
                 let cube = self.model().cube(fact.tree.cube_of(*node));

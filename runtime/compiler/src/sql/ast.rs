@@ -178,6 +178,11 @@ pub(crate) enum SqlExpr<'a> {
     },
     And(Vec<SqlExpr<'a>>),
     Or(Vec<SqlExpr<'a>>),
+    /// `operand IN (query)`
+    InQuery {
+        operand: Box<SqlExpr<'a>>,
+        query: Box<Query<'a>>,
+    },
     InList {
         operand: Box<SqlExpr<'a>>,
         values: &'a [Value],

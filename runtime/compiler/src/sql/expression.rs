@@ -48,7 +48,11 @@ impl<'a> Expressions<'a> {
     }
 
     fn scope(&self, fact: &'a Fact<'a>) -> RowScope<'a> {
-        RowScope { model: self.plan.model, tree: &fact.tree, protection: self.protection, root: None }
+        self.tree_scope(&fact.tree)
+    }
+
+    fn tree_scope(&self, tree: &'a JoinTree<'a>) -> RowScope<'a> {
+        RowScope { model: self.plan.model, tree, protection: self.protection, root: None }
     }
 
     pub(super) fn snippet(&self, fact: &'a Fact<'a>, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
@@ -57,7 +61,11 @@ impl<'a> Expressions<'a> {
 
     /// A dimension's own value, comparable by code point if it is text.
     pub(super) fn dimension(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
-        let value = self.scope(fact).dimension(0, id);
+        self.tree_dimension(&fact.tree, id)
+    }
+
+    fn tree_dimension(&self, tree: &'a JoinTree<'a>, id: DimensionId) -> SqlExpr<'a> {
+        let value = self.tree_scope(tree).dimension(0, id);
         if self.collates && matches!(self.plan.model.dimension(id).ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
         }
@@ -177,8 +185,12 @@ impl<'a> Expressions<'a> {
     }
 
     pub(super) fn row_predicate(&self, fact: &'a Fact<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {
+        self.tree_predicate(&fact.tree, predicate)
+    }
+
+    pub(super) fn tree_predicate(&self, tree: &'a JoinTree<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {
         lower_predicate(predicate, false, &mut |operand: &'a Operand| match operand {
-            Operand::Dimension { id, .. } => self.dimension(fact, *id),
+            Operand::Dimension { id, .. } => self.tree_dimension(tree, *id),
             // `plan` keeps groups out of row filters.
             Operand::Value(_) | Operand::MetricTime { .. } => SqlExpr::Null(None),
         })

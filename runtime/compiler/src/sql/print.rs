@@ -456,6 +456,11 @@ impl Printer<'_> {
             }
             SqlExpr::And(all) => self.connected(" AND ", all),
             SqlExpr::Or(all) => self.connected(" OR ", all),
+            SqlExpr::InQuery { operand, query } => {
+                self.closed(operand);
+                self.text(" IN ");
+                self.nested(|printer| printer.query(query));
+            }
             SqlExpr::InList { operand, values, is_negated } => {
                 self.closed(operand);
                 self.text(if *is_negated { " NOT IN (" } else { " IN (" });
@@ -581,7 +586,7 @@ impl Printer<'_> {
             SqlExpr::Op { op, .. } => {
                 matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::IsNull | Op::IsNotNull)
             }
-            SqlExpr::InList { .. } => true,
+            SqlExpr::InList { .. } | SqlExpr::InQuery { .. } => true,
             _ => false,
         };
         if binds_tighter { self.expr(expr) } else { self.closed(expr) }
@@ -614,6 +619,7 @@ impl Printer<'_> {
             SqlExpr::And(_)
             | SqlExpr::Or(_)
             | SqlExpr::InList { .. }
+            | SqlExpr::InQuery { .. }
             | SqlExpr::CountOverAll
             | SqlExpr::SumOver { .. } => false,
             _ => true,

@@ -5,7 +5,7 @@
 
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::DimensionId;
-use crate::plan::{Fact, RowKey};
+use crate::plan::{Fact, RowKey, SemiJoin};
 use crate::sql::expression::call;
 use crate::sql::profile::Op;
 
@@ -116,8 +116,23 @@ impl<'a> Lowering<'a> {
         let segments = fact.segments.iter().map(|(owner, segment)| self.expressions.snippet(fact, *owner, segment));
         let filters = fact.row_filters.iter().map(|filter| self.expressions.row_predicate(fact, filter));
         let mut select = Select::new(items, from);
-        select.filters = own_guards.into_iter().chain(segments).chain(filters).collect();
+        let semi_joins = fact.semi_joins.iter().map(|semi_join| self.semi_join(fact, semi_join));
+        select.filters = own_guards.into_iter().chain(segments).chain(filters).chain(semi_joins).collect();
         select.joins = self.joins(&fact.tree);
         select
+    }
+
+    /// Rows that find a joined row which passes.
+    fn semi_join(&self, fact: &'a Fact<'a>, semi_join: &'a SemiJoin<'a>) -> SqlExpr<'a> {
+        let SemiJoin { from, outer, inner, tree, filters } = semi_join;
+        let alias = self.scope(tree).alias(0);
+        let (source, guards) = self.guarded(tree.cube, alias);
+        let column = SqlExpr::Column { alias, name: inner };
+        let mut query = Select::new(vec![(column, Name::Numbered('k', 0))], source);
+        let filters = filters.iter().map(|filter| self.expressions.tree_predicate(tree, filter));
+        query.filters = guards.into_iter().chain(filters).collect();
+        query.joins = self.joins(tree);
+        let operand = SqlExpr::Column { alias: self.scope(&fact.tree).alias(*from), name: outer };
+        SqlExpr::InQuery { operand: Box::new(operand), query: Box::new(Query::Select(Box::new(query))) }
     }
 }

@@ -1,0 +1,153 @@
+//! Filters behind to-many joins as semi-joins, where nothing else is behind them (semantics, rule 11).
+//!
+//! In: a fact's row filters. Out: those that ask for a joined row of one branch, as a set of keys: rows
+//! of the fact are neither repeated nor counted again. What does not fit stays with the join tree: a
+//! filter that lets a row of nulls pass, one that mixes branches, a join that is no equality of two
+//! columns, a path that the joined cube itself would not take.
+
+use super::NodeId;
+use super::join_path::{Asker, JoinTree, path};
+use crate::model::{ColumnName, CubeId, Join, Model, SqlPart};
+use crate::query::{Operand, Predicate, QueryError, Test};
+
+/// Rows whose `outer` is among `inner` of the joined rows that pass.
+#[derive(Debug)]
+pub struct SemiJoin<'m> {
+    /// The node of the fact's tree that the join leaves from.
+    pub from: NodeId,
+    pub outer: &'m ColumnName,
+    pub inner: &'m ColumnName,
+    /// The joined cube with what its filters need.
+    pub tree: JoinTree<'m>,
+    /// ANDed.
+    pub filters: Vec<Predicate>,
+}
+
+/// The filters of one branch, before they are planned.
+struct Branch<'m> {
+    /// The cube that the to-many join leaves from, and the join.
+    from: CubeId,
+    join: &'m Join,
+    filters: Vec<Predicate>,
+}
+
+/// Takes the filters behind to-many joins out of `filters`, or leaves all of them.
+///
+/// # Errors
+/// A cube that a joined cube can't reach, which the paths rule out.
+pub(super) fn take<'m>(
+    model: &'m Model,
+    tree: &mut JoinTree<'m>,
+    filters: &mut Vec<Predicate>,
+    asker: Asker<'_>,
+) -> Result<Vec<SemiJoin<'m>>, QueryError> {
+    let fact = tree.cube;
+    let mut branches: Vec<Branch<'m>> = Vec::new();
+    let mut own = Vec::new();
+    for filter in filters.iter() {
+        match behind(model, fact, filter) {
+            Behind::Nothing => own.push(filter.clone()),
+            Behind::Branch(from, join) => match branches.iter_mut().find(|branch| std::ptr::eq(branch.join, join)) {
+                Some(branch) => branch.filters.push(filter.clone()),
+                None => branches.push(Branch { from, join, filters: vec![filter.clone()] }),
+            },
+            Behind::Mixed => return Ok(Vec::new()),
+        }
+    }
+    let rejects_nulls = |branch: &Branch<'_>| branch.filters.iter().any(|filter| !holds_for_nulls(filter));
+    let columns: Option<Vec<_>> = branches.iter().map(|branch| compared(branch.from, branch.join)).collect();
+    let Some(columns) = columns.filter(|_| branches.iter().all(rejects_nulls)) else { return Ok(Vec::new()) };
+    let mut semi_joins = Vec::with_capacity(branches.len());
+    for (branch, (outer, inner)) in branches.into_iter().zip(columns) {
+        let from = tree.reach(model, 0, branch.from, asker)?;
+        let mut inside = JoinTree::new(branch.join.target);
+        for filter in &branch.filters {
+            for id in operands(filter) {
+                inside.reach_dimension(model, 0, id, asker)?;
+            }
+        }
+        semi_joins.push(SemiJoin { from, outer, inner, tree: inside, filters: branch.filters });
+    }
+    *filters = own;
+    Ok(semi_joins)
+}
+
+enum Behind<'m> {
+    Nothing,
+    /// The first to-many join on the way to everything that the filter reads.
+    Branch(CubeId, &'m Join),
+    Mixed,
+}
+
+fn operands(filter: &Predicate) -> Vec<crate::model::DimensionId> {
+    let mut ids = Vec::new();
+    filter.for_each_operand(&mut |operand| {
+        if let Operand::Dimension { id, .. } = operand {
+            ids.push(*id);
+        }
+    });
+    ids
+}
+
+fn behind<'m>(model: &'m Model, fact: CubeId, filter: &Predicate) -> Behind<'m> {
+    let mut found: Option<(CubeId, &'m Join)> = None;
+    let mut is_own = false;
+    for id in operands(filter) {
+        let Some(hops) = path(model, fact, id.cube) else { return Behind::Mixed };
+        let join = |(from, index): &(CubeId, usize)| &model.cube(*from).joins[*index];
+        let Some(first) = hops.iter().position(|hop| !join(hop).relationship.is_to_one()) else {
+            is_own = true;
+            continue;
+        };
+        let root = join(&hops[first]);
+        // The joined cube must go on as the fact's path does.
+        if path(model, root.target, id.cube).as_deref() != Some(&hops[first + 1..]) {
+            return Behind::Mixed;
+        }
+        match found {
+            Some((_, known)) if !std::ptr::eq(known, root) => return Behind::Mixed,
+            _ => found = Some((hops[first].0, root)),
+        }
+    }
+    match (found, is_own) {
+        (None, _) => Behind::Nothing,
+        (Some((from, join)), false) => Behind::Branch(from, join),
+        (Some(_), true) => Behind::Mixed,
+    }
+}
+
+/// The two columns whose equality is all of a join's condition, the one it leaves from first.
+fn compared<'m>(from: CubeId, join: &'m Join) -> Option<(&'m ColumnName, &'m ColumnName)> {
+    let [
+        SqlPart::Column { cube: left, name: first },
+        SqlPart::Text(text),
+        SqlPart::Column { cube: right, name: second },
+    ] = &join.on.parts[..]
+    else {
+        return None;
+    };
+    match (text.trim() == "=", *left == from && *right == join.target, *left == join.target && *right == from) {
+        (true, true, false) => Some((first, second)),
+        (true, false, true) => Some((second, first)),
+        _ => None,
+    }
+}
+
+/// Whether a filter lets a row pass in which everything that it reads is null.
+fn holds_for_nulls(filter: &Predicate) -> bool {
+    fn of_test(test: &Test) -> bool {
+        match test {
+            Test::IsNull => true,
+            Test::InList { or_null, .. } => *or_null,
+            Test::AnyOf(tests) => tests.iter().any(of_test),
+            Test::Not(inner) => !of_test(inner),
+            Test::Never | Test::Equals(_) | Test::Match { .. } | Test::Range { .. } => false,
+        }
+    }
+    match filter {
+        Predicate::Test { test, .. } => of_test(test),
+        Predicate::And(all) => all.iter().all(holds_for_nulls),
+        Predicate::Or(all) => all.iter().any(holds_for_nulls),
+        Predicate::Not(inner) => !holds_for_nulls(inner),
+    }
+}

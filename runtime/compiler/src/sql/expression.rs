@@ -86,10 +86,13 @@ impl<'a> Expressions<'a> {
         match self.protection.mask(id) {
             None => raw(),
             Some(Mask::Null) => hidden(),
-            Some(Mask::Constant(value)) => SqlExpr::Param(value),
+            Some(Mask::Constant(value)) => self.scope(fact).where_joined(id.cube, SqlExpr::Param(value)),
             Some(Mask::Hash) => veiled(self.masks[0], HASH, vec![raw()]),
             Some(Mask::Partial) => veiled(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(VEIL)]),
-            Some(Mask::Sql(sql)) => self.scope(fact).in_cube(id.cube, sql),
+            Some(Mask::Sql(sql)) => {
+                let scope = self.scope(fact);
+                scope.where_joined(id.cube, scope.in_cube(id.cube, sql))
+            }
         }
     }
 
@@ -273,6 +276,14 @@ impl<'a> RowScope<'a> {
     /// A snippet of a cube that was joined.
     fn in_cube(&self, cube: CubeId, snippet: &'a Snippet) -> SqlExpr<'a> {
         self.snippet(self.tree.find(self.model, 0, cube).unwrap_or(0), snippet)
+    }
+
+    /// What stands for a joined cube's value, null where no row of it is joined.
+    fn where_joined(&self, cube: CubeId, value: SqlExpr<'a>) -> SqlExpr<'a> {
+        match self.tree.find(self.model, 0, cube).unwrap_or(0) {
+            0 => value,
+            node => SqlExpr::when(vec![self.is_joined(node)], value, None),
+        }
     }
 
     /// A snippet of a member of `owner`'s cube.

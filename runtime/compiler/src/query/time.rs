@@ -114,9 +114,6 @@ impl TimeAxis<'_> {
             Some(text) => self.low(&self.moment(text)?),
             None => None,
         };
-        if start.is_some() && low.is_none() {
-            return Ok(Test::Never);
-        }
         let high = match &end {
             Some(text) => self.high(&self.moment(text)?),
             None => None,
@@ -134,6 +131,10 @@ impl TimeAxis<'_> {
                 start: start.as_deref().unwrap_or_default().to_owned(),
                 end: end.as_deref().unwrap_or_default().to_owned(),
             });
+        }
+        // No bucket of the calendar starts then.
+        if start.is_some() && low.is_none() {
+            return Ok(Test::Never);
         }
         Ok(range(low, high))
     }

@@ -30,8 +30,8 @@ struct Arguments {
     /// Run one case file and show the statement.
     #[arg(long)]
     case: Option<std::path::PathBuf>,
-    /// Also what is known to differ or isn't built: to_many, total_dimensions, last_day,
-    /// known_differences.
+    /// Features that are off by default; and with `--without` those that are on: to_many, steps,
+    /// total_dimensions, granularity_filters, hostile_names.
     #[arg(long, value_delimiter = ',')]
     with: Vec<String>,
     #[arg(long, value_delimiter = ',')]
@@ -54,9 +54,7 @@ fn main() -> Result<ExitCode> {
                 "to_many" => features.to_many = on,
                 "steps" => features.steps = on,
                 "total_dimensions" => features.total_dimensions = on,
-                "last_day" => features.last_day = on,
                 "granularity_filters" => features.granularity_filters = on,
-                "known_differences" => features.known_differences = on,
                 "hostile_names" => features.hostile_names = on,
                 other => anyhow::bail!("there is no feature `{other}`"),
             }

@@ -92,8 +92,7 @@ impl Generator {
             ColumnType::Double => Cell::Double(*self.random.of(DOUBLES)),
             ColumnType::Boolean => Cell::Bool(self.random.chance(50)),
             ColumnType::Date => {
-                let last = if self.features.last_day { date(9999, 12, 31) } else { date(9999, 12, 29) };
-                let extremes = [date(1, 1, 1), last, date(1969, 12, 31)];
+                let extremes = [date(1, 1, 1), date(9999, 12, 31), date(1969, 12, 31)];
                 let day = if self.random.chance(8) { *self.random.of(&extremes) } else { self.moment().date() };
                 Cell::Day(date(1970, 1, 1).until(day).map_or(0, |span| span.get_days()))
             }

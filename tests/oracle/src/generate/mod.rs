@@ -16,7 +16,7 @@ pub use worlds::world;
 
 use crate::random::Random;
 
-/// Which constructs are generated. What is off by default isn't built, or is known to differ.
+/// Which constructs are generated: all, unless a run is to look at some of them alone.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
     /// Dimensions and filters behind to-many hops.
@@ -25,27 +25,15 @@ pub struct Features {
     pub steps: bool,
     /// Dimensions that aren't null on a row of nulls.
     pub total_dimensions: bool,
-    /// The last day that a calendar knows, 9999-12-31, in the data.
-    pub last_day: bool,
     /// Filters on `time.granularity`, on rows and on groups.
     pub granularity_filters: bool,
-    /// Constructs of which a difference is known, so that others are found first.
-    pub known_differences: bool,
     /// Quotes, spaces, reserved words, unicode and 200 characters in names.
     pub hostile_names: bool,
 }
 
 impl Default for Features {
     fn default() -> Self {
-        Features {
-            to_many: true,
-            steps: true,
-            total_dimensions: true,
-            last_day: false,
-            granularity_filters: true,
-            known_differences: false,
-            hostile_names: true,
-        }
+        Features { to_many: true, steps: true, total_dimensions: true, granularity_filters: true, hostile_names: true }
     }
 }
 

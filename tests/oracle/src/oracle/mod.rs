@@ -58,19 +58,19 @@ pub struct Answer {
     pub approximate: Vec<bool>,
 }
 
-/// What a query makes use of, so that what isn't built yet can be left out of the comparison.
+/// What a query makes use of, so that a run can be told what it covered and what to leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Construct {
     ToMany,
     /// Steps of time without data: running totals and `fill_gaps`.
     Steps,
-    /// Two paths behind to-many hops of one length; known to differ.
+    /// Two paths behind to-many hops of one length.
     ToManyTie,
-    /// More steps than rows may be added for; known to differ.
+    /// More steps than rows may be added for.
     ManySteps,
-    /// A filter on a bucket with a value that has an offset; known to differ.
+    /// A filter on a bucket with a value that has an offset.
     BucketAndInstant,
-    /// A filter on a bucket with the last day of the calendar; known to differ.
+    /// A filter on a bucket with the last day of the calendar.
     BucketAndLastDay,
 }
 

@@ -1,11 +1,14 @@
-//! `terrane check`: every problem of a project, each with its place and a hint.
+//! `terrane check`: every problem of a project, each with its place and a hint; with `--data` also
+//! those of its rows.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Serialize;
+use terrane_app::data_check::{self, DataReport};
 use terrane_compiler::diagnostic::Diagnostic;
 
-use super::{Terminal, print};
+use super::{Terminal, print, tell};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
@@ -17,11 +20,21 @@ use crate::wiring::{self, Checked, Engine};
 Examples:
   terrane check .
   terrane check examples/flights --json | jq '.problems[] | .message'
+  terrane check --data examples/flights
+
+With --data the warehouse is asked, one statement after the other, whether
+  primary keys are unique and not null,
+  joins to one row find one row at most, and with `always: true` one each,
+  rows of one_to_one joins are found once (a warning).
+Offending keys are named as they are: no policy hides them. Each statement has the time of query.timeout.
 
 Exit code: 0 without errors (warnings may be there), 1 with errors.")]
 pub struct CheckArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
+    /// Prove keys and joins on the warehouse's rows
+    #[arg(long)]
+    pub data: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -33,6 +46,9 @@ struct CheckJson<'a> {
     ok: bool,
     errors: usize,
     warnings: usize,
+    /// Claims about rows that were checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_checks: Option<usize>,
     problems: Vec<DiagnosticJson<'a>>,
 }
 
@@ -43,6 +59,14 @@ struct CheckJson<'a> {
 pub async fn run(arguments: &CheckArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     let Checked { engine, mut problems } = wiring::check(&project).await;
     problems.extend(start_rules::warnings(&project.config));
+    let checked = match engine.as_ref().filter(|_| arguments.data) {
+        Some(engine) => {
+            let report = rows(engine, &project, terminal).await;
+            problems.extend(report.problems);
+            Some(report.checked)
+        }
+        None => None,
+    };
     report::sort(&mut problems);
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     if arguments.json {
@@ -50,6 +74,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
             ok: errors == 0,
             errors,
             warnings: problems.len() - errors,
+            data_checks: checked,
             problems: problems.iter().map(DiagnosticJson::from).collect(),
         };
         let text = serde_json::to_string_pretty(&json).map_err(|error| Failure::new(error.to_string()))?;
@@ -59,8 +84,26 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     if !problems.is_empty() {
         print(&format!("{}\n", report::draw(&problems, &project.tree, terminal.stdout)));
     }
-    print(&format!("{}\n", summary(engine.as_ref(), &problems)));
+    let checked = checked.map_or(String::new(), |checked| format!("; {} on rows", plural(checked, "check")));
+    print(&format!("{}{checked}\n", summary(engine.as_ref(), &problems)));
     Ok(errors == 0)
+}
+
+/// Checks the warehouse's rows; on a terminal, a line that is written over tells how far it is.
+async fn rows(engine: &Engine, project: &Project, terminal: Terminal) -> DataReport {
+    const CLEAR: &str = "\r\x1b[2K";
+    let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
+    let snapshot = engine.catalog.snapshot();
+    let report = data_check::check(&snapshot, &*engine.warehouse, timeout, |progress| {
+        if terminal.is_stderr_terminal {
+            tell(&format!("{CLEAR}checking rows: {} of {}, {}", progress.number, progress.of, progress.cube));
+        }
+    });
+    let report = report.await;
+    if terminal.is_stderr_terminal {
+        tell(CLEAR);
+    }
+    report
 }
 
 fn summary(engine: Option<&Engine>, problems: &[Diagnostic]) -> String {

@@ -196,6 +196,7 @@ impl<'d> Skeleton<'d> {
                     relationship: item.relationship,
                     on: Snippet::default(),
                     always: item.always,
+                    span: Some(item.name.span()),
                 };
                 self.model.cubes[at].joins.push(model_join);
                 self.joins[at].push(*join);

@@ -42,6 +42,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     expansion::check(&model, &mut broken, &mut diagnostics);
     prune::prune(&mut model, broken);
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
+    policies::warn_of_open_facts(&model, &mut diagnostics);
     reach::warn_of_ties(&model, &mut diagnostics);
     if model.cubes.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(

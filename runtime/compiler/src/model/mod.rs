@@ -237,6 +237,7 @@ pub struct Join {
     pub on: Snippet,
     /// Every row finds one, so an inner join is the same.
     pub always: bool,
+    pub span: Option<Span>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -54,6 +54,37 @@ pub(super) fn add(
     }
 }
 
+/// A hidden customer's orders stay, unless a policy on orders says otherwise (semantics, rule 20).
+pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
+    let filter_of = |id: CubeId| {
+        let has_filter = |effect: &CubePolicy| effect.cube == id && (effect.row_filter.is_some() || effect.is_closed);
+        model.policies.iter().find(|policy| policy.cubes.iter().any(has_filter))
+    };
+    for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && !cube.is_guarded) {
+        if filter_of(cube.id).is_some() {
+            continue;
+        }
+        for join in cube.joins.iter().filter(|join| join.relationship.is_to_one()) {
+            let Some(policy) = filter_of(join.target) else { continue };
+            let target = &model.cube(join.target).name;
+            let message = format!(
+                "`{}` joins `{target}`, which policy `{}` filters, and has no row filter of its own",
+                cube.name, policy.name
+            );
+            let hint = format!(
+                "rows of `{cube}` that belong to hidden rows of `{target}` still count; \
+                 to hide them too, add a policy for `{cube}` whose `row_filter` speaks of {{{target}}}",
+                cube = cube.name
+            );
+            let diagnostic = Diagnostic::warning("open-fact", message).hint(hint);
+            diagnostics.push(match &join.span {
+                Some(span) => diagnostic.at(span.clone()),
+                None => diagnostic,
+            });
+        }
+    }
+}
+
 struct Reading<'m> {
     model: &'m Model,
     policy: &'m PolicyDefinition,

@@ -183,6 +183,17 @@ fn unreachable(model: &Model, from: CubeId, asker: Asker<'_>) -> QueryError {
     QueryError::NoJoinPath { what: format!("`{}`", asker.value), target: asker.target.into(), reachable }
 }
 
+/// One join of a cube, behind those that its condition needs. It is the tree's last.
+///
+/// # Errors
+/// A cube that can't be reached.
+pub(crate) fn joins_over<'m>(model: &'m Model, cube: CubeId, join: &'m Join) -> Result<JoinTree<'m>, QueryError> {
+    let name = &*model.cube(cube).name;
+    let mut tree = JoinTree::new(cube);
+    tree.join(model, 0, join, Asker { value: name, target: name })?;
+    Ok(tree)
+}
+
 /// The joins that some snippets of a cube need.
 ///
 /// # Errors

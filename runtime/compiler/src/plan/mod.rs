@@ -14,8 +14,8 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 pub use build::plan;
-pub(crate) use join_path::joins_for;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
+pub(crate) use join_path::{joins_for, joins_over};
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 pub use semi_join::SemiJoin;
 

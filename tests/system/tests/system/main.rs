@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod commands;
+mod data_check;
 mod engines;
 mod expectations;
 mod serving;

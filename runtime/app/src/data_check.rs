@@ -1,0 +1,237 @@
+//! Whether the warehouse's rows keep what a project says of its keys and joins.
+//!
+//! In: a snapshot and the warehouse. Out: a diagnostic for each claim that rows contradict, with counts
+//! and some of the keys, and a warning for each that could not be checked. Statements run one after the
+//! other, so that a check is a light guest. Not here: the SQL (compiler), drawing diagnostics (cli).
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::model::{CubeId, Model, Relationship};
+use terrane_compiler::sql::{Claim, DataCheck, data_checks};
+
+use crate::catalog::Snapshot;
+use crate::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// From 1.
+    pub number: usize,
+    pub of: usize,
+    /// The cube whose claim is being checked.
+    pub cube: &'a str,
+}
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataReport {
+    /// Claims that were checked, with whatever outcome.
+    pub checked: usize,
+    pub problems: Vec<Diagnostic>,
+}
+
+/// A key's text is cut to this many characters.
+const SHOWN_CHARACTERS: usize = 60;
+
+/// Checks every claim of a model, each statement within `timeout`, and tells of each before it begins.
+pub async fn check(
+    snapshot: &Snapshot,
+    warehouse: &dyn Warehouse,
+    timeout: Duration,
+    mut begins: impl FnMut(Progress<'_>),
+) -> DataReport {
+    let model = &snapshot.model;
+    let checks = data_checks(model, &snapshot.profile);
+    let mut report = DataReport { checked: 0, problems: Vec::new() };
+    let of = checks.len();
+    for (index, check) in checks.into_iter().enumerate() {
+        let check = match check {
+            Ok(check) => check,
+            Err((cube, span, error)) => {
+                report.problems.push(unread(model, cube, span, &error.to_string(), None));
+                continue;
+            }
+        };
+        begins(Progress { number: index + 1, of, cube: &model.cube(check.cube).name });
+        let statement = Statement { text: &check.text, params: &[], columns: &check.columns };
+        match warehouse.execute(statement, timeout).await {
+            Ok(rows) => {
+                report.checked += 1;
+                report.problems.extend(Offenders::of(&check, &rows.batches).map(|found| told(model, &check, &found)));
+            }
+            Err(error) => report.problems.push(refused(model, &check, &error)),
+        }
+    }
+    report
+}
+
+/// What contradicts a claim.
+struct Offenders {
+    /// As many as the statement names, as text, each with how many rows have it.
+    keys: Vec<(String, u64)>,
+    key_count: u64,
+    row_count: u64,
+}
+
+impl Offenders {
+    /// `None`: the claim holds.
+    fn of(check: &DataCheck, batches: &[RecordBatch]) -> Option<Self> {
+        if check.claim == Claim::IsReadable {
+            return None;
+        }
+        let mut found = Offenders { keys: Vec::new(), key_count: 0, row_count: 0 };
+        for batch in batches {
+            for row in 0..batch.num_rows() {
+                let cell = |column: usize| cell(batch, column, row);
+                let count = |column: usize| cell(check.counts_at + column).and_then(|text| number(&text)).unwrap_or(0);
+                let names = check.key.iter().enumerate();
+                let parts: Vec<String> = names.map(|(at, name)| format!("{name} {}", quoted(cell(at)))).collect();
+                found.keys.push((parts.join(", "), count(0)));
+                (found.key_count, found.row_count) = (count(1), count(2));
+            }
+        }
+        (!found.keys.is_empty()).then_some(found)
+    }
+
+    /// `id "7" (2 rows); id "9" (3 rows); and 4 more`
+    fn listed(&self) -> String {
+        let keys: Vec<String> = self
+            .keys
+            .iter()
+            .filter(|(key, _)| !key.is_empty())
+            .map(|(key, rows)| format!("{key} ({})", plural(*rows, "row")))
+            .collect();
+        if keys.is_empty() {
+            return String::new();
+        }
+        let mut text = format!(": {}", keys.join("; "));
+        let more = self.key_count.saturating_sub(keys.len() as u64);
+        if more > 0 {
+            let _ = write!(text, "; and {more} more");
+        }
+        text
+    }
+}
+
+fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
+    let name = |id: CubeId| &*model.cube(id).name;
+    let cube = name(check.cube);
+    let columns = check.key.join(", ");
+    let (keys, rows, listed) = (found.key_count, found.row_count, found.listed());
+    let diagnostic = match check.claim {
+        Claim::KeyIsThere | Claim::IsReadable => Diagnostic::error(
+            "null-key",
+            format!("the primary key of `{cube}` is null in {}{listed}", plural(rows, "row")),
+        )
+        .hint("choose columns that are never null, or leave these rows out in the cube's `sql`"),
+        Claim::KeyIsUnique => Diagnostic::error(
+            "repeated-key",
+            format!("the primary key of `{cube}` repeats: {} in {}{listed}", plural(keys, "key"), plural(rows, "row")),
+        )
+        .hint("mark as `primary_key` whatever else tells these rows apart, or make them one in the cube's `sql`"),
+        Claim::TargetIsUnique { target, relationship } => Diagnostic::error(
+            "repeated-join-key",
+            format!(
+                "the join of `{cube}` to `{}` is {}, but its {columns} repeats: {} in {}{listed}",
+                name(target),
+                word(relationship),
+                plural(keys, "key"),
+                plural(rows, "row")
+            ),
+        )
+        .hint("join on columns that tell its rows apart, or declare `relationship: one_to_many`"),
+        Claim::FindsAtMostOne { target, relationship } => Diagnostic::error(
+            "ambiguous-join",
+            format!(
+                "the join of `{cube}` to `{}` is {}, but {} of `{cube}` found several{listed}",
+                name(target),
+                word(relationship),
+                plural(keys, "row")
+            ),
+        )
+        .hint("make the condition find one row at most, or declare `relationship: one_to_many`"),
+        Claim::FindsOne { target } => Diagnostic::error(
+            "join-finds-nothing",
+            format!(
+                "the join of `{cube}` to `{}` is `always: true`, but {} of `{cube}` found nothing{listed}",
+                name(target),
+                plural(rows, "row")
+            ),
+        )
+        .hint("remove `always: true`: these rows would be lost"),
+        Claim::IsFoundOnce { target } => Diagnostic::warning(
+            "one-to-one-repeats",
+            format!(
+                "the join of `{cube}` to `{}` is one_to_one, but {} of `{}` found by several of `{cube}`{listed}",
+                name(target),
+                if keys == 1 { "1 row is".to_owned() } else { format!("{keys} rows are") },
+                name(target),
+            ),
+        )
+        .hint("declare `relationship: many_to_one`"),
+    };
+    at(check.span.as_ref(), diagnostic)
+}
+
+fn refused(model: &Model, check: &DataCheck, error: &WarehouseError) -> Diagnostic {
+    let hint = match error.kind {
+        WarehouseErrorKind::Timeout => "give it more time with SERVICE_QUERY__TIMEOUT",
+        WarehouseErrorKind::Refused => {
+            "check that its table or model can be read, and that each `sql` names columns of it"
+        }
+        WarehouseErrorKind::Unavailable => "check that the warehouse is there",
+    };
+    unread(model, check.cube, check.span.clone(), &error.message, Some(hint))
+}
+
+fn unread(model: &Model, cube: CubeId, span: Option<Span>, why: &str, hint: Option<&str>) -> Diagnostic {
+    let message = format!("rows of cube `{}` could not be checked: {why}", model.cube(cube).name);
+    let diagnostic = Diagnostic::warning("data-not-checked", message);
+    let diagnostic = match hint {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
+    };
+    at(span.as_ref(), diagnostic)
+}
+
+fn at(span: Option<&Span>, diagnostic: Diagnostic) -> Diagnostic {
+    match span {
+        Some(span) => diagnostic.at(span.clone()),
+        None => diagnostic,
+    }
+}
+
+fn word(relationship: Relationship) -> &'static str {
+    match relationship {
+        Relationship::ManyToOne => "many_to_one",
+        Relationship::OneToMany => "one_to_many",
+        Relationship::OneToOne => "one_to_one",
+    }
+}
+
+/// `None`: null, or a value of a kind that has no text.
+fn cell(batch: &RecordBatch, column: usize, row: usize) -> Option<String> {
+    let array = batch.columns().get(column).filter(|array| array.is_valid(row))?;
+    let options = FormatOptions::default();
+    Some(ArrayFormatter::try_new(array, &options).ok()?.value(row).to_string())
+}
+
+/// Engines count in integers, decimals and doubles.
+fn number(text: &str) -> Option<u64> {
+    text.split('.').next()?.parse().ok()
+}
+
+fn quoted(value: Option<String>) -> String {
+    let Some(text) = value else { return "null".to_owned() };
+    let is_cut = text.chars().count() > SHOWN_CHARACTERS;
+    let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
+    format!("{shown:?}{}", if is_cut { "…" } else { "" })
+}
+
+fn plural(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

@@ -1,0 +1,443 @@
+//! Statements that look for rows which break what a project says of its keys and joins.
+//!
+//! In: a model. Out: a typed list of [`DataCheck`]s, each a claim and one SELECT of what contradicts it:
+//! none, if the claim holds. The rows are raw: the operator asks, so no policy is applied. Not here:
+//! running them and finding words (app).
+//!
+//! Every statement has the same columns: the offending key, how many rows have it, how many such keys
+//! there are, how many rows these have. Rows of a source are told apart by a number of their own, so
+//! that a broken key can't hide a broken join.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::ast::{JoinClause, JoinKind, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
+use super::compiled::{ColumnFormat, ResultColumn};
+use super::expression::RowScope;
+use super::lower::Lowered;
+use super::print::{Parameters, print};
+use super::profile::{DialectProfile, Op};
+use super::template::Segment;
+use crate::diagnostic::Span;
+use crate::model::{
+    ColumnName, Cube, CubeId, DimensionId, DimensionType, Join, Model, Relation, Relationship, Snippet, SqlPart,
+    TimeKind,
+};
+use crate::plan::{JoinTree, Protection, joins_for, joins_over};
+use crate::query::QueryError;
+
+/// So many offending keys are named.
+pub const FOUND_KEYS: u64 = 5;
+
+const ROW_NUMBER: &str = "source_row";
+const ROW_COUNT: &str = "row_count";
+const KEY_COUNT: &str = "key_count";
+const ALL_ROWS: &str = "all_rows";
+
+/// What is claimed, by the cube of the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// No part of the primary key is null.
+    KeyIsThere,
+    /// No two rows have the same primary key.
+    KeyIsUnique,
+    /// No two rows of the target have the same values in the columns that it is joined on.
+    TargetIsUnique { target: CubeId, relationship: Relationship },
+    /// No row finds more than one row of the target.
+    FindsAtMostOne { target: CubeId, relationship: Relationship },
+    /// Each row finds a row of the target.
+    FindsOne { target: CubeId },
+    /// No row of the target is found by more than one row.
+    IsFoundOnce { target: CubeId },
+    /// The rows of a model or a query can be read at all.
+    IsReadable,
+}
+
+/// A claim, and the statement that contradicts it.
+#[derive(Debug, Clone)]
+pub struct DataCheck {
+    pub claim: Claim,
+    pub cube: CubeId,
+    /// The dimension, join or cube that claims it.
+    pub span: Option<Span>,
+    /// Names of the statement's first columns, an offending key. Behind them, from
+    /// [`DataCheck::counts_at`]: rows of this key, offending keys, rows of all these.
+    pub key: Vec<Arc<str>>,
+    pub counts_at: usize,
+    /// What the first columns mean; empty where only the warehouse knows.
+    pub columns: Vec<ResultColumn>,
+    pub text: String,
+}
+
+/// All checks of a model, cube by cube. An alias has the rows and joins of its cube, so nothing of its
+/// own to prove. Where a statement can't be made, the cube and its place come with the error.
+pub fn data_checks(
+    model: &Model,
+    profile: &DialectProfile,
+) -> Vec<Result<DataCheck, (CubeId, Option<Span>, QueryError)>> {
+    let mut checks = Vec::new();
+    let mut proven: HashSet<(CubeId, Vec<&ColumnName>)> = HashSet::new();
+    for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
+        let of_cube = OfCube { model, profile, cube };
+        let wrong = |span: &Option<Span>, error| (cube.id, span.clone(), error);
+        if let Some(first) = cube.primary_key.first() {
+            let span = &cube.dimensions[*first as usize].span;
+            for claim in [Claim::KeyIsThere, Claim::KeyIsUnique] {
+                checks.push(of_cube.primary_key(claim, span.clone()).map_err(|error| wrong(span, error)));
+            }
+        } else if !matches!(cube.relation, Relation::Table(_)) {
+            checks.push(of_cube.readable().map_err(|error| wrong(&cube.span, error)));
+        }
+        for join in cube.joins.iter().filter(|join| join.relationship.is_to_one()) {
+            for check in of_cube.join(join, &mut proven) {
+                checks.push(check.map_err(|error| wrong(&join.span, error)));
+            }
+        }
+    }
+    checks
+}
+
+/// One operand of an equality in a join's condition.
+#[derive(Debug, Clone, Copy)]
+enum Side<'m> {
+    Column(CubeId, &'m ColumnName),
+    Dimension(DimensionId),
+}
+
+impl Side<'_> {
+    fn cube(&self) -> CubeId {
+        match self {
+            Side::Column(cube, _) => *cube,
+            Side::Dimension(id) => id.cube,
+        }
+    }
+}
+
+struct OfCube<'m> {
+    model: &'m Model,
+    profile: &'m DialectProfile,
+    cube: &'m Cube,
+}
+
+/// What a check is made of, besides its claim.
+struct Parts<'a> {
+    key: Vec<(SqlExpr<'a>, Arc<str>)>,
+    columns: Vec<ResultColumn>,
+    /// Tells rows apart where the key that is shown can't.
+    row: Option<SqlExpr<'a>>,
+    from: Source<'a>,
+    joins: Vec<JoinClause<'a>>,
+    filters: Vec<SqlExpr<'a>>,
+    /// Only keys of several rows offend.
+    is_repeated: bool,
+}
+
+impl<'m> OfCube<'m> {
+    fn primary_key(&self, claim: Claim, span: Option<Span>) -> Result<DataCheck, QueryError> {
+        let dimensions = || self.cube.primary_key.iter().map(|index| &self.cube.dimensions[*index as usize]);
+        let tree = joins_for(self.model, self.cube.id, dimensions().map(|dimension| &dimension.sql))?;
+        let protection = Protection::default();
+        let scope = self.scope(&tree, &protection);
+        let collates = self.profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]);
+        let mut key = Vec::new();
+        let mut columns = Vec::new();
+        for dimension in dimensions() {
+            let value = scope.snippet(0, &dimension.sql);
+            // Texts are the same only code point by code point, as in queries.
+            let is_text = collates && dimension.ty == DimensionType::String;
+            let value = if is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value };
+            key.push((value, Arc::clone(&dimension.name)));
+            let format = match (dimension.ty, dimension.time) {
+                (DimensionType::Time, TimeKind::Utc) => ColumnFormat::Instant(jiff::tz::TimeZone::UTC),
+                (DimensionType::Time, TimeKind::WallClock) => ColumnFormat::WallClock,
+                _ => ColumnFormat::Plain,
+            };
+            columns.push(ResultColumn {
+                key: Arc::clone(&dimension.name),
+                is_measure: false,
+                ty: dimension.ty,
+                format,
+            });
+        }
+        let is_repeated = claim == Claim::KeyIsUnique;
+        let null = if is_repeated { Op::IsNotNull } else { Op::IsNull };
+        let tests = key.iter().map(|(value, _)| SqlExpr::op(null, vec![value.clone()])).collect();
+        let filters = if is_repeated { tests } else { vec![any(tests)] };
+        let joins = self.joins(&scope, &tree);
+        let from = self.rows(scope.alias(0));
+        self.check(claim, span, Parts { key, columns, row: None, from, joins, filters, is_repeated })
+    }
+
+    /// Counts all rows of a model and finds none.
+    fn readable(&self) -> Result<DataCheck, QueryError> {
+        let alias = &*self.cube.name;
+        let rows = Select::new(vec![(SqlExpr::CountRows, Name::Fixed(ROW_COUNT))], self.rows(alias));
+        let text = self.print(rows)?;
+        let (claim, cube, span) = (Claim::IsReadable, self.cube.id, self.cube.span.clone());
+        Ok(DataCheck { claim, cube, span, key: Vec::new(), counts_at: 0, columns: Vec::new(), text })
+    }
+
+    fn join(
+        &self,
+        join: &'m Join,
+        proven: &mut HashSet<(CubeId, Vec<&'m ColumnName>)>,
+    ) -> Vec<Result<DataCheck, QueryError>> {
+        let (target, relationship) = (join.target, join.relationship);
+        let equalities = equalities(&join.on, target);
+        let mut checks = Vec::new();
+        match &equalities {
+            Some(pairs) => {
+                if !self.is_proven(pairs, target, proven) {
+                    checks.push(self.target_is_unique(join, pairs));
+                }
+            }
+            None => checks.push(self.joined(join, Claim::FindsAtMostOne { target, relationship }, None)),
+        }
+        if join.always {
+            checks.push(self.joined(join, Claim::FindsOne { target }, equalities.as_deref()));
+        }
+        if relationship == Relationship::OneToOne {
+            checks.push(self.joined(join, Claim::IsFoundOnce { target }, None));
+        }
+        checks
+    }
+
+    /// Whether the columns hold the target's primary key, which is checked anyway, or came before.
+    fn is_proven(
+        &self,
+        pairs: &[(Side<'m>, Side<'m>)],
+        target: CubeId,
+        proven: &mut HashSet<(CubeId, Vec<&'m ColumnName>)>,
+    ) -> bool {
+        let cube = self.model.cube(target);
+        let mut columns = Vec::with_capacity(pairs.len());
+        for (side, _) in pairs {
+            match side {
+                Side::Column(_, name) => columns.push(*name),
+                Side::Dimension(id) => match &self.model.dimension(*id).sql.parts[..] {
+                    [SqlPart::Column { cube, name }] if *cube == target => columns.push(name),
+                    _ => return false,
+                },
+            }
+        }
+        columns.sort_by(|a, b| a.text.cmp(&b.text));
+        let mut key = cube.primary_key.iter().map(|index| &cube.dimensions[*index as usize].sql.parts[..]);
+        let holds_key = !cube.primary_key.is_empty()
+            && key.all(|parts| matches!(parts, [SqlPart::Column { name, .. }] if columns.contains(&name)));
+        holds_key || !proven.insert((cube.alias_of.unwrap_or(target), columns))
+    }
+
+    fn target_is_unique(&self, join: &'m Join, pairs: &[(Side<'m>, Side<'m>)]) -> Result<DataCheck, QueryError> {
+        let target = self.model.cube(join.target);
+        let of_target = OfCube { cube: target, ..*self };
+        let dimensions = pairs.iter().filter_map(|(side, _)| match side {
+            Side::Dimension(id) => Some(&self.model.dimension(*id).sql),
+            Side::Column(..) => None,
+        });
+        let tree = joins_for(self.model, join.target, dimensions)?;
+        let protection = Protection::default();
+        let scope = of_target.scope(&tree, &protection);
+        let key: Vec<_> = pairs.iter().map(|(side, _)| of_target.value(&scope, 0, *side)).collect();
+        let filters = key.iter().map(|(value, _)| SqlExpr::op(Op::IsNotNull, vec![value.clone()])).collect();
+        let joins = of_target.joins(&scope, &tree);
+        let from = of_target.rows(scope.alias(0));
+        let claim = Claim::TargetIsUnique { target: join.target, relationship: join.relationship };
+        let parts = Parts { key, columns: Vec::new(), row: None, from, joins, filters, is_repeated: true };
+        self.check(claim, join.span.clone(), parts)
+    }
+
+    /// A claim about pairs of rows, shown by what the condition reads of the row that offends.
+    fn joined(
+        &self,
+        join: &'m Join,
+        claim: Claim,
+        equalities: Option<&[(Side<'m>, Side<'m>)]>,
+    ) -> Result<DataCheck, QueryError> {
+        let tree = joins_over(self.model, self.cube.id, join)?;
+        let protection = Protection::default();
+        let scope = self.scope(&tree, &protection);
+        let node = tree.joins.len();
+        let (own, found) = (scope.alias(0), scope.alias(node));
+        let shows_target = matches!(claim, Claim::IsFoundOnce { .. });
+        let shown = sides(&join.on).into_iter().filter(|side| (side.cube() == join.target) == shows_target);
+        let mut seen = HashSet::new();
+        let key: Vec<_> = shown
+            .map(|side| self.value(&scope, if shows_target { node } else { 0 }, side))
+            .filter(|(_, name)| seen.insert(Arc::clone(name)))
+            .collect();
+        let number = |alias| SqlExpr::Added { alias, column: ROW_NUMBER };
+        let mut joins = self.joins(&scope, &tree);
+        let last = joins.last_mut();
+        let (mut row, mut filters) = (None, Vec::new());
+        let mut from = self.rows(own);
+        match claim {
+            Claim::FindsOne { .. } => {
+                // What an equality compares is never null where it holds.
+                let compared = equalities.and_then(|pairs| pairs.first()).map(|(side, _)| *side);
+                let missing = match compared {
+                    Some(Side::Column(_, name)) => SqlExpr::Column { alias: found, name },
+                    _ => {
+                        if let Some(last) = last {
+                            last.source = numbered(self.model.cube(join.target), found);
+                        }
+                        number(found)
+                    }
+                };
+                filters.push(SqlExpr::op(Op::IsNull, vec![missing]));
+            }
+            _ => {
+                if let Some(last) = last {
+                    last.kind = JoinKind::Inner;
+                    if shows_target {
+                        last.source = numbered(self.model.cube(join.target), found);
+                    }
+                }
+                if !shows_target {
+                    from = numbered(self.cube, own);
+                }
+                row = Some(number(if shows_target { found } else { own }));
+            }
+        }
+        let is_repeated = row.is_some();
+        let parts = Parts { key, columns: Vec::new(), row, from, joins, filters, is_repeated };
+        self.check(claim, join.span.clone(), parts)
+    }
+
+    fn check(&self, claim: Claim, span: Option<Span>, parts: Parts<'_>) -> Result<DataCheck, QueryError> {
+        let mut items = Vec::with_capacity(parts.key.len() + 4);
+        let mut key = Vec::with_capacity(parts.key.len());
+        for (index, (value, name)) in parts.key.into_iter().enumerate() {
+            items.push((value, Name::Numbered('k', index)));
+            key.push(name);
+        }
+        items.extend(parts.row.map(|row| (row, Name::Fixed(ROW_NUMBER))));
+        let counts_at = items.len();
+        let all_rows =
+            SqlExpr::SumOver { argument: Box::new(SqlExpr::CountRows), partition: Vec::new(), order: Vec::new() };
+        items.push((SqlExpr::CountRows, Name::Fixed(ROW_COUNT)));
+        items.push((SqlExpr::CountOverAll, Name::Fixed(KEY_COUNT)));
+        items.push((all_rows, Name::Fixed(ALL_ROWS)));
+        let mut select = Select::new(items, parts.from);
+        select.joins = parts.joins;
+        select.filters = parts.filters;
+        select.group_by = counts_at;
+        if parts.is_repeated {
+            select.having = vec![SqlExpr::op(Op::Gt, vec![SqlExpr::CountRows, SqlExpr::Integer(1)])];
+        }
+        let by = |item, descending| OrderItem { by: OrderBy::Item(item), descending };
+        select.order = std::iter::once(by(counts_at + 1, true)).chain((1..=counts_at).map(|n| by(n, false))).collect();
+        select.page = Some(Page { limit: FOUND_KEYS, offset: 0 });
+        let text = self.print(select)?;
+        Ok(DataCheck { claim, cube: self.cube.id, span, key, counts_at, columns: parts.columns, text })
+    }
+
+    fn print(&self, select: Select<'_>) -> Result<String, QueryError> {
+        let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None };
+        Ok(print(&lowered, self.profile, Parameters::Inline)?.0)
+    }
+
+    fn scope<'a>(&self, tree: &'a JoinTree<'a>, protection: &'a Protection<'a>) -> RowScope<'a>
+    where
+        'm: 'a,
+    {
+        RowScope { model: self.model, tree, protection, root: None }
+    }
+
+    fn rows<'a>(&self, alias: &'a str) -> Source<'a>
+    where
+        'm: 'a,
+    {
+        Source::Cube { cube: self.cube, alias }
+    }
+
+    fn joins<'a>(&self, scope: &RowScope<'a>, tree: &'a JoinTree<'a>) -> Vec<JoinClause<'a>>
+    where
+        'm: 'a,
+    {
+        let joins = tree.joins.iter().enumerate();
+        joins
+            .map(|(index, planned)| JoinClause {
+                source: Source::Cube { cube: self.model.cube(planned.join.target), alias: &planned.alias },
+                kind: JoinKind::Left,
+                on: vec![scope.join_condition(index + 1)],
+            })
+            .collect()
+    }
+
+    /// A side's value as `owner` means it, and its name.
+    fn value<'a>(&self, scope: &RowScope<'a>, owner: usize, side: Side<'a>) -> (SqlExpr<'a>, Arc<str>)
+    where
+        'm: 'a,
+    {
+        match side {
+            Side::Dimension(id) => {
+                let own = scope.tree.cube_of(owner) == id.cube;
+                let dimension = self.model.dimension(id);
+                let value = if own { scope.snippet(owner, &dimension.sql) } else { scope.dimension(0, id) };
+                (value, Arc::clone(&dimension.name))
+            }
+            Side::Column(cube, name) => {
+                let node = if scope.tree.cube_of(owner) == cube { Some(owner) } else { None };
+                let node = node.or_else(|| scope.tree.find(self.model, 0, cube)).unwrap_or(0);
+                (SqlExpr::Column { alias: scope.alias(node), name }, Arc::clone(&name.text))
+            }
+        }
+    }
+}
+
+fn numbered<'a>(cube: &'a Cube, alias: &'a str) -> Source<'a> {
+    Source::Numbered { source: Box::new(Source::Cube { cube, alias }), alias, column: ROW_NUMBER }
+}
+
+fn any(mut tests: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {
+    if tests.len() == 1 { tests.remove(0) } else { SqlExpr::Or(tests) }
+}
+
+/// What a condition reads, in reading order.
+fn sides(on: &Snippet) -> Vec<Side<'_>> {
+    let mut found = Vec::new();
+    on.for_each(&mut |part| match part {
+        SqlPart::Column { cube, name } => found.push(Side::Column(*cube, name)),
+        SqlPart::Dimension(id) => found.push(Side::Dimension(*id)),
+        _ => {}
+    });
+    found
+}
+
+/// `a = b AND c = d` as pairs, the target's side first; `None` for any other condition.
+fn equalities(on: &Snippet, target: CubeId) -> Option<Vec<(Side<'_>, Side<'_>)>> {
+    #[derive(PartialEq)]
+    enum Word {
+        Operand,
+        Equals,
+        And,
+    }
+    let mut words = Vec::new();
+    for part in &on.parts {
+        match part {
+            SqlPart::Column { .. } | SqlPart::Dimension(_) => words.push(Word::Operand),
+            SqlPart::Text(text) => {
+                let pieces = text.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
+                for word in pieces.filter(|word| !word.is_empty()) {
+                    words.push(match word {
+                        "=" => Word::Equals,
+                        and if and.eq_ignore_ascii_case("and") => Word::And,
+                        _ => return None,
+                    });
+                }
+            }
+            _ => return None,
+        }
+    }
+    let is_equality = |words: &[Word]| matches!(words, [Word::Operand, Word::Equals, Word::Operand]);
+    if !words.split(|word| *word == Word::And).all(is_equality) {
+        return None;
+    }
+    let pairs = sides(on);
+    let pairs = pairs.chunks_exact(2).map(|pair| match (pair[0].cube() == target, pair[1].cube() == target) {
+        (true, false) => Some((pair[0], pair[1])),
+        (false, true) => Some((pair[1], pair[0])),
+        _ => None,
+    });
+    pairs.collect()
+}

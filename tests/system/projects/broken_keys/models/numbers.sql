@@ -1,0 +1,1 @@
+SELECT CAST(number AS INTEGER) AS number FROM raw.texts

@@ -1,0 +1,75 @@
+//! `check --data`: what rows contradict, told at its place with counts and keys.
+
+use serde_json::{Value, json};
+use terrane_system_tests::{FLIGHTS, path};
+
+use crate::run;
+
+const BROKEN: &str = "tests/system/projects/broken_keys";
+
+/// Code, severity, line, and what the message must end with.
+const FOUND: &[(&str, &str, u64, &str)] = &[
+    ("null-key", "error", 6, "the primary key of `customers` is null in 1 row: id null (1 row)"),
+    ("repeated-key", "error", 6, "the primary key of `customers` repeats: 1 key in 2 rows: id \"2\" (2 rows)"),
+    (
+        "join-finds-nothing",
+        "error",
+        29,
+        "but 3 rows of `orders` found nothing: customer_id \"9\" (2 rows); customer_id null (1 row)",
+    ),
+    (
+        "repeated-join-key",
+        "error",
+        30,
+        "to `regions` is many_to_one, but its name repeats: 1 key in 2 rows: name \"north\" (2 rows)",
+    ),
+    (
+        "ambiguous-join",
+        "error",
+        33,
+        "to `rates` is many_to_one, but 1 row of `orders` found several: amount \"10\" (2 rows)",
+    ),
+    ("join-finds-nothing", "error", 33, "but 1 row of `orders` found nothing: amount \"25\" (1 row)"),
+    (
+        "one-to-one-repeats",
+        "warning",
+        35,
+        "1 row is of `invoices` found by several of `orders`: number \"101\" (2 rows)",
+    ),
+    ("data-not-checked", "warning", 43, "'two' to INT32"),
+];
+
+#[test]
+fn broken_keys_and_joins_are_told_with_their_rows() {
+    let plain = run("check", &path(BROKEN), &["--json"]);
+    assert_eq!(plain.code, Some(0), "without --data no row is read: {}", plain.stdout);
+    let output = run("check", &path(BROKEN), &["--data", "--json"]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let problems = json["problems"].as_array().unwrap();
+    for (code, severity, line, words) in FOUND {
+        let is_same = |problem: &&Value| {
+            problem["code"] == *code
+                && problem["severity"] == *severity
+                && problem["line"] == *line
+                && problem["message"].as_str().is_some_and(|message| message.contains(words))
+        };
+        assert!(problems.iter().any(|problem| is_same(&problem)), "{code} of line {line} is not in\n{json:#}");
+    }
+    assert_eq!(problems.len(), FOUND.len(), "{json:#}");
+    assert_eq!((&json["errors"], &json["warnings"], &json["ok"]), (&json!(6), &json!(2), &json!(false)));
+    assert!(problems.iter().all(|problem| problem["hint"].is_string()), "{json:#}");
+
+    let drawn = run("check", &path(BROKEN), &["--data"]);
+    assert_eq!((drawn.code, drawn.stderr.as_str()), (Some(1), ""), "{}", drawn.stdout);
+    for words in ["cubes/all.yml:6:16: error[repeated-key]", "6 errors, 2 warnings", "checks on rows"] {
+        assert!(drawn.stdout.contains(words), "{words} is not in\n{}", drawn.stdout);
+    }
+}
+
+#[test]
+fn the_example_keeps_its_word() {
+    let output = run("check", &path(FLIGHTS), &["--data"]);
+    assert_eq!(output.code, Some(0), "{}", output.stdout);
+    assert!(output.stdout.starts_with("ok: ") && output.stdout.contains("checks on rows"), "{}", output.stdout);
+}

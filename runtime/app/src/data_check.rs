@@ -166,9 +166,9 @@ fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
         Claim::IsFoundOnce { target } => Diagnostic::warning(
             "one-to-one-repeats",
             format!(
-                "the join of `{cube}` to `{}` is one_to_one, but {} of `{}` found by several of `{cube}`{listed}",
+                "the join of `{cube}` to `{}` is one_to_one, but several of `{cube}` find the same row, {} of `{}` in all{listed}",
                 name(target),
-                if keys == 1 { "1 row is".to_owned() } else { format!("{keys} rows are") },
+                plural(keys, "row"),
                 name(target),
             ),
         )

@@ -10,8 +10,8 @@ use terrane_compiler::sql::{Claim, DataCheck, data_checks};
 use terrane_golden_tests::case::model;
 use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};
 
-/// A key of one column, one of two of which one is computed, none; joins by equality, by a range, by a
-/// member of a further cube, under two names, in both directions.
+/// A key of one column, one of two of which one is computed, none; joins by equality, by a range, by a member of the
+/// target, under two names, in both directions.
 const CUBES: &str = r#"
 cubes:
   - name: customers
@@ -25,7 +25,7 @@ cubes:
     joins:
       - {name: customers, relationship: many_to_one, always: true, sql: "{orders}.customer_id = {customers}.id"}
       - {name: regions, relationship: many_to_one, sql: "({regions.name} = {orders}.region AND {orders}.country = {regions}.country)"}
-      - {name: rates, relationship: many_to_one, always: true, sql: "{customers.id} = {rates}.customer AND {orders}.amount >= {rates}.lowest"}
+      - {name: rates, relationship: many_to_one, always: true, sql: "{orders}.buyer = {rates}.customer AND {orders}.amount >= {rates}.lowest"}
       - {name: invoices, relationship: one_to_one, sql: "{orders}.invoice = {invoices}.number"}
     dimensions:
       - {name: day, type: time, timezone: none, sql: "CAST(created_at AS DATE)", primary_key: true}

@@ -34,7 +34,7 @@ const FOUND: &[(&str, &str, u64, &str)] = &[
         "one-to-one-repeats",
         "warning",
         35,
-        "1 row is of `invoices` found by several of `orders`: number \"101\" (2 rows)",
+        "several of `orders` find the same row, 1 row of `invoices` in all: number \"101\" (2 rows)",
     ),
     ("data-not-checked", "warning", 43, "'two' to INT32"),
 ];

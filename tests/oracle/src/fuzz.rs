@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, query, world};
+use crate::generate::{Features, Generator, policies, query, world};
 use crate::invariants;
 use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Product};
@@ -77,12 +77,16 @@ pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
 
 fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Result<()> {
     let mut generator = Generator::new(seed, run.features);
-    let world = world(&mut generator);
-    let paths = Paths::new(&world);
+    let mut world = world(&mut generator);
+    if run.features.policies && generator.random.chance(30) {
+        world.policies = policies(&mut generator, &world);
+    }
+    let seen = world.seen();
+    let paths = Paths::new(&seen);
     let served = product.serve(&world, &source_tree(&world, FileOrder::AsDescribed))?;
     let mut checked = Vec::new();
     for _ in 0..QUERIES_PER_WORLD.min(run.cases - report.queries) {
-        let body = query(&mut generator, &world, &paths);
+        let body = query(&mut generator, &seen, &paths);
         report.queries += 1;
         let query = match read(&body) {
             Ok(query) => query,
@@ -91,7 +95,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
                 continue;
             }
         };
-        let verdict = answer(&world, &paths, &query, &settings());
+        let verdict = answer(&seen, &paths, &query, &settings());
         if let Some(construct) = verdict.constructs.iter().find(|construct| !run.features.allows(**construct)) {
             *report.left_out.entry(construct.as_str()).or_default() += 1;
             continue;
@@ -102,6 +106,15 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         }
         for construct in &verdict.constructs {
             *report.used.entry(construct.as_str()).or_default() += 1;
+        }
+        for (name, is_used) in [
+            ("row filters of policies", !world.policies.is_empty()),
+            ("totals", query.totals),
+            ("rows ungrouped", query.ungrouped),
+        ] {
+            if is_used {
+                *report.used.entry(name).or_default() += 1;
+            }
         }
         let answered = served.run(&query);
         match &answered {

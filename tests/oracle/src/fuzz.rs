@@ -19,6 +19,10 @@ use crate::world::{FileOrder, source_tree};
 /// Queries on each world.
 pub const QUERIES_PER_WORLD: usize = 30;
 
+/// DuckDB 1.5.6 fails inside where a column of a joined table is held to two ranges that don't meet,
+/// in a statement with steps of time; there is a case.
+const ENGINE_FAILURE: &str = "INTERNAL Error: Attempted to dereference unique_ptr that is NULL";
+
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     /// Queries in all.
@@ -127,6 +131,10 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
                 *report.refused.entry(code).or_default() += 1;
             }
             Answered::Broken(_) => {}
+        }
+        if matches!(&answered, Answered::Broken(why) if why.contains(ENGINE_FAILURE)) {
+            *report.left_out.entry("a failure inside DuckDB").or_default() += 1;
+            continue;
         }
         match difference(&answered, &verdict.outcome) {
             // One difference is looked at closely; the rest of its world most likely tells the same.

@@ -46,8 +46,9 @@ impl Case {
     pub fn difference(&self, product: &Product) -> Result<Option<String>> {
         let query = read(&self.query).map_err(|code| anyhow!("the query is no query: {code}"))?;
         let served = product.serve(&self.world, &source_tree(&self.world, FileOrder::AsDescribed))?;
-        let paths = Paths::new(&self.world);
-        let verdict = answer(&self.world, &paths, &query, &settings());
+        let seen = self.world.seen();
+        let paths = Paths::new(&seen);
+        let verdict = answer(&seen, &paths, &query, &settings());
         if let Outcome::Open(_) = verdict.outcome {
             return Ok(None);
         }

@@ -22,8 +22,8 @@ pub fn difference(answered: &Answered, outcome: &Outcome) -> Option<String> {
         (Answered::Rows { .. }, Outcome::Refused(codes)) => {
             Some(format!("answered, and should be refused with one of {codes:?}"))
         }
-        (Answered::Rows { keys, rows, total_rows }, Outcome::Rows(answer)) => {
-            rows_differ(keys, rows, *total_rows, answer)
+        (Answered::Rows { keys, rows, total_rows, totals }, Outcome::Rows(answer)) => {
+            rows_differ(keys, rows, *total_rows, answer).or_else(|| totals_differ(totals.as_deref(), answer))
         }
     }
 }
@@ -54,6 +54,20 @@ fn rows_differ(keys: &[String], rows: &[Vec<Json>], total_rows: Option<u64>, ans
         }
         _ => None,
     }
+}
+
+fn totals_differ(totals: Option<&[Json]>, answer: &Answer) -> Option<String> {
+    let first = answer.approximate.len() - answer.totals.as_ref().map_or(0, Vec::len);
+    let is_alike = match (totals, &answer.totals) {
+        (None, None) => true,
+        (Some(totals), Some(wanted)) => {
+            let mut pairs = totals.iter().zip(wanted).zip(&answer.approximate[first..]);
+            totals.len() == wanted.len() && pairs.all(|((cell, wanted), near)| is_same(cell, wanted, *near))
+        }
+        _ => false,
+    };
+    let wanted = || answer.totals.as_ref().map(|row| row.iter().map(one_shown).collect::<Vec<_>>());
+    (!is_alike).then(|| format!("totals {totals:?}, and should be {:?}", wanted()))
 }
 
 fn is_same(cell: &Json, wanted: &Value, is_approximate: bool) -> bool {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, query, world};
+use crate::generate::{Features, Generator, policies, query, world};
 use crate::invariants;
 use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Product};
@@ -18,6 +18,10 @@ use crate::world::{FileOrder, source_tree};
 
 /// Queries on each world.
 pub const QUERIES_PER_WORLD: usize = 30;
+
+/// DuckDB 1.5.6 fails inside where a column of a joined table is held to two ranges that don't meet,
+/// in a statement with steps of time; there is a case.
+const ENGINE_FAILURE: &str = "INTERNAL Error: Attempted to dereference unique_ptr that is NULL";
 
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
@@ -77,12 +81,16 @@ pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
 
 fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Result<()> {
     let mut generator = Generator::new(seed, run.features);
-    let world = world(&mut generator);
-    let paths = Paths::new(&world);
+    let mut world = world(&mut generator);
+    if run.features.policies && generator.random.chance(30) {
+        world.policies = policies(&mut generator, &world);
+    }
+    let seen = world.seen();
+    let paths = Paths::new(&seen);
     let served = product.serve(&world, &source_tree(&world, FileOrder::AsDescribed))?;
     let mut checked = Vec::new();
     for _ in 0..QUERIES_PER_WORLD.min(run.cases - report.queries) {
-        let body = query(&mut generator, &world, &paths);
+        let body = query(&mut generator, &seen, &paths);
         report.queries += 1;
         let query = match read(&body) {
             Ok(query) => query,
@@ -91,7 +99,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
                 continue;
             }
         };
-        let verdict = answer(&world, &paths, &query, &settings());
+        let verdict = answer(&seen, &paths, &query, &settings());
         if let Some(construct) = verdict.constructs.iter().find(|construct| !run.features.allows(**construct)) {
             *report.left_out.entry(construct.as_str()).or_default() += 1;
             continue;
@@ -102,6 +110,15 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         }
         for construct in &verdict.constructs {
             *report.used.entry(construct.as_str()).or_default() += 1;
+        }
+        for (name, is_used) in [
+            ("row filters of policies", !world.policies.is_empty()),
+            ("totals", query.totals),
+            ("rows ungrouped", query.ungrouped),
+        ] {
+            if is_used {
+                *report.used.entry(name).or_default() += 1;
+            }
         }
         let answered = served.run(&query);
         match &answered {
@@ -114,6 +131,10 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
                 *report.refused.entry(code).or_default() += 1;
             }
             Answered::Broken(_) => {}
+        }
+        if matches!(&answered, Answered::Broken(why) if why.contains(ENGINE_FAILURE)) {
+            *report.left_out.entry("a failure inside DuckDB").or_default() += 1;
+            continue;
         }
         match difference(&answered, &verdict.outcome) {
             // One difference is looked at closely; the rest of its world most likely tells the same.

@@ -15,7 +15,7 @@ use crate::generate::{Features, Generator, plain_names};
 use crate::oracle::Paths;
 use crate::product::{Answered, Product, Served};
 use crate::value::Number;
-use crate::world::{FileOrder, Function, MeasureKind, World, source_tree};
+use crate::world::{Cube, FileOrder, Function, MeasureKind, World, source_tree};
 
 /// A query that was answered as it should be.
 pub type Checked = (Json, SemanticQuery, Answered);
@@ -147,6 +147,11 @@ impl Within<'_, '_> {
             return;
         }
         let Some(filter) = other["filters"].as_array().and_then(|filters| filters.first()) else { return };
+        // A running total adds the steps that it runs along, also where only a filter names it.
+        let runs = |cube: &Cube| cube.measures.iter().any(|m| matches!(m.kind, MeasureKind::RunningTotal(_)));
+        if mentions_values(filter, self.world) && self.world.cubes.iter().any(runs) {
+            return;
+        }
         let mut filtered = body.clone();
         let mut filters = body["filters"].as_array().cloned().unwrap_or_default();
         filters.push(filter.clone());

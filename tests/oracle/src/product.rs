@@ -18,12 +18,14 @@ use terrane_app::query::{QueryService, QuerySettings, RequestContext, RunError};
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::types::Value;
+use terrane_compiler::{Attribute, SecurityContext};
 use terrane_golden_tests::duckdb_profile;
 use terrane_server::json::{Numbers, write_rows};
 use terrane_warehouse::{DuckDb, DuckDbSettings};
 
 use crate::oracle::{Code, Settings};
-use crate::world::{World, statements};
+use crate::world::{Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements};
 
 /// What a client gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +34,7 @@ pub enum Answered {
         keys: Vec<String>,
         rows: Vec<Vec<Json>>,
         total_rows: Option<u64>,
+        totals: Option<Vec<Json>>,
     },
     Refused(BTreeSet<Code>),
     /// Nothing that a query may end with: the warehouse refused the statement, or JSON is broken.
@@ -146,7 +149,7 @@ impl Product {
 impl Served<'_> {
     /// Runs a query and reads the answer as a client would.
     pub fn run(&self, query: &SemanticQuery) -> Answered {
-        let context = RequestContext::default();
+        let context = context();
         let answer = match self.product.runtime.block_on(self.service.run(&context, query)) {
             Ok(answer) => answer,
             Err(RunError::Query(error)) => return Answered::Refused(BTreeSet::from([error.code().into()])),
@@ -159,15 +162,42 @@ impl Served<'_> {
             Ok(rows) => rows,
             Err(error) => return Answered::Broken(format!("{error}: {}", String::from_utf8_lossy(&body))),
         };
-        let cells = |row: serde_json::Map<String, Json>| {
+        let cells = |row: &serde_json::Map<String, Json>, keys: &[String]| -> Vec<Json> {
             keys.iter().map(|key| row.get(key).cloned().unwrap_or(Json::Null)).collect()
         };
-        Answered::Rows { rows: rows.into_iter().map(cells).collect(), keys, total_rows: answer.total_rows }
+        let totals = answer.totals.map(|totals| {
+            let keys: Vec<String> = totals.columns.iter().map(|column| column.key.to_string()).collect();
+            let mut body = Vec::new();
+            write_rows(&totals.columns, &totals.batches, Numbers::Plain, &mut body);
+            let rows: Vec<serde_json::Map<String, Json>> = serde_json::from_slice(&body).unwrap_or_default();
+            rows.first().map(|row| cells(row, &keys)).unwrap_or_default()
+        });
+        let rows = rows.iter().map(|row| cells(row, &keys)).collect();
+        Answered::Rows { rows, keys, total_rows: answer.total_rows, totals }
     }
 
     /// The text that runs, for reports.
     pub fn sql(&self, query: &SemanticQuery) -> String {
-        let sql = self.service.inline_sql(&RequestContext::default(), query);
+        let sql = self.service.inline_sql(&context(), query);
         sql.unwrap_or_else(|error| format!("refused: {error}"))
     }
+}
+
+/// The one caller that there is.
+fn context() -> RequestContext {
+    let value = |cell: &Cell| match cell {
+        Cell::Text(text) => Value::Text(text.as_str().into()),
+        Cell::Int(value) => Value::Integer(*value),
+        _ => Value::Null,
+    };
+    let mut caller = SecurityContext::default();
+    for name in TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES) {
+        let Some(cells) = attribute(name) else { continue };
+        let attribute = match (is_list(name), cells.first()) {
+            (false, Some(cell)) => Attribute::One(value(cell)),
+            _ => Attribute::Many(cells.iter().map(value).collect()),
+        };
+        caller.attributes.insert((*name).into(), attribute);
+    }
+    RequestContext { caller, ..RequestContext::default() }
 }

@@ -31,7 +31,7 @@ struct Arguments {
     #[arg(long)]
     case: Option<std::path::PathBuf>,
     /// Features that are off by default; and with `--without` those that are on: to_many, steps,
-    /// total_dimensions, granularity_filters, hostile_names.
+    /// total_dimensions, policies, totals, ungrouped, granularity_filters, hostile_names.
     #[arg(long, value_delimiter = ',')]
     with: Vec<String>,
     #[arg(long, value_delimiter = ',')]
@@ -54,6 +54,9 @@ fn main() -> Result<ExitCode> {
                 "to_many" => features.to_many = on,
                 "steps" => features.steps = on,
                 "total_dimensions" => features.total_dimensions = on,
+                "policies" => features.policies = on,
+                "totals" => features.totals = on,
+                "ungrouped" => features.ungrouped = on,
                 "granularity_filters" => features.granularity_filters = on,
                 "hostile_names" => features.hostile_names = on,
                 other => anyhow::bail!("there is no feature `{other}`"),

@@ -7,10 +7,12 @@ mod cells;
 mod conditions;
 mod members;
 mod names;
+mod policies;
 mod queries;
 mod worlds;
 
 pub use names::plain_names;
+pub use policies::policies;
 pub use queries::query;
 pub use worlds::world;
 
@@ -25,6 +27,12 @@ pub struct Features {
     pub steps: bool,
     /// Dimensions that aren't null on a row of nulls.
     pub total_dimensions: bool,
+    /// Row filters of policies.
+    pub policies: bool,
+    /// `totals`.
+    pub totals: bool,
+    /// `ungrouped`.
+    pub ungrouped: bool,
     /// Filters on `time.granularity`, on rows and on groups.
     pub granularity_filters: bool,
     /// Quotes, spaces, reserved words, unicode and 200 characters in names.
@@ -33,7 +41,16 @@ pub struct Features {
 
 impl Default for Features {
     fn default() -> Self {
-        Features { to_many: true, steps: true, total_dimensions: true, granularity_filters: true, hostile_names: true }
+        Features {
+            to_many: true,
+            steps: true,
+            total_dimensions: true,
+            policies: true,
+            totals: true,
+            ungrouped: true,
+            granularity_filters: true,
+            hostile_names: true,
+        }
     }
 }
 

@@ -65,9 +65,20 @@ impl<'w> Draft<'_, 'w> {
                 self.values.sort_by_key(|name| name.contains('.'));
             }
         }
+        let features = self.generator.features;
+        if features.totals && !self.values.is_empty() && !fills && !runs && self.chance(8) {
+            query.insert("totals".to_owned(), json!(true));
+        }
+        let is_ungrouped = features.ungrouped && self.values.is_empty() && self.chance(30);
+        if is_ungrouped {
+            query.insert("ungrouped".to_owned(), json!(true));
+        }
         self.filters(&mut query);
         self.segments(&mut query);
         self.order_and_page(&mut query);
+        if is_ungrouped {
+            query.remove("order_by");
+        }
         if self.chance(45) {
             query.insert("timezone".to_owned(), json!(self.generator.random.of(ZONES)));
         }

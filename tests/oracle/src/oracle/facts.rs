@@ -101,6 +101,44 @@ pub(crate) fn grouped<'w>(
     Grouped { groups: found }
 }
 
+/// One row for each row of a cube that passes, in the order of its primary key.
+pub(crate) fn listed(
+    reading: &Reading<'_>,
+    fact: &str,
+    groups: &[Group],
+    filters: &[RowFilter],
+) -> Option<Vec<Vec<Value>>> {
+    let mut tree = Tree::new(reading, fact)?;
+    let segments = segments(reading);
+    reach_all(&mut tree, groups, filters, &segments, &[]);
+    if groups.iter().any(|group| tree.is_behind_to_many(&group.cube)) {
+        reading.leave_open("rows ungrouped, behind a to-many hop");
+        return None;
+    }
+    let key = tree.fact().dimensions.iter().find(|dimension| dimension.primary_key);
+    let Some(key) = key else {
+        reading.leave_open("rows without a key, ungrouped");
+        return None;
+    };
+    if !reading.problems.borrow().is_empty() {
+        return None;
+    }
+    let mut found: Vec<(Value, Vec<Value>)> = Vec::new();
+    for row in 0..tree.fact().rows.len() {
+        let tuples = tree.tuples(row);
+        let passes = |tuple: &&Tuple| {
+            segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))))
+                && filters.iter().all(|filter| filter.passes(reading, &tree, tuple))
+        };
+        if let Some(tuple) = tuples.iter().find(passes) {
+            let cells = groups.iter().map(|group| group_value(reading, &tree, tuple, group)).collect();
+            found.push((key.sql.eval(&tree.view(tuple)), cells));
+        }
+    }
+    found.sort();
+    Some(found.into_iter().map(|(_, cells)| cells).collect())
+}
+
 fn reach_all<'w>(
     tree: &mut Tree<'_, 'w>,
     groups: &[Group],

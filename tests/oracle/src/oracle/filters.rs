@@ -82,6 +82,20 @@ pub(crate) fn split(reading: &Reading<'_>) -> (Vec<RowFilter>, Vec<Filter>) {
     (rows, on_groups)
 }
 
+/// The conjuncts that speak of rows alone, as they were sent.
+pub(crate) fn on_rows(reading: &Reading<'_>) -> Vec<Filter> {
+    let mut conjuncts: Vec<&Filter> = reading.query.filters.iter().collect();
+    let mut rows = Vec::new();
+    while let Some(filter) = conjuncts.pop() {
+        match filter {
+            Filter::And(all) => conjuncts.extend(all),
+            filter if has_value(reading, filter) => {}
+            filter => rows.push(filter.clone()),
+        }
+    }
+    rows
+}
+
 fn has_value(reading: &Reading<'_>, filter: &Filter) -> bool {
     match filter {
         Filter::Condition { member, .. } => {

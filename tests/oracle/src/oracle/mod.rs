@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use terrane_compiler::query::{ErrorCode, SemanticQuery};
+use terrane_compiler::query::{ErrorCode, SemanticQuery, TimeDimension};
 use terrane_compiler::types::Granularity;
 
 use crate::value::Value;
@@ -56,6 +56,8 @@ pub struct Answer {
     pub total_rows: usize,
     /// Columns that are exempt from exact comparison.
     pub approximate: Vec<bool>,
+    /// Each measure without dimensions, where that was asked for.
+    pub totals: Option<Vec<Value>>,
 }
 
 /// What a query makes use of, so that a run can be told what it covered and what to leave out.
@@ -173,6 +175,9 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
         reading.refuse(Code::InvalidQuery);
         return None;
     }
+    if query.ungrouped {
+        return ungrouped(reading, settings);
+    }
     let groups = names::groups(reading);
     let values = names::values(reading);
     if query.values.is_empty() && groups.is_empty() {
@@ -241,12 +246,72 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
     let limit = query.limit.unwrap_or(settings.default_limit) as usize;
     let page = rows.into_iter().skip(query.offset as usize).take(limit);
     let rendered = page.map(|row| row.cells.into_iter().map(|cell| labels::rendered(cell, &reading.zone)).collect());
+    let totals = if query.totals && !values.is_empty() { Some(totals(reading, &calculation, settings)?) } else { None };
     let approximate = selected.iter().map(|value| calculation.is_approximate(value));
     Some(Answer {
         keys: groups.iter().map(|g| g.key.clone()).chain(values.iter().map(|(key, _)| key.clone())).collect(),
         rows: rendered.collect(),
         total_rows,
         approximate: groups.iter().map(|_| false).chain(approximate).collect(),
+        totals,
+    })
+}
+
+/// The same measures over the same rows, in one group; filters on measures speak of other groups.
+fn totals(reading: &Reading<'_>, calculation: &Calculation<'_, '_>, settings: &Settings) -> Option<Vec<Value>> {
+    if !calculation.running.is_empty() {
+        reading.leave_open("a running total without an axis");
+        return None;
+    }
+    let query = reading.query;
+    let ranges = query.time_dimensions.iter().filter(|time| time.range.is_some());
+    let alone = SemanticQuery {
+        dimensions: Vec::new(),
+        time_dimensions: ranges.map(|time| TimeDimension { granularity: None, ..time.clone() }).collect(),
+        filters: filters::on_rows(reading),
+        order: Vec::new(),
+        limit: None,
+        offset: 0,
+        totals: false,
+        fill_gaps: false,
+        ..query.clone()
+    };
+    match answer(reading.world, reading.paths, &alone, settings).outcome {
+        Outcome::Rows(answer) => answer.rows.into_iter().next(),
+        _ => {
+            reading.leave_open("totals that have no answer");
+            None
+        }
+    }
+}
+
+/// Rows of one cube as they are, in the order of its key.
+fn ungrouped(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
+    let query = reading.query;
+    let groups = names::groups(reading);
+    let (row_filters, group_filters) = filters::split(reading);
+    names::segments(reading);
+    if !query.values.is_empty() || groups.is_empty() {
+        reading.refuse(Code::InvalidQuery);
+    }
+    if !group_filters.is_empty() || !query.order.is_empty() || query.time_range.is_some() {
+        reading.leave_open("rows ungrouped, by measures");
+    }
+    let fact = facts::owner_of_dimensions(reading, &groups)?;
+    let rows = facts::listed(reading, &fact, &groups, &row_filters)?;
+    if !reading.problems.borrow().is_empty() {
+        return None;
+    }
+    let total_rows = rows.len();
+    let limit = query.limit.unwrap_or(settings.default_limit) as usize;
+    let page = rows.into_iter().skip(query.offset as usize).take(limit);
+    let rendered = page.map(|row| row.into_iter().map(|cell| labels::rendered(cell, &reading.zone)).collect());
+    Some(Answer {
+        keys: groups.iter().map(|group| group.key.clone()).collect(),
+        rows: rendered.collect(),
+        total_rows,
+        approximate: groups.iter().map(|_| false).collect(),
+        totals: None,
     })
 }
 

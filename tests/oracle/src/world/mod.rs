@@ -5,12 +5,14 @@
 //! shrinking may leave things out. Not here: what a query means (`oracle`).
 
 mod expression;
+mod policies;
 mod project;
 mod tables;
 
 use serde::{Deserialize, Serialize};
 
 pub use expression::{Arithmetic, Comparison, Expr, Rows};
+pub use policies::{NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use tables::{cell_of, statements};
 
@@ -20,6 +22,9 @@ use crate::value::{Number, Value};
 pub struct World {
     pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
+    /// They hold for the one caller that there is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<Policy>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

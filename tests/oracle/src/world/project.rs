@@ -45,6 +45,10 @@ pub fn source_tree(world: &World, order: FileOrder) -> SourceTree {
         });
         add(world.cubes.len(), json!({ "metrics": metrics.collect::<Vec<_>>() }));
     }
+    if !world.policies.is_empty() {
+        let policies: Vec<Json> = world.policies.iter().enumerate().map(|(i, policy)| policy.json(world, i)).collect();
+        tree.files.insert("policies/all.yml".into(), json!({ "policies": policies }).to_string().into());
+    }
     tree
 }
 

@@ -1,0 +1,50 @@
+//! Row filters of policies over the columns that are there.
+//!
+//! In: the generator and a world. Out: policies, most worlds' first cubes hidden in part. Not here:
+//! what they hide (`world`).
+
+use super::Generator;
+use crate::world::{ColumnType, Cube, Expr, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, World};
+
+/// A filter may name a cube that a to-one join leads to, where no policy hides rows of that cube.
+pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
+    let mut policies: Vec<Policy> = Vec::new();
+    for _ in 0..1 + generator.random.below(3) {
+        let cube = generator.random.of(&world.cubes);
+        let row_filter = match generator.random.chance(30) {
+            true => RowPolicy::Condition(generator.condition(cube, true)),
+            false => match attribute(generator, world, cube) {
+                Some(row_filter) => row_filter,
+                None => continue,
+            },
+        };
+        policies.push(Policy { cube: cube.name.clone(), row_filter });
+    }
+    // A filter that reads a cube whose rows are hidden says more than the law does.
+    let hidden: Vec<String> = policies.iter().map(|policy| policy.cube.clone()).collect();
+    policies.retain(|policy| match &policy.row_filter {
+        RowPolicy::Attribute { column: Expr::Column { cube: Some(joined), .. }, .. } => {
+            world.behind(joined).is_none_or(|target| !hidden.contains(&target.name))
+        }
+        _ => true,
+    });
+    policies
+}
+
+fn attribute(generator: &mut Generator, world: &World, cube: &Cube) -> Option<RowPolicy> {
+    let joins: Vec<_> = cube.joins.iter().filter(|join| join.relationship.is_to_one() && join.right == 0).collect();
+    let through = (!joins.is_empty() && generator.random.chance(40)).then(|| *generator.random.of(&joins));
+    let of = match through {
+        Some(join) => world.cube(join.target())?,
+        None => cube,
+    };
+    let fits = |index: &usize| matches!(of.columns[*index].ty, ColumnType::Text | ColumnType::Small);
+    let columns: Vec<usize> = (0..of.columns.len()).filter(fits).collect();
+    let column = *generator.random.of(&columns);
+    let names = if of.columns[column].ty == ColumnType::Text { TEXT_ATTRIBUTES } else { NUMBER_ATTRIBUTES };
+    let attribute = (*generator.random.of(names)).to_owned();
+    Some(RowPolicy::Attribute {
+        column: Expr::Column { cube: through.map(|join| join.name.clone()), column },
+        attribute,
+    })
+}

@@ -1,0 +1,126 @@
+//! Row filters of policies: as a project's text, and as rows that are gone (semantics, rule 20).
+//!
+//! In: a [`World`]. Out: the same world without the rows that the one caller doesn't see, its joins
+//! left as they are. Absent on purpose: masks and denied members.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::{Cell, ColumnType, Cube, Expr, Rows, World};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub cube: String,
+    pub row_filter: RowPolicy,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum RowPolicy {
+    Condition(Expr),
+    /// A column, of the cube or of one that a to-one join leads to, against an attribute of the caller.
+    Attribute {
+        column: Expr,
+        attribute: String,
+    },
+}
+
+/// Texts and whole numbers, one and several, none at all, and one that the caller lacks.
+pub const TEXT_ATTRIBUTES: &[&str] = &["region", "regions", "nothing", "missing"];
+pub const NUMBER_ATTRIBUTES: &[&str] = &["level", "levels", "nothing", "missing"];
+
+/// What the caller brings along; `None`: the attribute is missing.
+pub fn attribute(name: &str) -> Option<Vec<Cell>> {
+    let text = |text: &str| Cell::Text(text.to_owned());
+    Some(match name {
+        "region" => vec![text("a")],
+        "regions" => vec![text("A"), text("a "), text("O'Hara")],
+        "level" => vec![Cell::Int(1)],
+        "levels" => vec![Cell::Int(0), Cell::Int(2), Cell::Int(3)],
+        "nothing" => Vec::new(),
+        _ => return None,
+    })
+}
+
+/// Whether an attribute is a list.
+pub fn is_list(name: &str) -> bool {
+    matches!(name, "regions" | "levels" | "nothing")
+}
+
+impl World {
+    /// The world that is left for the caller, filtered by hand.
+    pub fn seen(&self) -> Cow<'_, World> {
+        if self.policies.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut seen = self.clone();
+        seen.policies.clear();
+        for (cube, full) in seen.cubes.iter_mut().zip(&self.cubes) {
+            let policies: Vec<&Policy> = self.policies.iter().filter(|policy| policy.cube == full.name).collect();
+            let stays =
+                |row: &usize| policies.iter().all(|policy| policy.passes(&Base { world: self, cube: full, row: *row }));
+            cube.rows = (0..full.rows.len()).filter(stays).map(|row| full.rows[row].clone()).collect();
+        }
+        Cow::Owned(seen)
+    }
+}
+
+impl Policy {
+    fn passes(&self, row: &Base<'_>) -> bool {
+        match &self.row_filter {
+            RowPolicy::Condition(sql) => sql.passes(row),
+            RowPolicy::Attribute { column, attribute: name } => {
+                let value = column.eval(row);
+                let given = attribute(name).unwrap_or_default();
+                !value.is_null() && given.iter().any(|cell| cell.value(ColumnType::Text, false) == value)
+            }
+        }
+    }
+
+    pub(super) fn json(&self, world: &World, index: usize) -> Json {
+        let Some(cube) = world.cube(&self.cube) else { return Json::Null };
+        let text = match &self.row_filter {
+            RowPolicy::Condition(sql) => sql.sql(world, cube),
+            RowPolicy::Attribute { column, attribute } => {
+                let word = if is_list(attribute) { "IN" } else { "=" };
+                format!("{} {word} {{{{ user.attributes.{attribute} }}}}", column.sql(world, cube))
+            }
+        };
+        json!({"name": format!("policy{index}"), "cubes": [self.cube], "row_filter": text})
+    }
+}
+
+/// A row of a table, and what its own cube's to-one joins find, all of it unfiltered.
+struct Base<'w> {
+    world: &'w World,
+    cube: &'w Cube,
+    row: usize,
+}
+
+impl<'w> Base<'w> {
+    fn joined(&self, name: &str) -> Option<(&'w Cube, usize)> {
+        let join = self.cube.joins.iter().find(|join| join.name == name)?;
+        let target = self.world.cube(join.target())?;
+        let value =
+            |cube: &Cube, row: usize, column: usize| cube.rows[row][column].value(cube.columns[column].ty, false);
+        let key = value(self.cube, self.row, join.left);
+        let found = (0..target.rows.len()).find(|row| !key.is_null() && value(target, *row, join.right) == key);
+        found.map(|row| (target, row))
+    }
+}
+
+impl Rows for Base<'_> {
+    fn row(&self, cube: Option<&str>) -> Option<(&Cube, &[Cell])> {
+        let (cube, row) = match cube {
+            None => (self.cube, self.row),
+            Some(name) => self.joined(name)?,
+        };
+        Some((cube, cube.rows[row].as_slice()))
+    }
+
+    fn of(&self, cube: Option<&str>) -> Box<dyn Rows + '_> {
+        let (cube, row) = cube.and_then(|name| self.joined(name)).unwrap_or((self.cube, self.row));
+        Box::new(Base { world: self.world, cube, row })
+    }
+}

@@ -11,8 +11,6 @@ use std::path::PathBuf;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
-    // Clones that share a target folder lie in different places.
-    println!("cargo::rerun-if-env-changed=CARGO_MANIFEST_DIR");
     if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
         return;
     }
@@ -24,6 +22,8 @@ fn main() {
     if env::var_os("TERRANE_SHIPPED").is_none()
         && let Some(folder) = library_folder()
     {
+        // Clones may share a target folder; where the one it was built in is gone, this runs again.
+        println!("cargo::rerun-if-changed={}", folder.display());
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
 }

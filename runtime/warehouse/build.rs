@@ -13,7 +13,6 @@ use std::{fs, io};
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
-    println!("cargo::rerun-if-env-changed=CARGO_MANIFEST_DIR");
     if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
         return ExitCode::SUCCESS;
     }

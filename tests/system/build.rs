@@ -10,8 +10,9 @@ use std::path::PathBuf;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
-    println!("cargo::rerun-if-env-changed=CARGO_MANIFEST_DIR");
     if let Some(folder) = library_folder() {
+        // Clones may share a target folder; where the one it was built in is gone, this runs again.
+        println!("cargo::rerun-if-changed={}", folder.display());
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
 }

@@ -53,7 +53,7 @@ async fn read_types(
     warehouse: &dyn Warehouse,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ColumnTypes {
-    let mut types = ColumnTypes { dimensions: HashMap::new(), measures: HashMap::new() };
+    let mut types = ColumnTypes::default();
     for cube in &model.cubes {
         if let Err(problem) = read_cube_types(model, cube.id, profile, warehouse, &mut types).await {
             let message = format!("the warehouse cannot describe cube `{}`: {problem}", cube.name);
@@ -82,6 +82,7 @@ async fn read_cube_types(
         match member {
             ProbedMember::Dimension(id) => types.dimensions.insert(*id, ty),
             ProbedMember::Measure(id) => types.measures.insert(*id, ty),
+            ProbedMember::Compared(id) => types.compared.insert(*id, ty),
         };
     }
     Ok(())

@@ -278,13 +278,17 @@ impl QueryService {
     }
 
     /// The number of groups before paging: from the rows themselves, or, where there are none to
-    /// carry it, from a statement that counts.
+    /// carry it, from a statement that counts. That one tells of added rows too, which no page may hide.
     async fn total_rows(&self, asked: &Asked<'_>, rows: &ResultSet) -> Result<Option<u64>, RunError> {
-        let Asked { context, query, snapshot, environment, sql, .. } = asked;
+        let Asked { query, sql, .. } = asked;
+        let returned = row_count(&rows.batches);
+        if returned == 0 && sql.added_column.is_some() {
+            let total = self.count(asked).await?;
+            return Ok(total.filter(|_| !query.skip_total));
+        }
         if query.skip_total {
             return Ok(None);
         }
-        let returned = row_count(&rows.batches);
         if let Some(column) = sql.total_column
             && let Some(total) = first_integer(&rows.batches, column)
         {
@@ -295,8 +299,14 @@ impl QueryService {
         if is_whole_page || is_first_page {
             return Ok(Some(sql.offset + returned));
         }
+        self.count(asked).await
+    }
+
+    async fn count(&self, asked: &Asked<'_>) -> Result<Option<u64>, RunError> {
+        let Asked { context, query, snapshot, environment, .. } = asked;
         let count = compile_count(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
         let counted = self.execute(&count).await?;
+        check_added_rows(&count, &counted.batches)?;
         Ok(first_integer(&counted.batches, 0))
     }
 }

@@ -8,7 +8,7 @@ use crate::plan::{SecuredPlan, plan, secure};
 use crate::query::{QueryError, SemanticQuery, resolve};
 use crate::security::{Access, SecurityContext};
 use crate::sql::profile::DialectProfile;
-use crate::sql::{CompiledSql, Parameters, columns, lower, lower_count, print};
+use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
 
 /// What the compiler needs to know of the outside.
 #[derive(Debug, Clone)]
@@ -85,13 +85,13 @@ pub fn compile_count(
     let secured = secured(model, query, caller, environment)?;
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
-    let total_column = lowered.total_column;
+    let Lowered { total_column, added_column, .. } = lowered;
     Ok(CompiledSql {
         text,
         params,
         columns: Vec::new(),
         total_column,
-        added_column: None,
+        added_column,
         limit: None,
         offset: 0,
         warnings: Vec::new(),

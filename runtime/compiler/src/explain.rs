@@ -223,8 +223,8 @@ impl Names<'_> {
                 SqlPart::Dimension(id) => {
                     let _ = write!(text, "{{{}}}", self.dimension(*id));
                 }
-                SqlPart::User { value, .. } => {
-                    let _ = write!(text, "{value:?} of the caller");
+                SqlPart::User(user) => {
+                    let _ = write!(text, "{:?} of the caller", user.value);
                 }
                 SqlPart::Measure(id) => text.push_str(&self.value(ValueId::Measure(*id))),
                 SqlPart::Metric(id) => text.push_str(&self.value(ValueId::Metric(*id))),

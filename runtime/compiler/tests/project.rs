@@ -137,6 +137,7 @@ cubes:
     let types = ColumnTypes {
         dimensions: [(DimensionId { cube: orders, index: 0 }, LogicalType::Date)].into(),
         measures: [(MeasureId { cube: orders, index: 0 }, LogicalType::Decimal)].into(),
+        ..ColumnTypes::default()
     };
     let model = model.with_types(&types);
     for name in ["orders", "first_order"] {

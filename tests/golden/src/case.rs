@@ -108,7 +108,7 @@ pub fn model(cubes: &str, types: &str) -> Model {
 }
 
 fn column_types(model: &Model, named: &HashMap<String, String>) -> ColumnTypes {
-    let mut types = ColumnTypes { dimensions: HashMap::new(), measures: HashMap::new() };
+    let mut types = ColumnTypes::default();
     for (name, ty) in named {
         let ty = match ty.as_str() {
             "text" => LogicalType::Text,

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Model, TimeKind};
+use super::{CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Model, Snippet, TimeKind};
 use crate::types::LogicalType;
 
 /// What a probe of the warehouse found; a member that is missing stays `Unknown`.
@@ -14,6 +14,16 @@ pub struct ColumnTypes {
     pub dimensions: HashMap<DimensionId, LogicalType>,
     /// Types of the arguments of aggregating measures.
     pub measures: HashMap<MeasureId, LogicalType>,
+    /// Types of what policies compare a caller's values with.
+    pub compared: HashMap<ComparedId, LogicalType>,
+}
+
+/// The n-th of a caller's values in a policy's row filter on one cube.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ComparedId {
+    pub policy: u32,
+    pub effect: u32,
+    pub index: u32,
 }
 
 impl Model {
@@ -41,6 +51,31 @@ impl Model {
                 }
             }
         }
+        for (policy, definition) in (0u32..).zip(&mut self.policies) {
+            for (effect, cube) in (0u32..).zip(&mut definition.cubes) {
+                let parts = cube.row_filter.iter_mut().flat_map(Snippet::user_parts_mut);
+                for (index, part) in (0u32..).zip(parts) {
+                    let ty = types.compared.get(&ComparedId { policy, effect, index });
+                    if let (Some(ty), Some(compared)) = (ty, &mut part.compared) {
+                        compared.ty = *ty;
+                    }
+                }
+            }
+        }
         self
+    }
+
+    /// What policies compare a caller's values with, over the rows of one cube.
+    pub fn compared_of(&self, cube: CubeId) -> impl Iterator<Item = (ComparedId, &Snippet)> {
+        (0u32..).zip(&self.policies).flat_map(move |(policy, definition)| {
+            let effects = (0u32..).zip(&definition.cubes).filter(move |(_, of)| of.cube == cube);
+            effects.flat_map(move |(effect, of)| {
+                let parts = of.row_filter.iter().flat_map(Snippet::user_parts);
+                (0u32..).zip(parts).filter_map(move |(index, part)| {
+                    let compared = part.compared.as_ref()?;
+                    Some((ComparedId { policy, effect, index }, &compared.sql))
+                })
+            })
+        })
     }
 }

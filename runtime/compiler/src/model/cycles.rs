@@ -30,7 +30,7 @@ pub(super) fn references(snippet: &Snippet, found: &mut Vec<Item>) {
                 references(left, found);
                 references(right, found);
             }
-            SqlPart::Text(_) | SqlPart::Column { .. } | SqlPart::User { .. } => {}
+            SqlPart::Text(_) | SqlPart::Column { .. } | SqlPart::User(_) => {}
         }
     }
 }

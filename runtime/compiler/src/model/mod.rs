@@ -29,12 +29,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub use build::build;
-pub use column_types::ColumnTypes;
+pub use column_types::{ColumnTypes, ComparedId};
 pub(crate) use grammar::grammar;
 pub use nearest::nearest;
 pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
-pub use snippet::{ColumnName, Snippet, SqlPart, UserValue};
+pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
 
 use crate::diagnostic::Span;
 use crate::types::{Granularity, LogicalType, Value};

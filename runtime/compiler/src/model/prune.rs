@@ -127,7 +127,7 @@ impl Renumbered {
                     self.snippet(left);
                     self.snippet(right);
                 }
-                SqlPart::Text(_) | SqlPart::Column { .. } | SqlPart::User { .. } => {}
+                SqlPart::Text(_) | SqlPart::Column { .. } | SqlPart::User(_) => {}
             }
         }
     }

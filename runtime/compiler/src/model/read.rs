@@ -14,7 +14,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::grammar::{Problem, explain, is_space, offset_of, tokenize};
 use super::scope::{Place, Scope, Target};
 use super::walk::Walk;
-use super::{ColumnName, Snippet, SqlPart, UserValue};
+use super::{ColumnName, Snippet, SqlPart, UserPart, UserValue};
 use crate::project::SqlText;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;
@@ -287,7 +287,11 @@ fn user_value(
     };
     let start = offset_of(text, tokens[0].span.start);
     let end = offset_of(text, tokens[close + 1].span.end);
-    Ok((SqlPart::User { value, is_list }, text.get(start..end).unwrap_or_default().to_owned(), close + 2))
+    Ok((
+        SqlPart::User(UserPart { value, is_list, compared: None }),
+        text.get(start..end).unwrap_or_default().to_owned(),
+        close + 2,
+    ))
 }
 
 fn inner_place(place: Place) -> Place {

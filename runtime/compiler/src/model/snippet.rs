@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::{Aggregate, CubeId, DimensionId, MeasureId, MetricId};
+use crate::types::LogicalType;
 
 /// A name of the warehouse as the author wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,12 +42,27 @@ pub enum SqlPart {
     /// `SUM(a)` inside a `number`: a hidden aggregate over the own cube.
     Aggregate(Box<Aggregate>),
     /// `{{ user.… }}`: only in policies. Bound when the caller is known; `is_list` behind `IN`.
-    User {
-        value: UserValue,
-        is_list: bool,
-    },
+    User(UserPart),
     /// `a / b`: real division, null where `b` is zero.
     Divide(Box<Snippet>, Box<Snippet>),
+}
+
+/// A caller's value inside a policy's condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserPart {
+    pub value: UserValue,
+    pub is_list: bool,
+    /// What a comparison sets it beside; `None` inside a call, or beside another of the caller's values.
+    pub compared: Option<Box<Compared>>,
+}
+
+/// The other side of a comparison. Its type is what the caller's value is read as, so that no engine
+/// casts one of them as it likes (semantics, rule 13).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    pub sql: Snippet,
+    /// As the warehouse told.
+    pub ty: LogicalType,
 }
 
 /// What of a caller a policy speaks of.
@@ -69,5 +85,24 @@ impl Snippet {
                 right.for_each(visit);
             }
         }
+    }
+
+    /// The caller's values in it, in reading order; only conditions of policies have any.
+    pub fn user_parts(&self) -> Vec<&UserPart> {
+        let mut found = Vec::new();
+        self.for_each(&mut |part| {
+            if let SqlPart::User(user) = part {
+                found.push(user);
+            }
+        });
+        found
+    }
+
+    /// The same, to be typed. A condition has no divisions of ours to look into.
+    pub(super) fn user_parts_mut(&mut self) -> impl Iterator<Item = &mut UserPart> {
+        self.parts.iter_mut().filter_map(|part| match part {
+            SqlPart::User(user) => Some(user),
+            _ => None,
+        })
     }
 }

@@ -16,7 +16,7 @@ use super::aggregate;
 use super::grammar::{Problem, column_name, offset_of};
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
 use super::scope::{Place, Scope, Target};
-use super::{Aggregate, CubeId, Snippet, SqlPart};
+use super::{Aggregate, Compared, CubeId, Snippet, SqlPart};
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {
@@ -264,6 +264,42 @@ impl<'w> Walk<'w> {
         self.part(divide)
     }
 
+    /// A caller's value learns what it is compared with.
+    fn compare(&mut self, one: &Expr, other: &Expr) {
+        let (one, other) = (without_brackets(one), without_brackets(other));
+        let user = |expr: &Expr| match expr {
+            Expr::Identifier(ident) => {
+                stand_in(ident, PART).filter(|index| matches!(self.parts.get(*index), Some(SqlPart::User(_))))
+            }
+            _ => None,
+        };
+        let Some(index) = user(one).filter(|_| user(other).is_none() && self.subqueries == 0) else { return };
+        let sql = Snippet { parts: cut(&other.to_string(), &self.parts), is_atomic: is_atomic(other) };
+        if let Some(SqlPart::User(user)) = self.parts.get_mut(index) {
+            user.compared = Some(Box::new(Compared { sql, ty: LogicalType::Unknown }));
+        }
+    }
+
+    fn compare_in(&mut self, expr: &Expr) {
+        match expr {
+            Expr::BinaryOp { left, op, right } if is_comparison(op) => {
+                self.compare(left, right);
+                self.compare(right, left);
+            }
+            Expr::InList { expr, list, .. } => list.iter().for_each(|item| self.compare(item, expr)),
+            Expr::Between { expr, low, high, .. } => {
+                self.compare(low, expr);
+                self.compare(high, expr);
+            }
+            Expr::Like { expr, pattern, .. } => self.compare(pattern, expr),
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                self.compare(left, right);
+                self.compare(right, left);
+            }
+            _ => {}
+        }
+    }
+
     fn enter_call(&mut self, function: &mut Function) {
         let before = self.parameters.len();
         let name = aggregate::name(function).unwrap_or_default().to_ascii_lowercase();
@@ -369,10 +405,23 @@ impl VisitorMut for Walk<'_> {
                 *expr = Expr::Identifier(ident);
             }
             Expr::Function(_) | Expr::Lambda(_) => self.leave_call(),
+            other if self.scope.place == Place::Policy => self.compare_in(other),
             _ => {}
         }
         ControlFlow::Continue(())
     }
+}
+
+fn without_brackets(mut expr: &Expr) -> &Expr {
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
 }
 
 /// Functions whose first or last argument may be a bare word such as `day`.

@@ -216,7 +216,7 @@ impl<'m> Values<'m> {
                     Box::new(self.snippet(key, right, own, metrics)?),
                 ),
                 // The model's build lets no column, dimension or ownerless aggregate into a value.
-                (SqlPart::Column { .. } | SqlPart::Dimension(_) | SqlPart::Aggregate(_) | SqlPart::User { .. }, _) => {
+                (SqlPart::Column { .. } | SqlPart::Dimension(_) | SqlPart::Aggregate(_) | SqlPart::User(_), _) => {
                     return Err(QueryError::WrongKind { name: key.into(), expected: "measure", found: "column" });
                 }
             });

@@ -8,6 +8,7 @@ mod build;
 mod join_path;
 mod secure;
 mod semi_join;
+mod user_values;
 
 use std::sync::Arc;
 

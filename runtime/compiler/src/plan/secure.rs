@@ -8,11 +8,12 @@ use std::collections::HashMap;
 
 use super::build::member_name;
 use super::join_path::{JoinTree, joins_for};
+use super::user_values::{fitted, type_of};
 use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget};
-use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserValue};
+use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, UserPart, UserValue};
 use crate::query::{Operand, Predicate, QueryError};
 use crate::security::Access;
-use crate::types::Value;
+use crate::types::{LogicalType, Value};
 
 /// Row filters may name cubes whose own row filters name others; deeper ones hide everything.
 const MAX_GUARD_DEPTH: usize = 8;
@@ -31,7 +32,8 @@ pub struct Protection<'m> {
     /// A cube that is missing shows all rows.
     rows: HashMap<CubeId, RowGuard<'m>>,
     masks: HashMap<DimensionId, &'m Mask>,
-    values: HashMap<UserValue, Vec<Value>>,
+    /// By what they are compared as.
+    values: HashMap<(UserValue, LogicalType), Vec<Value>>,
 }
 
 /// What a cube's rows must meet to exist.
@@ -58,13 +60,13 @@ impl<'m> Protection<'m> {
         self.rows.get(&cube)
     }
 
-    pub fn mask(&self, id: DimensionId) -> Option<&'m Mask> {
+    pub fn mask_of(&self, id: DimensionId) -> Option<&'m Mask> {
         self.masks.get(&id).copied()
     }
 
     /// The caller's values; none where a policy speaks of what the caller does not have.
-    pub fn values(&self, of: &UserValue) -> &[Value] {
-        self.values.get(of).map_or(&[], Vec::as_slice)
+    pub fn values(&self, model: &Model, of: &UserPart) -> &[Value] {
+        self.values.get(&key_of(model, of)).map_or(&[], Vec::as_slice)
     }
 
     /// Collects the guards of a cube and of every cube that they join.
@@ -95,18 +97,32 @@ impl<'m> Protection<'m> {
         Ok(())
     }
 
-    /// Looks up the caller's values; false where one is missing or several stand for one.
+    /// Looks up the caller's values; false where one is missing or doesn't fit what it is compared
+    /// with, or several stand for one.
     fn bind(&mut self, access: &Access<'m>, sql: &Snippet) -> bool {
         let mut is_complete = true;
-        sql.for_each(&mut |part| {
-            if let SqlPart::User { value, is_list } = part {
-                let values = access.values(value).unwrap_or_default();
-                is_complete &= !values.is_empty() && (*is_list || values.len() == 1);
-                self.values.insert(value.clone(), values);
-            }
-        });
+        for part in sql.user_parts() {
+            let key = key_of(access.model(), part);
+            let values = access.values(&part.value).and_then(|values| fitted(values, key.1)).unwrap_or_default();
+            is_complete &= !values.is_empty() && (part.is_list || values.len() == 1);
+            self.values.insert(key, values);
+        }
         is_complete
     }
+
+    /// A mask that speaks of what the caller does not have shows nothing.
+    fn mask(&mut self, access: &Access<'m>, id: DimensionId, mask: &'m Mask) {
+        let is_complete = match mask {
+            Mask::Sql(sql) => self.bind(access, sql),
+            _ => true,
+        };
+        self.masks.insert(id, if is_complete { mask } else { &Mask::Null });
+    }
+}
+
+fn key_of(model: &Model, part: &UserPart) -> (UserValue, LogicalType) {
+    let ty = part.compared.as_ref().map_or(LogicalType::Unknown, |compared| type_of(model, compared));
+    (part.value.clone(), ty)
 }
 
 /// Applies a caller's policies.
@@ -123,7 +139,7 @@ pub fn secure<'m>(plan: LogicalPlan<'m>, access: &Access<'m>) -> Result<SecuredP
         check.fact(fact)?;
         for id in &fact.groups {
             if let Some(mask) = access.mask(*id) {
-                protection.masks.insert(*id, mask);
+                protection.mask(access, *id, mask);
             }
         }
     }
@@ -137,7 +153,7 @@ pub fn secure<'m>(plan: LogicalPlan<'m>, access: &Access<'m>) -> Result<SecuredP
         });
         // Rows in the order of a hidden key would tell of it.
         let masked: Vec<_> = orders.filter_map(|id| Some((id, access.mask(id)?))).collect();
-        protection.masks.extend(masked);
+        masked.into_iter().for_each(|(id, mask)| protection.mask(access, id, mask));
     }
     Ok(SecuredPlan { plan, protection })
 }

@@ -407,7 +407,7 @@ fn aggregate_type(cube: &Cube, aggregate: &Aggregate) -> Comparable {
 }
 
 /// Decimal text, with an exponent only as a double.
-fn number(text: &str) -> Option<Value> {
+pub(crate) fn number(text: &str) -> Option<Value> {
     if let Ok(integer) = text.parse::<i64>() {
         return Some(Value::Integer(integer));
     }

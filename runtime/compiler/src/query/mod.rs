@@ -18,11 +18,13 @@ use std::sync::Arc;
 pub(crate) use axis::MAX_STEPS;
 pub use error::{ErrorCode, QueryError};
 pub use filter::MAX_FILTER_DEPTH;
+pub(crate) use filter::number;
 pub use resolve::resolve;
 pub use resolved::{
     Axis, AxisBounds, Bound, Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter,
     ResolvedQuery, RowFilter, SelectedValue, Test, TextMatch, ValueId,
 };
+pub(crate) use time::time_point;
 
 use crate::types::{Granularity, Value};
 

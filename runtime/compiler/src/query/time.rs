@@ -370,6 +370,25 @@ pub(super) fn micros_of(point: DateTime) -> i64 {
     i64::from(days_of(point.date())) * 86_400 * SECOND + seconds * SECOND + i64::from(time.subsec_nanosecond()) / 1_000
 }
 
+/// One moment as a value of a temporal type: a date, a local time, or an instant, which is in UTC where
+/// no offset is written.
+pub(crate) fn time_point(text: &str, ty: LogicalType) -> Option<Value> {
+    if ty == LogicalType::Date {
+        return parse_date(text).map(|date| Value::Date(days_of(date)));
+    }
+    let instant = |instant: jiff::Timestamp| Value::TimestampTz(instant.as_microsecond());
+    let local = |point: DateTime| match ty {
+        LogicalType::TimestampTz => Value::TimestampTz(micros_of(point)),
+        _ => Value::Timestamp(micros_of(point)),
+    };
+    match parse_moment(text, None)? {
+        Moment::Local(point) | Moment::Stretch { start: point, .. } => Some(local(point)),
+        Moment::Instant(start) | Moment::InstantStretch { start, .. } => {
+            (ty == LogicalType::TimestampTz).then(|| instant(start))
+        }
+    }
+}
+
 /// Every way to write a time. `granularity` decides whether `…T15:00` is a label or a moment.
 fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> {
     if text.len() > 64 || !text.is_ascii() {

@@ -155,8 +155,11 @@ pub(crate) enum SqlExpr<'a> {
     Param(&'a Value),
     /// A value that the compiler worked out itself; bound like any other.
     Value(Value),
-    /// Bound values between commas, at least one.
-    ParamList(&'a [Value]),
+    /// Bound values between commas, at least one. `is_compared`: text by code point, as everywhere.
+    ParamList {
+        values: &'a [Value],
+        is_compared: bool,
+    },
     /// A string that the host vouches for: a zone's name.
     String(&'a str),
     Integer(i64),

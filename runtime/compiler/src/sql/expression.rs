@@ -83,7 +83,7 @@ impl<'a> Expressions<'a> {
             true => SqlExpr::Call { name, args },
             false => hidden(),
         };
-        match self.protection.mask(id) {
+        match self.protection.mask_of(id) {
             None => raw(),
             Some(Mask::Null) => hidden(),
             Some(Mask::Constant(value)) => self.scope(fact).where_joined(id.cube, SqlExpr::Param(value)),
@@ -313,7 +313,10 @@ impl<'a> RowScope<'a> {
             SqlPart::Divide(left, right) => {
                 SqlExpr::op(Op::Div, vec![self.parts(owner, left, joined), self.parts(owner, right, joined)])
             }
-            SqlPart::User { value, .. } => SqlExpr::ParamList(self.protection.values(value)),
+            SqlPart::User(user) => SqlExpr::ParamList {
+                values: self.protection.values(self.model, user),
+                is_compared: user.compared.is_some(),
+            },
             // Only values are made of these, and they are lowered from the plan's own expressions.
             SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => SqlExpr::Null(None),
         };

@@ -413,12 +413,15 @@ impl Printer<'_> {
                 self.identifier(alias);
                 self.text(".*");
             }
-            SqlExpr::ParamList(values) => {
+            SqlExpr::ParamList { values, is_compared } => {
                 for (index, value) in values.iter().enumerate() {
                     if index > 0 {
                         self.text(", ");
                     }
-                    self.param(value);
+                    match value {
+                        Value::Text(_) if *is_compared => self.op(Op::Collate, None, &[SqlExpr::Param(value)]),
+                        _ => self.param(value),
+                    }
                 }
             }
             SqlExpr::Param(value) => self.param(value),

@@ -8,7 +8,7 @@ use super::expression::RowScope;
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
-use crate::model::{CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet};
+use crate::model::{ComparedId, CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet};
 use crate::plan::{Protection, joins_for};
 use crate::query::QueryError;
 
@@ -18,6 +18,8 @@ pub enum ProbedMember {
     Dimension(DimensionId),
     /// The measure's argument.
     Measure(MeasureId),
+    /// What a policy compares a caller's value with.
+    Compared(ComparedId),
 }
 
 /// A statement to describe.
@@ -45,6 +47,7 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
             found.push((ProbedMember::Measure(MeasureId { cube, index }), argument));
         }
     }
+    found.extend(model.compared_of(cube).map(|(id, sql)| (ProbedMember::Compared(id), sql)));
     if found.is_empty() {
         return Ok(None);
     }

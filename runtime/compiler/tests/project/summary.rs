@@ -111,8 +111,12 @@ fn snippet(model: &Model, snippet: &Snippet) -> String {
             SqlPart::Dimension(id) => {
                 let _ = write!(out, "[{}.{}]", model.cube(id.cube).name, model.dimension(*id).name);
             }
-            SqlPart::User { value, is_list } => {
-                let _ = write!(out, "«caller's {value:?}{}»", if *is_list { ", a list" } else { "" });
+            SqlPart::User(user) => {
+                let _ = write!(out, "«caller's {:?}{}", user.value, if user.is_list { ", a list" } else { "" });
+                if let Some(compared) = &user.compared {
+                    let _ = write!(out, ", beside {}", self::snippet(model, &compared.sql));
+                }
+                out.push('»');
             }
             SqlPart::Measure(id) => {
                 let _ = write!(out, "{{{}.{}}}", model.cube(id.cube).name, model.measure(*id).name);

@@ -7,6 +7,7 @@ mod commands;
 mod data_check;
 mod engines;
 mod expectations;
+mod policies;
 mod serving;
 
 use std::path::Path;

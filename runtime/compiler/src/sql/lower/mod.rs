@@ -54,13 +54,27 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     Lowered { query: Query::Select(Box::new(select)), total_column, added_column }
 }
 
-/// Lowers a plan to the number of its groups: for a page that came back empty and so carries no total.
+/// Lowers a plan to the number of its groups, and of rows added for steps of time: for a page that
+/// came back empty and so carries neither.
 pub fn lower_count<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowered<'a> {
     let lowering = Lowering::new(secured, profile);
-    let groups = Query::Select(Box::new(lowering.answer()));
-    let items = vec![(SqlExpr::CountRows, Name::Fixed(TOTAL))];
-    let select = Select::new(items, Source::Derived(Box::new(groups), GROUPED));
-    Lowered { query: Query::Select(Box::new(select)), total_column: Some(0), added_column: None }
+    let mut answer = lowering.answer();
+    let mut total = SqlExpr::CountRows;
+    let mut added_column = None;
+    if lowering.level() == Level::Carried {
+        // Added rows count whichever of them pass.
+        if !answer.filters.is_empty() {
+            let passing = SqlExpr::when(std::mem::take(&mut answer.filters), SqlExpr::Integer(1), None);
+            total = SqlExpr::op(Op::Count, vec![passing]);
+        }
+        let added = SqlExpr::op(Op::Max, vec![SqlExpr::Derived(CARRIED, Name::Fixed(ADDED))]);
+        answer.items = vec![(total, Name::Fixed(TOTAL)), (added, Name::Fixed(ADDED))];
+        added_column = Some(1);
+    } else {
+        let groups = Query::Select(Box::new(answer));
+        answer = Select::new(vec![(total, Name::Fixed(TOTAL))], Source::Derived(Box::new(groups), GROUPED));
+    }
+    Lowered { query: Query::Select(Box::new(answer)), total_column: Some(0), added_column }
 }
 
 struct Lowering<'a> {

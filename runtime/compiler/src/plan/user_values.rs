@@ -1,0 +1,92 @@
+//! A caller's values, as what a policy compares them with.
+//!
+//! In: attributes as claims hold them, and the type of the other side. Out: values of that type, or
+//! nothing where one doesn't fit: its row filter is false then. Engines that cast silently would find
+//! `'5 or so' = 5` true (semantics, rules 13 and 20). Not here: who the caller is.
+
+use crate::model::{Compared, DimensionType, Model, SqlPart};
+use crate::query::{number, time_point};
+use crate::types::{LogicalType, Value};
+
+/// The type that the other side of a comparison has: as the warehouse told, else as its dimension says.
+pub(super) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
+    match &compared.sql.parts[..] {
+        [SqlPart::Dimension(id)] if compared.ty == LogicalType::Unknown => {
+            let dimension = model.dimension(*id);
+            match (dimension.column_type, dimension.ty) {
+                (LogicalType::Unknown, DimensionType::String) => LogicalType::Text,
+                (LogicalType::Unknown, DimensionType::Number) => LogicalType::Decimal,
+                (LogicalType::Unknown, DimensionType::Boolean) => LogicalType::Boolean,
+                (column_type, _) => column_type,
+            }
+        }
+        _ => compared.ty,
+    }
+}
+
+/// All of the values as that type; `None` where one has no such form.
+pub(super) fn fitted(values: Vec<Value>, ty: LogicalType) -> Option<Vec<Value>> {
+    values.into_iter().map(|value| fit(value, ty)).collect()
+}
+
+fn fit(value: Value, ty: LogicalType) -> Option<Value> {
+    match (ty, value) {
+        (LogicalType::Text, Value::Text(text)) => Some(Value::Text(text)),
+        (LogicalType::Text, Value::Integer(number)) => Some(Value::Text(number.to_string().into())),
+        (LogicalType::Integer | LogicalType::Decimal | LogicalType::Float, value) => match value {
+            Value::Integer(_) | Value::Decimal(_) | Value::Float(_) => Some(value),
+            Value::Text(text) => number(&text),
+            _ => None,
+        },
+        (LogicalType::Boolean, Value::Boolean(is_true)) => Some(Value::Boolean(is_true)),
+        (LogicalType::Boolean, Value::Text(text)) => match &*text {
+            "true" => Some(Value::Boolean(true)),
+            "false" => Some(Value::Boolean(false)),
+            _ => None,
+        },
+        (ty, Value::Text(text)) if ty.is_temporal() => time_point(&text, ty),
+        (LogicalType::Unknown | LogicalType::Geo | LogicalType::Binary, value) => Some(value),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    #[test]
+    fn values_become_the_type_that_they_meet() {
+        for (value, ty, expected) in [
+            (text("5"), LogicalType::Integer, Some(Value::Integer(5))),
+            (text("5.50"), LogicalType::Decimal, Some(Value::Decimal("5.50".into()))),
+            (text("5 or so"), LogicalType::Integer, None),
+            (text(""), LogicalType::Float, None),
+            (Value::Boolean(true), LogicalType::Integer, None),
+            (Value::Integer(5), LogicalType::Text, Some(text("5"))),
+            (Value::Float(5.0), LogicalType::Text, None),
+            (Value::Boolean(true), LogicalType::Text, None),
+            (text("true"), LogicalType::Boolean, Some(Value::Boolean(true))),
+            (Value::Integer(1), LogicalType::Boolean, None),
+            (text("1970-01-03"), LogicalType::Date, Some(Value::Date(2))),
+            (text("1970-01-01T00:00:01"), LogicalType::Date, None),
+            (text("1970-01-01"), LogicalType::Timestamp, Some(Value::Timestamp(0))),
+            (text("1970-01-01T00:00:01"), LogicalType::Timestamp, Some(Value::Timestamp(1_000_000))),
+            (text("1970-01-01T00:00:01Z"), LogicalType::Timestamp, None),
+            (text("1970-01-01T01:00:00+01:00"), LogicalType::TimestampTz, Some(Value::TimestampTz(0))),
+            (text("yesterday"), LogicalType::TimestampTz, None),
+            (Value::Integer(7), LogicalType::Date, None),
+            (Value::Integer(7), LogicalType::Unknown, Some(Value::Integer(7))),
+        ] {
+            assert_eq!(fit(value.clone(), ty), expected, "{value:?} as {ty:?}");
+        }
+    }
+
+    #[test]
+    fn one_value_that_does_not_fit_spoils_the_list() {
+        assert_eq!(fitted(vec![text("5"), text("five")], LogicalType::Integer), None);
+    }
+}

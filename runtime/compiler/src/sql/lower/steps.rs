@@ -131,14 +131,24 @@ impl<'a> Lowering<'a> {
             kind: JoinKind::Cross,
             on: Vec::new(),
         });
-        if !self.plan.fill_gaps
-            && let Some(first) = self.axis().and_then(|axis| axis.groups.first())
-        {
-            let step = SqlExpr::Derived(STEPS, Name::Numbered('g', *first));
-            let start = SqlExpr::Derived(KEYS, Name::Fixed(FIRST));
-            select.filters.push(SqlExpr::op(Op::Ge, vec![step, start]));
+        if !self.plan.fill_gaps {
+            select.filters.extend(self.starting_groups().iter().map(|group| {
+                let step = SqlExpr::Derived(STEPS, Name::Numbered('g', *group));
+                let start = SqlExpr::Derived(KEYS, Name::Numbered('f', *group));
+                SqlExpr::op(Op::Ge, vec![step, start])
+            }));
         }
         select
+    }
+
+    /// Groups of the axis that tell whether a step comes before another: the finest, or all where none
+    /// refines the others, as weeks and months.
+    fn starting_groups(&self) -> &'a [usize] {
+        let Some(axis) = self.axis() else { return &[] };
+        match &axis.groups[..] {
+            [finest, _, ..] if self.group_at(*finest).granularity == Some(axis.step) => &axis.groups[..1],
+            groups => groups,
+        }
     }
 
     /// The combinations of the other groups, each with its first step.
@@ -149,13 +159,17 @@ impl<'a> Lowering<'a> {
             .collect();
         let group_by = items.len();
         let mut filters = self.selected_parts();
-        if let Some(first) = self.axis().and_then(|axis| axis.groups.first()) {
-            let step = SqlExpr::Derived(PARTS, Name::Numbered('g', *first));
-            if !self.plan.fill_gaps {
-                filters.push(SqlExpr::op(Op::IsNotNull, vec![step.clone()]));
-            }
-            items.push((SqlExpr::op(Op::Min, vec![step]), Name::Fixed(FIRST)));
+        let starting = if self.plan.fill_gaps { &[] } else { self.starting_groups() };
+        for group in starting {
+            let step = SqlExpr::Derived(PARTS, Name::Numbered('g', *group));
+            items.push((SqlExpr::op(Op::Min, vec![step]), Name::Numbered('f', *group)));
         }
+        // Groups of one time are null together.
+        filters.extend(
+            starting
+                .first()
+                .map(|group| SqlExpr::op(Op::IsNotNull, vec![SqlExpr::Derived(PARTS, Name::Numbered('g', *group))])),
+        );
         let mut select = Select::new(items, named(PARTS));
         select.filters = filters;
         select.group_by = group_by;

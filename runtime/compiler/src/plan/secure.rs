@@ -10,7 +10,7 @@ use super::build::member_name;
 use super::join_path::{JoinTree, joins_for};
 use super::user_values::{fitted, type_of};
 use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget};
-use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, UserPart, UserValue};
+use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserPart, UserValue};
 use crate::query::{Operand, Predicate, QueryError};
 use crate::security::Access;
 use crate::types::{LogicalType, Value};
@@ -226,7 +226,10 @@ impl Check<'_, '_> {
             }
             for metric in &planned.metrics {
                 let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
-                filters.flat_map(|(_, all)| all).try_for_each(|filter| self.row_filter(filter))?;
+                // What it filters by may be a member that the caller must not hear of.
+                if filters.flat_map(|(_, all)| all).any(|filter| self.row_filter(filter).is_err()) {
+                    return Err(QueryError::Covered { member: self.model().metric(*metric).name.clone() });
+                }
             }
         }
         Ok(())
@@ -238,7 +241,13 @@ impl Check<'_, '_> {
             MeasureKind::Aggregate(own) | MeasureKind::RunningTotal { aggregate: own, .. } => {
                 std::ptr::eq(own, aggregate)
             }
-            MeasureKind::Number(_) => false,
+            MeasureKind::Number(sql) => {
+                let mut holds_it = false;
+                sql.for_each(&mut |part| {
+                    holds_it |= matches!(part, SqlPart::Aggregate(own) if std::ptr::eq(&**own, aggregate));
+                });
+                holds_it
+            }
         };
         let measure = cube.measures.iter().find(|measure| is_it(&measure.kind));
         match measure {

@@ -68,7 +68,9 @@ pub enum QueryError {
     LimitTooLarge { limit: u64, max: u64 },
     #[error("`{field}` can be ordered by only when it is selected")]
     OrderNotSelected { field: Arc<str> },
-    #[error("cube `{cube}` has no primary time dimension, which `time_range` without `dimension` means")]
+    #[error(
+        "cube `{cube}` has no primary time dimension, which `metric_time` and a `time_range` without `dimension` mean"
+    )]
     NoPrimaryTime { cube: Arc<str> },
     #[error("`time_range` needs a `dimension`: the query's measures do not share one primary time dimension")]
     AmbiguousTimeRange,

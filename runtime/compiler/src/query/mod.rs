@@ -233,21 +233,15 @@ impl FromStr for MemberRef {
         if is_empty || parts.next().is_some() || text.len() > 1024 {
             return Err(malformed());
         }
-        let granularity = match third {
-            Some(word) => Some(
-                word.parse()
-                    .map_err(|_| QueryError::UnknownGranularity { member: text.into(), granularity: word.into() })?,
-            ),
-            None => None,
+        let granularity = |word: &str| {
+            word.parse().map_err(|_| QueryError::UnknownGranularity { member: text.into(), granularity: word.into() })
         };
         // The reserved dimension has no cube, so what follows is its granularity.
-        if first == METRIC_TIME
-            && third.is_none()
-            && let Some(Ok(granularity)) = second.map(str::parse)
-        {
-            let member_end = first.len() as u32;
-            return Ok(MemberRef { text: text.into(), cube_end: None, member_end, granularity: Some(granularity) });
+        if let (METRIC_TIME, Some(word), None) = (first, second, third) {
+            let (granularity, member_end) = (Some(granularity(word)?), first.len() as u32);
+            return Ok(MemberRef { text: text.into(), cube_end: None, member_end, granularity });
         }
+        let granularity = third.map(granularity).transpose()?;
         let member_end = match second {
             Some(second) => first.len() + 1 + second.len(),
             None => first.len(),

@@ -1,5 +1,7 @@
 //! What narrows rows: filters, ranges, the stretch that a range is compared with, metrics' own filters.
 
+use std::sync::Arc;
+
 use super::Resolver;
 use super::values::metrics_of;
 use crate::model::{CubeId, DimensionId, MetricFilter, MetricId, Model};
@@ -11,6 +13,7 @@ use crate::query::resolved::{
 };
 use crate::query::time::TimeAxis;
 use crate::query::{CompareRange, DateRange, Filter, METRIC_TIME, MemberRef, QueryError, TimeDimension, TimeRange};
+use crate::types::Granularity;
 
 impl Resolver<'_> {
     fn filters_of(&self, fact: Option<CubeId>) -> Filters<'_> {
@@ -187,10 +190,17 @@ fn check_selected(model: &Model, predicate: &Predicate, groups: &[Group]) -> Res
     });
     let dimension = match missing {
         None | Some(Operand::Value(_)) => return Ok(()),
-        Some(Operand::MetricTime { .. }) => METRIC_TIME.into(),
-        Some(Operand::Dimension { id, .. }) => {
-            format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name).into()
+        Some(Operand::MetricTime { granularity }) => with_granularity(METRIC_TIME.to_owned(), granularity),
+        Some(Operand::Dimension { id, granularity }) => {
+            with_granularity(format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name), granularity)
         }
     };
     Err(QueryError::GroupFilterNotSelected { dimension })
+}
+
+fn with_granularity(member: String, granularity: Option<Granularity>) -> Arc<str> {
+    match granularity {
+        Some(granularity) => format!("{member}.{granularity}").into(),
+        None => member.into(),
+    }
 }

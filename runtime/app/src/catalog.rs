@@ -3,7 +3,6 @@
 //! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic found on the way. A
 //! query takes one snapshot and sees nothing of a reload. Not here: reading files (cli).
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::datatypes::DataType;

@@ -224,12 +224,14 @@ pub(super) fn moved_back(test: &Test, shift: &Arc<str>, clock: Clock<'_>) -> Res
     let leaves = || QueryError::ShiftLeavesCalendar { text: shift.clone() };
     let (start, end) = clock.local_range(stretch).ok_or_else(leaves)?;
     let span = span_of(unit, count).ok_or_else(leaves)?;
-    back(start, end, span, matches!(units_of(unit), Units::Months(_))).ok_or_else(leaves)
+    back(start, end, span, unit).ok_or_else(leaves)
 }
 
-fn back(start: DateTime, end: DateTime, span: Span, by_months: bool) -> Option<(DateTime, DateTime)> {
+fn back(start: DateTime, end: DateTime, span: Span, unit: Granularity) -> Option<(DateTime, DateTime)> {
     let is_midnight = |point: DateTime| point.time() == Time::midnight();
-    if !is_midnight(start) || !is_midnight(end) {
+    let by_months = matches!(units_of(unit), Units::Months(_));
+    // Dates know no hours: moved by them they would stay where they are.
+    if unit.is_sub_day() || !is_midnight(start) || !is_midnight(end) {
         let last = end.checked_sub(1.microsecond()).ok()?.checked_sub(span).ok()?;
         return Some((start.checked_sub(span).ok()?, last.checked_add(1.microsecond()).ok()?));
     }

@@ -150,11 +150,23 @@ impl Dialect<'_> {
     ) -> Result<T, PluginFault> {
         let (mut store, _running) = self.engine.store(Arc::clone(&self.name), self.limits);
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let answer = self.plugin.instantiate(&mut store).and_then(|plugin| ask(&plugin, &mut store));
+        let answer = self.plugin.instantiate(&mut store).map_err(|error| instantiation_fault(name, &error));
+        let answer = answer.and_then(|plugin| ask(&plugin, &mut store).map_err(|error| call_fault(name, &error)));
         let fuel = self.limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         self.fuel.fetch_add(fuel, Ordering::Relaxed);
         tracing::debug!(component = %self.name, call = name, fuel, "guest call");
-        answer.map_err(|error| call_fault(name, &error))
+        answer
+    }
+}
+
+/// The types of functions are compared when an instance is made, before the guest has answered anything.
+fn instantiation_fault(call: &'static str, error: &wasmtime::Error) -> PluginFault {
+    match call_fault(call, error) {
+        PluginFault::Answer { message, .. } => {
+            let contract = EXPORTS.map(|interface| format!("{interface}@{VERSION}")).to_vec();
+            PluginFault::WrongTypes { contract, message }
+        }
+        fault => fault,
     }
 }
 

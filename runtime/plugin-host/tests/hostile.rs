@@ -217,6 +217,20 @@ fn a_component_of_another_world_or_version_says_so() {
 }
 
 #[test]
+fn a_component_of_the_version_with_other_types_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let changed = wit_with(folder.path(), "display-name: string,", "display-name: string, maker: string,");
+    let bytes = component(&Guest::default().text(), &changed, "dialect-plugin");
+    let found = fault(&bytes, NO_TIME_LIMIT);
+    assert!(matches!(found, PluginFault::WrongTypes { .. }), "{found}");
+    let text = found.to_string();
+    for words in ["terrane:types/plugin@0.1.0", "terrane:dialect/dialect@0.1.0", "expected record of 6 fields, found 7"]
+    {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+}
+
+#[test]
 fn a_later_patch_of_the_contract_is_the_same_contract() {
     let folder = tempfile::tempdir().unwrap();
     let later = wit_with(folder.path(), "@0.1.0", "@0.1.7");

@@ -96,6 +96,9 @@ pub enum PluginFault {
     WrongWorld { missing: String, exports: Vec<String> },
     #[error("was built for {found}; this host speaks {supported}")]
     WrongVersion { found: String, supported: String },
+    /// The version is this host's, and its types are not: the contract changed before it was released.
+    #[error("was built for another state of {} than this host: {message}", listed(contract))]
+    WrongTypes { contract: Vec<String>, message: String },
     #[error("reached its limit of {limit} in `{call}`")]
     Limit { call: &'static str, limit: Limit },
     #[error("trapped in `{call}`: {message}")]

@@ -25,8 +25,9 @@ pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()>
         return Ok(());
     }
     let target = context.target()?.join(toolchain.target_folder());
+    println!("      building {} plugins …", guests.len());
     let mut command = context.cargo();
-    command.args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET, "--target-dir"]).arg(&target);
+    command.args(["build", "--profile", PROFILE, "--target", TARGET, "--target-dir"]).arg(&target);
     for guest in &guests {
         command.args(["--package", &guest.name]);
     }

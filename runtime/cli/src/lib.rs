@@ -43,7 +43,15 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
     version,
     about = "A semantic layer over your warehouse: metrics and dimensions in YAML, answers over HTTP",
     after_help = "\
-A project is a folder with service_project.yml, cubes/*.yml and, as needed, sources/, models/, metrics/.
+A project is a folder:
+  service_project.yml  name and settings
+  cubes/**/*.yml       measures, dimensions, joins, segments
+  metrics/**/*.yml     simple, ratio and derived metrics
+  sources/*.yml        tables of the warehouse
+  models/**/*.sql      SQL models
+  policies/**/*.yml    row filters, masks, denied members
+  tests/*.yml          what the project expects of itself
+runtime/PROJECT.md describes every key, runtime/QUERY.md the queries.
 
 First steps:
   terrane check examples/flights      what is wrong with the project, if anything

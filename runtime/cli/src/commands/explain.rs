@@ -18,7 +18,7 @@ Examples:
   terrane explain . @question.json --json | jq .warehouse_plan
 
 It tells what each key stands for, which cubes are joined and why this way, the plan, the SQL with its
-values, and the warehouse's own plan. The query itself is not run.")]
+values, and the warehouse's own plan. The query itself is not run. Without --as the caller is nobody.")]
 pub struct ExplainArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

@@ -22,8 +22,18 @@ Examples:
   terrane query . '{\"measures\": [\"orders.count\"]}' --sql
   terrane query . '{\"measures\": [\"orders.count\"]}' --as user.json
 
-The query is what POST /api/v1/query takes: metrics, measures, dimensions, filters, order_by, limit,
-offset, time_range, time_dimensions, compare_range, fill_gaps, ungrouped, segments, cube, timezone.")]
+The query is what POST /api/v1/query takes, a JSON object of
+  metrics, measures     what to compute: [\"on_time_rate\"], [\"orders.count\"]
+  dimensions, segments  [\"orders.status\", \"orders.created_at.month\"], [\"orders.paid\"]
+  time_dimensions       [{\"dimension\": \"orders.created_at\", \"granularity\": \"month\", \"date_range\": \"2024\"}]
+  time_range            \"last 7 days\", {\"start\": \"2024-01-01\", \"end\": \"2024-03-31\"}
+  filters               [{\"dimension\": \"orders.status\", \"operator\": \"equals\", \"value\": \"paid\"}]
+  order_by, order       [{\"field\": \"orders.count\", \"direction\": \"desc\"}]
+  limit, offset, cube, timezone, compare_range, fill_gaps, ungrouped
+  total, totals, numbers  true or false, true or false, \"string\": for the server's answer; no change here
+runtime/QUERY.md describes each.
+
+Without --as the caller is nobody: no roles, groups or attributes, whatever security.anonymous says.")]
 pub struct QueryArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

@@ -23,7 +23,8 @@ A case of tests/*.yml has a name, a query, and one of
   sql:    a statement for the project's warehouse, its columns named like the result's keys
   rows:   the rows themselves
   error:  {code: INVALID_FILTER, contains: a part of the message}
-Rows come in order, unless `ordered: false` says otherwise.
+Rows come in order, unless `ordered: false` says otherwise. The caller is nobody: no roles, groups or
+attributes.
 
 Exit code: 0 when every case passes, 1 otherwise.")]
 pub struct TestArguments {

@@ -1,9 +1,9 @@
 //! `check`, `query` and `test` on the command line: output, streams, exit codes.
 
 use serde_json::{Value, json};
-use terrane_system_tests::{FLIGHTS, Scratch, path};
+use terrane_system_tests::{FLIGHTS, Program, Scratch, path};
 
-use crate::{program, run};
+use crate::{BINARY, program, run};
 
 const QUERY: &str = r#"{"measures": ["flights.count"], "dimensions": ["flights.origin"], "limit": 1}"#;
 
@@ -91,8 +91,16 @@ fn a_wrong_call_has_code_two() {
 
 #[test]
 fn help_shows_a_newcomer_the_way() {
-    for command in ["serve", "check", "query", "test"] {
+    for command in ["serve", "check", "query", "explain", "test"] {
         let output = run(command, &path(FLIGHTS), &["--help"]);
         assert!(output.code == Some(0) && output.stdout.contains("Examples:"), "{}", output.stdout);
+    }
+    let output = Program::new(BINARY, &["--help"], &path(FLIGHTS)).run().unwrap();
+    for words in ["service_project.yml", "cubes/", "metrics/", "sources/", "models/", "policies/", "tests/"] {
+        assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
+    }
+    let output = run("query", &path(FLIGHTS), &["--help"]);
+    for words in ["order_by, order ", "direction", "total, totals, numbers", "date_range", "Without --as"] {
+        assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
 }

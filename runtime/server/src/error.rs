@@ -247,3 +247,18 @@ impl From<QueryError> for ApiError {
 fn names(names: &[Arc<str>]) -> Vec<&str> {
     names.iter().map(|name| &**name).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_names_every_code_with_its_status() {
+        let reference = include_str!("../../QUERY.md");
+        for code in Code::ALL {
+            let (name, status) = (format!("`{}`", code.as_str()), code.status().as_u16().to_string());
+            let row = reference.lines().find(|line| line.starts_with("| ") && line.contains(&name));
+            assert!(row.is_some_and(|row| row.contains(&status)), "QUERY.md: {name} with {status}");
+        }
+    }
+}

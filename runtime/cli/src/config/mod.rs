@@ -146,6 +146,11 @@ pub struct OptimizationConfig {
 /// value that could not be read is reported, and its default stands in.
 pub fn read(file: Option<&str>, environment: &Environment) -> (Config, Vec<Diagnostic>) {
     let mut collected = Collected::default();
+    let config = collect(file, environment, &mut collected);
+    (config, collected.finish(environment))
+}
+
+fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collected) -> Config {
     let parsed = file.map(|text| yaml::parse(&Arc::new(SourceFile { path: PROJECT_FILE.into(), text: text.into() })));
     let node = match parsed {
         Some(Ok(node)) => Some(node),
@@ -155,9 +160,9 @@ pub fn read(file: Option<&str>, environment: &Environment) -> (Config, Vec<Diagn
         }
         None => None,
     };
-    let definitions = definitions::effective(node.as_ref(), environment, &mut collected);
-    let mut top = Section::top(node.as_ref(), environment, &mut collected);
+    let definitions = definitions::effective(node.as_ref(), environment, collected);
+    let mut top = Section::top(node.as_ref(), environment, collected);
     let config = Config { definitions, ..sections::all(&mut top) };
     top.finish();
-    (config, collected.finish(environment))
+    config
 }

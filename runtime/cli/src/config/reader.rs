@@ -18,7 +18,7 @@ use terrane_compiler::project::yaml::{self, Key, Node, NodeValue};
 use super::environment::{Environment, PREFIX};
 
 /// The names of variables that the interface writes in its own way.
-const SPELLED: &[(&str, &str)] = &[
+pub(super) const SPELLED: &[(&str, &str)] = &[
     ("security.jwt.secret", "SERVICE_SECURITY__JWT_SECRET"),
     ("security.jwt.algorithm", "SERVICE_SECURITY__JWT_ALGORITHM"),
     ("security.jwt.access_token_expiry", "SERVICE_SECURITY__JWT_ACCESS_EXPIRY"),
@@ -100,7 +100,7 @@ pub(super) struct Section<'a> {
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) diagnostics: Vec<Diagnostic>,
-    variables: BTreeSet<String>,
+    pub(super) variables: BTreeSet<String>,
     /// Levels with keys of the user's own.
     open_levels: Vec<String>,
 }

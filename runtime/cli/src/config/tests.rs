@@ -161,3 +161,41 @@ fn plugins_are_folders_or_a_list() {
     let (config, problems) = read_with("plugins:\n  - {name: x, source: a.wasm, sha256: ab, role: hook}\n", &[]);
     assert!(problems.is_empty() && config.plugins.listed.len() == 1, "{problems:?}");
 }
+
+/// The reference of projects: every setting that is read stands in it, and no other.
+#[test]
+fn the_reference_names_every_setting() {
+    let reference = include_str!("../../../PROJECT.md");
+    let environment = Environment::default();
+    let mut collected = Collected::default();
+    collect(Some("security: {anonymous: {}}\nplugins: {paths: []}\n"), &environment, &mut collected);
+    let variables = collected.variables;
+    let spelled = |name: &str| reader::SPELLED.iter().any(|(_, variable)| *variable == name);
+    let is_section = |name: &str| variables.iter().any(|other| other.starts_with(&format!("{name}__")));
+    let path_of = |name: &str| name.trim_start_matches("SERVICE_").to_lowercase().replace("__", ".");
+    let leaves = variables.iter().filter(|name| !spelled(name) && !is_section(name));
+    // The compiler reads what stands below this one.
+    let keys: Vec<String> = leaves.map(|name| path_of(name)).filter(|path| path != "models").collect();
+    assert!(keys.len() > 60, "{keys:?}");
+    for key in &keys {
+        assert!(reference.contains(&format!("`{key}`")), "PROJECT.md does not name `{key}`");
+    }
+    for (key, variable) in reader::SPELLED {
+        let line = reference.lines().find(|line| line.starts_with(&format!("| `{key}` |")));
+        assert!(line.is_some_and(|line| line.contains(&format!("`{variable}`"))), "PROJECT.md: `{key}`, `{variable}`");
+    }
+    let (_, settings) = reference.split_once("## Settings").unwrap();
+    let (settings, _) = settings.split_once("\n## ").unwrap();
+    for row in settings.lines().filter(|line| line.starts_with("| `")) {
+        let mut cells = row.split('|').map(str::trim);
+        let (named, variable) = (cells.nth(1).unwrap_or_default(), cells.next().unwrap_or_default());
+        for key in named.split(", ").map(|key| key.trim_matches('`')) {
+            let is_known = keys.iter().any(|known| known == key || known.starts_with(&format!("{key}.")));
+            assert!(is_known || key.starts_with("models."), "PROJECT.md names `{key}`, which nothing reads");
+            let regular = format!("`SERVICE_{}`", key.to_uppercase().replace('.', "__"));
+            if variable.starts_with("`SERVICE_") && !spelled(variable.trim_matches('`')) {
+                assert_eq!(variable, regular, "PROJECT.md: `{key}`");
+            }
+        }
+    }
+}

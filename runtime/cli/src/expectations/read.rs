@@ -223,4 +223,12 @@ mod tests {
         let (_, problems) = check("tests:\n  - {name: a, query: {}, rows: []}\n  - {name: a, query: {}, rows: []}\n");
         assert!(problems[0].contains("two cases"), "{problems:?}");
     }
+
+    #[test]
+    fn the_reference_names_every_key() {
+        let (_, reference) = include_str!("../../../PROJECT.md").split_once("## Expectations").unwrap();
+        for key in KEYS {
+            assert!(reference.contains(&format!("| `{key}` |")), "PROJECT.md does not name `{key}`");
+        }
+    }
 }

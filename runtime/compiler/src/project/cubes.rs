@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
 use crate::types::Granularity;
 
-const CUBE: &[&str] = &[
+pub(super) const CUBE: &[&str] = &[
     "name",
     "sql",
     "sql_table",
@@ -30,9 +30,9 @@ const CUBE: &[&str] = &[
     "public",
     "meta",
 ];
-const MEASURE: &[&str] =
+pub(super) const MEASURE: &[&str] =
     &["name", "type", "sql", "title", "description", "format", "filters", "drill_members", "from", "hidden", "meta"];
-const DIMENSION: &[&str] = &[
+pub(super) const DIMENSION: &[&str] = &[
     "name",
     "type",
     "sql",
@@ -46,9 +46,9 @@ const DIMENSION: &[&str] = &[
     "timezone",
     "meta",
 ];
-const SEGMENT: &[&str] = &["name", "sql", "title", "description", "hidden", "meta"];
-const JOIN: &[&str] = &["name", "cube", "relationship", "sql", "always", "description", "meta"];
-const PRE_AGGREGATION: &[&str] = &[
+pub(super) const SEGMENT: &[&str] = &["name", "sql", "title", "description", "hidden", "meta"];
+pub(super) const JOIN: &[&str] = &["name", "cube", "relationship", "sql", "always", "description", "meta"];
+pub(super) const PRE_AGGREGATION: &[&str] = &[
     "name",
     "measures",
     "dimensions",
@@ -60,7 +60,7 @@ const PRE_AGGREGATION: &[&str] = &[
     "description",
 ];
 
-const MEASURE_TYPES: &[(&str, MeasureType)] = &[
+pub(super) const MEASURE_TYPES: &[(&str, MeasureType)] = &[
     ("count", MeasureType::Aggregate(AggregateFunction::Count)),
     ("count_distinct", MeasureType::Aggregate(AggregateFunction::CountDistinct)),
     ("count_distinct_approx", MeasureType::Aggregate(AggregateFunction::CountDistinctApprox)),
@@ -90,7 +90,7 @@ const MEASURE_SYNONYMS: &[(&str, &str)] = &[
     ("cumulative", "running_total"),
     ("runningtotal", "running_total"),
 ];
-const DIMENSION_TYPES: &[(&str, DimensionType)] = &[
+pub(super) const DIMENSION_TYPES: &[(&str, DimensionType)] = &[
     ("string", DimensionType::String),
     ("number", DimensionType::Number),
     ("time", DimensionType::Time),
@@ -115,7 +115,7 @@ const DIMENSION_SYNONYMS: &[(&str, &str)] = &[
     ("bool", "boolean"),
     ("location", "geo"),
 ];
-const RELATIONSHIPS: &[(&str, Relationship)] = &[
+pub(super) const RELATIONSHIPS: &[(&str, Relationship)] = &[
     ("many_to_one", Relationship::ManyToOne),
     ("one_to_many", Relationship::OneToMany),
     ("one_to_one", Relationship::OneToOne),
@@ -128,7 +128,7 @@ const RELATIONSHIP_SYNONYMS: &[(&str, &str)] = &[
     ("has_one", "one_to_one"),
     ("hasone", "one_to_one"),
 ];
-const GRANULARITIES: &[(&str, Granularity)] = &[
+pub(super) const GRANULARITIES: &[(&str, Granularity)] = &[
     ("second", Granularity::Second),
     ("minute", Granularity::Minute),
     ("hour", Granularity::Hour),

@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::MetricKind;
 use crate::types::Value;
 
-const METRIC: &[&str] = &[
+pub(super) const METRIC: &[&str] = &[
     "name",
     "type",
     "expression",
@@ -28,7 +28,7 @@ const METRIC: &[&str] = &[
     "hidden",
     "meta",
 ];
-const KINDS: &[(&str, MetricKind)] =
+pub(super) const KINDS: &[(&str, MetricKind)] =
     &[("simple", MetricKind::Simple), ("ratio", MetricKind::Ratio), ("derived", MetricKind::Derived)];
 const SYNONYMS: &[(&str, &str)] = &[
     ("number", "derived"),

@@ -5,6 +5,8 @@
 
 mod cubes;
 mod definitions;
+#[cfg(test)]
+mod documented;
 mod fields;
 mod guard;
 mod jinja;

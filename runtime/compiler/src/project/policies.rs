@@ -11,9 +11,10 @@ use super::yaml::{Node, NodeValue};
 use crate::diagnostic::Diagnostic;
 use crate::types::Value;
 
-const POLICY: &[&str] =
+pub(super) const POLICY: &[&str] =
     &["name", "cubes", "when", "row_filter", "mask", "deny", "allow_aggregate", "description", "meta"];
-const WHEN: &[&str] = &["roles", "unless_roles", "groups", "unless_groups", "attributes", "unless_attributes"];
+pub(super) const WHEN: &[&str] =
+    &["roles", "unless_roles", "groups", "unless_groups", "attributes", "unless_attributes"];
 
 #[derive(Clone, Copy)]
 enum Word {

@@ -8,9 +8,9 @@ use super::jinja::quote;
 use super::yaml::{Node, NodeValue};
 use crate::diagnostic::Diagnostic;
 
-const SOURCE: &[&str] = &["name", "database", "schema", "tables", "title", "description", "meta"];
-const TABLE: &[&str] = &["name", "columns", "title", "description", "meta"];
-const COLUMN: &[&str] = &["name", "type", "title", "description", "meta"];
+pub(super) const SOURCE: &[&str] = &["name", "database", "schema", "tables", "title", "description", "meta"];
+pub(super) const TABLE: &[&str] = &["name", "columns", "title", "description", "meta"];
+pub(super) const COLUMN: &[&str] = &["name", "type", "title", "description", "meta"];
 
 pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<SourceDefinition> {
     let mut fields = Fields::open(node, "source", SOURCE, diagnostics)?;

@@ -30,7 +30,8 @@ The query is what POST /api/v1/query takes, a JSON object of
   filters               [{\"dimension\": \"orders.status\", \"operator\": \"equals\", \"value\": \"paid\"}]
   order_by, order       [{\"field\": \"orders.count\", \"direction\": \"desc\"}]
   limit, offset, cube, timezone, compare_range, fill_gaps, ungrouped
-  total, totals, numbers  true or false, true or false, \"string\": for the server's answer; no change here
+  total, totals         true or false: what the server says beside the rows, and nothing here
+  numbers               \"string\" or \"number\": in the server's answer
 runtime/QUERY.md describes each.
 
 Without --as the caller is nobody: no roles, groups or attributes, whatever security.anonymous says.")]

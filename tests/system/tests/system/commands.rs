@@ -100,7 +100,7 @@ fn help_shows_a_newcomer_the_way() {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
     let output = run("query", &path(FLIGHTS), &["--help"]);
-    for words in ["order_by, order ", "direction", "total, totals, numbers", "date_range", "Without --as"] {
+    for words in ["order_by, order ", "direction", "total, totals ", "numbers ", "date_range", "Without --as"] {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
 }

@@ -160,8 +160,6 @@ def mariadb(folder):
     try:
         while not socket.exists() and process.poll() is None:
             time.sleep(0.1)
-        zones = subprocess.run(["mariadb-tzinfo-to-sql", "/usr/share/zoneinfo"], check=True, capture_output=True).stdout
-        subprocess.run(["mariadb", "--no-defaults", f"--socket={socket}", "-uroot", "mysql"], input=zones, check=True)
         connection = pymysql.connect(unix_socket=str(socket), user="root", charset="utf8mb4", autocommit=True,
                                      init_command="SET time_zone = '+00:00'")
 

@@ -1,7 +1,8 @@
 //! SQLite's SQL as a list of exceptions to the standard.
 //!
 //! In: nothing but the call. Out: the profile that the host prints with. Dates and times are texts
-//! (`2024-01-31`, `2024-01-31 15:00:00`, perhaps with a fraction), decimals are doubles, and there are no zones.
+//! (`2024-01-31`, `2024-01-31 15:00:00`, perhaps with a fraction), decimals are doubles, and there are no zones:
+//! the host adds their offsets.
 //! Sources: sqlite.org/lang.html, and what 3.40 answered.
 
 use terrane_sdk::dialect::{
@@ -76,18 +77,21 @@ pub fn profile() -> Profile {
 }
 
 /// The bucket's start of a hole. A fraction is cut off first: `59.9999` would be rounded to the next minute.
+/// Days and more have a time where the hole has one: texts are compared, also with bound values.
 fn trunc(unit: &str, hole: &str) -> String {
     let time = format!("substr({hole}, 1, 19)");
+    let midnight = format!("|| substr(' 00:00:00', 1, length({hole}) - 10)");
     match unit {
         "second" => format!("strftime('%Y-%m-%d %H:%M:%S', {time})"),
         "minute" => format!("strftime('%Y-%m-%d %H:%M:00', {time})"),
         "hour" => format!("strftime('%Y-%m-%d %H:00:00', {time})"),
-        "day" => format!("date({time})"),
-        "week" => format!("date({time}, '-6 days', 'weekday 1')"),
+        "day" => format!("date({time}) {midnight}"),
+        "week" => format!("date({time}, '-6 days', 'weekday 1') {midnight}"),
         "quarter" => {
-            format!("date({time}, 'start of month', '-' || ((strftime('%m', {time}) - 1) % 3) || ' months')")
+            let months = format!("'-' || ((strftime('%m', {time}) - 1) % 3) || ' months'");
+            format!("date({time}, 'start of month', {months}) {midnight}")
         }
-        _ => format!("date({time}, 'start of {unit}')"),
+        _ => format!("date({time}, 'start of {unit}') {midnight}"),
     }
 }
 
@@ -103,9 +107,16 @@ fn add_months(months: &str) -> String {
 
 fn time(unit: &str, time: &mut TimeTemplate) {
     time.trunc = trunc(unit, "{0}");
-    time.trunc_instant = None;
+    // Back by what the local clock shows below the unit: `:SS` of a minute, `:MM:SS` of an hour.
+    time.trunc_instant = match unit {
+        "minute" => Some("datetime(substr({0}, 1, 19), '-00:00' || substr({1}, 17, 3))".to_owned()),
+        "hour" => Some("datetime(substr({0}, 1, 19), '-00' || substr({1}, 14, 6))".to_owned()),
+        _ => None,
+    };
     time.add = match unit {
-        "second" | "minute" | "hour" => format!("datetime({{0}}, ({{1}}) || ' {unit}s')"),
+        "second" | "minute" | "hour" => {
+            format!("datetime(substr({{0}}, 1, 19), ({{1}}) || ' {unit}s') || substr({{0}}, 20)")
+        }
         "day" => "date({0}, ({1}) || ' days') || substr({0}, 11)".to_owned(),
         "week" => "date({0}, ({1} * 7) || ' days') || substr({0}, 11)".to_owned(),
         "month" => add_months("{1}"),

@@ -1,5 +1,5 @@
 //! Time zones: instants as wall clocks, and buckets of local hours and days around the changes of
-//! the clock.
+//! the clock. Of an engine without zones it is asked whether it adds offsets, as the host does then.
 
 use super::writer::{Expr, Writer, fill, x};
 use super::{Expected, Suite};
@@ -7,46 +7,46 @@ use crate::Granularity::{self, Day, Hour, Minute, Month, Second, Week};
 use crate::LogicalType;
 use crate::dialect::Op;
 
-/// An instant, a zone, the wall clock there.
-const LOCAL: [(&str, &str, &str); 10] = [
-    ("2024-01-15 12:00:00", "America/New_York", "2024-01-15 07:00:00"),
-    ("2024-07-15 12:00:00", "America/New_York", "2024-07-15 08:00:00"),
-    ("2024-07-15 12:00:00.25", "Europe/Berlin", "2024-07-15 14:00:00.25"),
-    ("2024-03-31 00:59:59", "Europe/Berlin", "2024-03-31 01:59:59"),
-    ("2024-03-31 01:00:00", "Europe/Berlin", "2024-03-31 03:00:00"),
-    ("2024-10-27 00:30:00", "Europe/Berlin", "2024-10-27 02:30:00"),
-    ("2024-10-27 01:30:00", "Europe/Berlin", "2024-10-27 02:30:00"),
-    ("2024-01-01 00:00:00", "Asia/Kathmandu", "2024-01-01 05:45:00"),
-    ("2024-12-31 23:30:00", "Asia/Tokyo", "2025-01-01 08:30:00"),
-    ("2024-06-01 12:34:56", "UTC", "2024-06-01 12:34:56"),
+/// An instant, a zone, its offset then in seconds, the wall clock there.
+const LOCAL: [(&str, &str, i64, &str); 10] = [
+    ("2024-01-15 12:00:00", "America/New_York", -18_000, "2024-01-15 07:00:00"),
+    ("2024-07-15 12:00:00", "America/New_York", -14_400, "2024-07-15 08:00:00"),
+    ("2024-07-15 12:00:00.25", "Europe/Berlin", 7_200, "2024-07-15 14:00:00.25"),
+    ("2024-03-31 00:59:59", "Europe/Berlin", 3_600, "2024-03-31 01:59:59"),
+    ("2024-03-31 01:00:00", "Europe/Berlin", 7_200, "2024-03-31 03:00:00"),
+    ("2024-10-27 00:30:00", "Europe/Berlin", 7_200, "2024-10-27 02:30:00"),
+    ("2024-10-27 01:30:00", "Europe/Berlin", 3_600, "2024-10-27 02:30:00"),
+    ("2024-01-01 00:00:00", "Asia/Kathmandu", 20_700, "2024-01-01 05:45:00"),
+    ("2024-12-31 23:30:00", "Asia/Tokyo", 32_400, "2025-01-01 08:30:00"),
+    ("2024-06-01 12:34:56", "UTC", 0, "2024-06-01 12:34:56"),
 ];
 
-/// An instant, a zone, the start of its local bucket as an instant. The hour from 02:00 to 03:00 comes
+/// An instant, a zone, its offset, the start of its local bucket as an instant. The hour from 02:00 to 03:00 comes
 /// twice in Berlin's autumn; Kathmandu's hours begin at a quarter past; Lord Howe's clock moves by half an hour.
-const INSTANTS: [(Granularity, &str, &str, &str); 10] = [
-    (Hour, "2024-10-27 00:30:00", "Europe/Berlin", "2024-10-27 00:00:00"),
-    (Hour, "2024-10-27 01:30:00", "Europe/Berlin", "2024-10-27 01:00:00"),
-    (Hour, "2024-03-31 01:30:00", "Europe/Berlin", "2024-03-31 01:00:00"),
-    (Hour, "2024-01-01 10:20:00", "Asia/Kathmandu", "2024-01-01 10:15:00"),
-    (Hour, "2024-01-01 10:10:00", "Asia/Kathmandu", "2024-01-01 09:15:00"),
-    (Hour, "2024-11-03 06:59:59.999", "America/New_York", "2024-11-03 06:00:00"),
-    (Hour, "2024-06-01 00:45:00", "Australia/Lord_Howe", "2024-06-01 00:30:00"),
-    (Minute, "2024-10-27 01:30:59", "Europe/Berlin", "2024-10-27 01:30:00"),
-    (Minute, "2024-01-01 10:10:30", "Asia/Kathmandu", "2024-01-01 10:10:00"),
-    (Second, "2024-10-27 01:30:59.75", "Europe/Berlin", "2024-10-27 01:30:59"),
+const INSTANTS: [(Granularity, &str, &str, i64, &str); 10] = [
+    (Hour, "2024-10-27 00:30:00", "Europe/Berlin", 7_200, "2024-10-27 00:00:00"),
+    (Hour, "2024-10-27 01:30:00", "Europe/Berlin", 3_600, "2024-10-27 01:00:00"),
+    (Hour, "2024-03-31 01:30:00", "Europe/Berlin", 7_200, "2024-03-31 01:00:00"),
+    (Hour, "2024-01-01 10:20:00", "Asia/Kathmandu", 20_700, "2024-01-01 10:15:00"),
+    (Hour, "2024-01-01 10:10:00", "Asia/Kathmandu", 20_700, "2024-01-01 09:15:00"),
+    (Hour, "2024-11-03 06:59:59.999", "America/New_York", -18_000, "2024-11-03 06:00:00"),
+    (Hour, "2024-06-01 00:45:00", "Australia/Lord_Howe", 37_800, "2024-06-01 00:30:00"),
+    (Minute, "2024-10-27 01:30:59", "Europe/Berlin", 3_600, "2024-10-27 01:30:00"),
+    (Minute, "2024-01-01 10:10:30", "Asia/Kathmandu", 20_700, "2024-01-01 10:10:00"),
+    (Second, "2024-10-27 01:30:59.75", "Europe/Berlin", 3_600, "2024-10-27 01:30:59"),
 ];
 
-/// An instant, a zone, the start of its local bucket as a wall clock. Days of 23 and 25 hours are days.
-const DAYS: [(Granularity, &str, &str, &str); 9] = [
-    (Day, "2024-03-30 23:00:00", "Europe/Berlin", "2024-03-31"),
-    (Day, "2024-03-31 21:59:59", "Europe/Berlin", "2024-03-31"),
-    (Day, "2024-03-31 22:00:00", "Europe/Berlin", "2024-04-01"),
-    (Day, "2024-10-26 22:00:00", "Europe/Berlin", "2024-10-27"),
-    (Day, "2024-10-27 22:59:59", "Europe/Berlin", "2024-10-27"),
-    (Day, "2024-10-27 23:00:00", "Europe/Berlin", "2024-10-28"),
-    (Week, "2024-12-29 15:00:00", "Asia/Tokyo", "2024-12-30"),
-    (Month, "2024-02-01 04:59:59", "America/New_York", "2024-01-01"),
-    (Month, "2024-02-01 05:00:00", "America/New_York", "2024-02-01"),
+/// An instant, a zone, its offset, the start of its local bucket as a wall clock. Days of 23 and 25 hours are days.
+const DAYS: [(Granularity, &str, &str, i64, &str); 9] = [
+    (Day, "2024-03-30 23:00:00", "Europe/Berlin", 3_600, "2024-03-31"),
+    (Day, "2024-03-31 21:59:59", "Europe/Berlin", 7_200, "2024-03-31"),
+    (Day, "2024-03-31 22:00:00", "Europe/Berlin", 7_200, "2024-04-01"),
+    (Day, "2024-10-26 22:00:00", "Europe/Berlin", 7_200, "2024-10-27"),
+    (Day, "2024-10-27 22:59:59", "Europe/Berlin", 3_600, "2024-10-27"),
+    (Day, "2024-10-27 23:00:00", "Europe/Berlin", 3_600, "2024-10-28"),
+    (Week, "2024-12-29 15:00:00", "Asia/Tokyo", 32_400, "2024-12-30"),
+    (Month, "2024-02-01 04:59:59", "America/New_York", -18_000, "2024-01-01"),
+    (Month, "2024-02-01 05:00:00", "America/New_York", -18_000, "2024-02-01"),
 ];
 
 pub(super) fn cases(suite: &mut Suite<'_>) {
@@ -57,13 +57,13 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
             _ => w.timestamp(time),
         };
         suite.group = "time zones";
-        for (instant, zone, local) in LOCAL {
+        for (instant, zone, offset, clock) in LOCAL {
             let name = format!("{instant} in {zone}, {stored}");
-            suite.of_columns(name, &[column(instant)], in_zone(w, ty, zone), Expected::Time(local));
+            suite.of_columns(name, &[column(instant)], local(w, ty, zone, offset), Expected::Time(clock));
         }
         suite.group = "local hours";
-        for (granularity, instant, zone, start) in INSTANTS {
-            let templates = w.time(granularity).zip(in_zone(w, ty, zone));
+        for (granularity, instant, zone, offset, start) in INSTANTS {
+            let templates = w.time(granularity).zip(local(w, ty, zone, offset));
             let start_of = templates.map(|(templates, local)| match &templates.trunc_instant {
                 Some(template) => fill(template, &[x(), local]),
                 None => fill(&templates.trunc, &[x()]),
@@ -72,8 +72,8 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
             suite.of_columns(name, &[column(instant)], start_of, Expected::Time(start));
         }
         suite.group = "local days";
-        for (granularity, instant, zone, start) in DAYS {
-            let templates = w.time(granularity).zip(in_zone(w, ty, zone));
+        for (granularity, instant, zone, offset, start) in DAYS {
+            let templates = w.time(granularity).zip(local(w, ty, zone, offset));
             let start_of = templates.map(|(templates, local)| fill(&templates.trunc, &[local]));
             let name = format!("{granularity:?} of {instant} in {zone}, {stored}");
             suite.of_columns(name, &[column(instant)], start_of, Expected::Time(start));
@@ -81,6 +81,8 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
     }
 }
 
-fn in_zone(w: Writer<'_>, ty: LogicalType, zone: &str) -> Option<Expr> {
-    w.op_for(Op::ToTimeZone, Some(ty), &[x(), w.text_literal(zone)])
+/// The wall clock of `x`.
+fn local(w: Writer<'_>, ty: LogicalType, zone: &str, offset: i64) -> Option<Expr> {
+    let by_name = w.op_for(Op::ToTimeZone, Some(ty), &[x(), w.text_literal(zone)]);
+    by_name.or_else(|| Some(fill(&w.time(Second)?.add, &[x(), w.integer(offset)])))
 }

@@ -240,6 +240,14 @@ fn the_repeated_hour_in_autumn_stays_two() {
         cells(Arc::new(hours), format, Numbers::Plain),
         "\"2013-11-03T00-04:00\", \"2013-11-03T01-04:00\", \"2013-11-03T01-05:00\", \"2013-11-03T02-05:00\""
     );
+    // The clock goes back half an hour: the second one o'clock starts before it does.
+    let half = vec![micros("2024-04-06T14:00:00Z"), micros("2024-04-06T14:30:00Z"), micros("2024-04-06T15:30:00Z")];
+    let half = TimestampMicrosecondArray::from(half).with_timezone("UTC");
+    let format = ColumnFormat::InstantBucket(Granularity::Hour, zone("Australia/Lord_Howe"));
+    assert_eq!(
+        cells(Arc::new(half), format, Numbers::Plain),
+        "\"2024-04-07T01+11:00\", \"2024-04-07T01+10:30\", \"2024-04-07T02+10:30\""
+    );
     let quarter_zone = ColumnFormat::InstantBucket(Granularity::Minute, zone("Asia/Kathmandu"));
     let noon = TimestampMicrosecondArray::from(vec![micros("2024-01-01T12:00:00Z")]).with_timezone("UTC");
     assert_eq!(cells(Arc::new(noon), quarter_zone, Numbers::Plain), "\"2024-01-01T17:45+05:45\"");

@@ -6,13 +6,14 @@ use super::ast::{SqlExpr, TimeFunction};
 use super::predicate::lower_predicate;
 use super::profile::{DialectProfile, Op};
 use super::template::Segment;
+use super::zone::{Reach, Zone, has_zones, in_zone, reach};
 use crate::model::{
     AggregateFunction, ColumnName, CubeId, Dimension, DimensionId, DimensionType, Mask, Model, Snippet, SqlPart,
     TimeKind,
 };
 use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan};
-use crate::query::{AxisBounds, Operand, Predicate};
-use crate::types::{Granularity, LogicalType, Value, is_utc};
+use crate::query::{Axis, AxisBounds, Operand, Predicate};
+use crate::types::{Granularity, LogicalType, Value};
 
 pub(super) struct Expressions<'a> {
     plan: &'a LogicalPlan<'a>,
@@ -21,8 +22,10 @@ pub(super) struct Expressions<'a> {
     /// A decimal without a scale of its own holds any.
     pub(super) has_unbounded_decimals: bool,
     collates: bool,
-    /// The zone's name, unless it is UTC.
-    zone: Option<&'a str>,
+    /// Unless it is UTC.
+    zone: Option<Zone<'a>>,
+    /// The engine keeps instants in a zone, and is asked for them in UTC.
+    has_zones: bool,
     /// Whether the dialect has [`HASH`] and [`PARTIAL`].
     masks: [bool; 2],
 }
@@ -43,7 +46,8 @@ impl<'a> Expressions<'a> {
             has_filter_clause: profile.features.filter_clause,
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
             collates: profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]),
-            zone: plan.timezone.iana_name().filter(|_| !is_utc(&plan.timezone)),
+            zone: Zone::of(plan, profile),
+            has_zones: has_zones(profile),
         }
     }
 
@@ -102,7 +106,10 @@ impl<'a> Expressions<'a> {
         let value = self.shown(fact, fact.groups[index]);
         let Some(granularity) = self.plan.groups[index].granularity else { return value };
         let dimension = self.plan.model.dimension(fact.groups[index]);
-        let mut bucket = self.bucket(value, granularity, dimension.time, dimension.column_type);
+        let id = fact.groups[index];
+        // A mask puts another value in its place.
+        let reach = if self.protection.mask(id).is_none() { reach(fact, id) } else { Reach::default() };
+        let mut bucket = self.bucket(value, granularity, dimension.time, dimension.column_type, reach);
         let ty = self.bucket_type(granularity, dimension);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
         if let Some(shift) = shift.filter(|_| fact.period.is_previous) {
@@ -131,15 +138,16 @@ impl<'a> Expressions<'a> {
         granularity: Granularity,
         kind: TimeKind,
         column_type: LogicalType,
+        reach: Reach,
     ) -> SqlExpr<'a> {
         let time = |function, args| SqlExpr::Time { granularity, function, args };
         match (kind == TimeKind::Utc, self.zone) {
             (true, Some(zone)) if granularity.is_sub_day() => {
-                let local = in_zone(value.clone(), zone, column_type);
+                let local = zone.local(value.clone(), column_type, reach);
                 time(TimeFunction::TruncInstant, vec![value, local])
             }
-            (true, Some(zone)) => time(TimeFunction::Trunc, vec![in_zone(value, zone, column_type)]),
-            (true, None) if column_type == LogicalType::TimestampTz => {
+            (true, Some(zone)) => time(TimeFunction::Trunc, vec![zone.local(value, column_type, reach)]),
+            (true, None) if column_type == LogicalType::TimestampTz && self.has_zones => {
                 time(TimeFunction::Trunc, vec![in_zone(value, "UTC", column_type)])
             }
             _ => time(TimeFunction::Trunc, vec![value]),
@@ -164,15 +172,17 @@ impl<'a> Expressions<'a> {
         &self,
         step: SqlExpr<'a>,
         granularity: Granularity,
-        of: Granularity,
+        axis: &Axis,
         dimension: &Dimension,
     ) -> SqlExpr<'a> {
+        let of = axis.step;
+        let reach = axis.bounds.as_ref().map_or_else(Reach::default, Reach::of_steps);
         let is_instant = dimension.time == TimeKind::Utc && of.is_sub_day();
         let kind = if is_instant { TimeKind::Utc } else { TimeKind::WallClock };
         let ty = self.bucket_type(of, dimension);
         // In UTC a step is a wall clock already.
         let kind = if self.zone.is_none() { TimeKind::WallClock } else { kind };
-        self.bucket(step, granularity, kind, ty).cast(self.bucket_type(granularity, dimension))
+        self.bucket(step, granularity, kind, ty, reach).cast(self.bucket_type(granularity, dimension))
     }
 
     /// The start of the axis, in the type of its buckets.
@@ -224,18 +234,13 @@ pub(super) fn added<'a>(
     SqlExpr::Time { granularity, function: TimeFunction::Add, args: vec![bucket, count] }.cast(ty)
 }
 
-fn micros_as(micros: i64, ty: LogicalType) -> Value {
+pub(super) fn micros_as(micros: i64, ty: LogicalType) -> Value {
     const DAY: i64 = 86_400_000_000;
     match ty {
         LogicalType::Date => Value::Date(i32::try_from(micros.div_euclid(DAY)).unwrap_or(i32::MAX)),
         LogicalType::TimestampTz => Value::TimestampTz(micros),
         _ => Value::Timestamp(micros),
     }
-}
-
-fn in_zone<'a>(instant: SqlExpr<'a>, zone: &'a str, column_type: LogicalType) -> SqlExpr<'a> {
-    let ty = if column_type == LogicalType::TimestampTz { column_type } else { LogicalType::Timestamp };
-    SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }
 }
 
 /// An aggregate function over an argument, or over rows.

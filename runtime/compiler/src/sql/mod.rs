@@ -13,6 +13,7 @@ mod probe;
 pub mod profile;
 mod profile_check;
 pub mod template;
+mod zone;
 
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};

@@ -308,7 +308,7 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
     for place in missing {
         faults.add(place, ProfileFault::Missing);
     }
-    // An engine without zones says nothing about them; then queries in a zone are refused.
+    // An engine without zones says nothing about them; then offsets are added.
     let has_zones = raw.iter().any(|op| op.op == Op::ToTimeZone);
     for ty in ZONED_TYPES.into_iter().filter(|_| has_zones) {
         if !has_template(&ops, Op::ToTimeZone, 2, Some(ty)) && !is_faulty(faults, Op::ToTimeZone) {

@@ -25,7 +25,7 @@ pub(super) fn write_time(micros: i64, stored: Stored, format: &ColumnFormat, out
     let written = match format {
         ColumnFormat::Date(granularity) => civil(micros).map(|at| write_label(at, *granularity, out)),
         ColumnFormat::Clock(granularity) => civil(micros).map(|at| write_clock(at, *granularity, out)),
-        ColumnFormat::InstantBucket(granularity, zone) => local(micros, zone).map(|(at, offset)| {
+        ColumnFormat::InstantBucket(granularity, zone) => bucket(micros, *granularity, zone).map(|(at, offset)| {
             write_clock(at, *granularity, out);
             write_offset(offset, out);
         }),
@@ -79,6 +79,22 @@ fn local(micros: i64, zone: &TimeZone) -> Option<(DateTime, Offset)> {
         Err(_) => zone.to_offset(Timestamp::MIN),
     };
     Some((civil(micros.checked_add(i64::from(offset.seconds()) * 1_000_000)?)?, offset))
+}
+
+/// The start of a local bucket with the offset of its values: where the clock moves by less than an
+/// hour, the hour after it starts before it does.
+fn bucket(micros: i64, granularity: Granularity, zone: &TimeZone) -> Option<(DateTime, Offset)> {
+    let (at, offset) = local(micros, zone)?;
+    let (is_start, length) = match granularity {
+        Granularity::Hour => (at.minute() == 0 && at.second() == 0, 3_600_000_000),
+        Granularity::Minute => (at.second() == 0, 60_000_000),
+        _ => (true, 0),
+    };
+    if is_start {
+        return Some((at, offset));
+    }
+    let (_, later) = local(micros.checked_add(length - 1)?, zone)?;
+    Some((civil(micros.checked_add(i64::from(later.seconds()) * 1_000_000)?)?, later))
 }
 
 fn write_instant(micros: i64, zone: &TimeZone, out: &mut Vec<u8>) -> Option<()> {

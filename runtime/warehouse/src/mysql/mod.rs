@@ -58,22 +58,8 @@ impl MySql {
             // The server forgets a connection that is closed without a word, too.
             let _ = writer.close().await;
         }
-        let mut first = server.connect().await.map_err(ConnectError::Connection)?;
-        warn_of_missing_zones(&mut first.connection).await;
+        let first = server.connect().await.map_err(ConnectError::Connection)?;
         Ok(MySql { sessions: Sessions::new(server, first, settings.connections) })
-    }
-}
-
-/// A server knows no zone by name until somebody loads them, and gives null for what it does not know.
-async fn warn_of_missing_zones(connection: &mut MySqlConnection) {
-    const KNOWS: &str = "SELECT CONVERT_TZ('2024-01-01 00:00:00', 'UTC', 'Europe/Berlin') IS NOT NULL";
-    let knows = sqlx::query_scalar::<_, i64>(KNOWS).fetch_one(connection).await;
-    if matches!(knows, Ok(0)) {
-        tracing::warn!(
-            event = "zones_missing",
-            warehouse = NAME,
-            "the server has no time zones, and times in a zone will be null: load them with mysql_tzinfo_to_sql"
-        );
     }
 }
 

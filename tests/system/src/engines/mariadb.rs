@@ -1,18 +1,17 @@
-//! MariaDB over a folder of its own, with a collation that ignores case and trailing spaces.
+//! MariaDB over a folder of its own, with a collation that ignores case and trailing spaces, and without
+//! tables of time zones, which are none of its business.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::process::{Program, Server, as_user, folder_of, run};
 use super::{Missing, program};
 
 const USER: &str = "mysql";
 const FOLDERS: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
-/// The zones that the queries ask for; a server knows none until they are loaded.
-const ZONES: &[&str] = &["UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland"];
 
 /// Run by the server as it starts, each time.
 const SET_UP: &str = "\
@@ -21,7 +20,7 @@ const SET_UP: &str = "\
     GRANT ALL ON *.* TO 'terrane'@'%';\n";
 
 pub(super) fn missing() -> Option<Missing> {
-    let names = ["mariadbd", "mariadb-install-db", "mariadb-admin", "mariadb-tzinfo-to-sql"];
+    let names = ["mariadbd", "mariadb-install-db", "mariadb-admin"];
     names.iter().find_map(|name| program(FOLDERS, name).err())
 }
 
@@ -33,26 +32,8 @@ pub(super) fn start() -> Result<Server> {
     // Two servers that are made at once would meet in the system's own.
     install.arg(format!("--tmpdir={}", folder.path().display()));
     run(install)?;
-    fs::write(folder.path().join("set-up.sql"), format!("{SET_UP}USE mysql;\n{}", zones()?))?;
+    fs::write(folder.path().join("set-up.sql"), SET_UP)?;
     Server::start(folder, Program { start: command, probe, stop_at_once: "KILL" })
-}
-
-/// One statement a line, as the server reads them.
-fn zones() -> Result<String> {
-    let mut sql = String::new();
-    for table in ["time_zone", "time_zone_name", "time_zone_transition", "time_zone_transition_type"] {
-        sql.push_str(&format!("TRUNCATE TABLE {table};\n"));
-    }
-    for zone in ZONES {
-        let mut tool = Command::new(path("mariadb-tzinfo-to-sql")?);
-        let output = tool.arg(Path::new("/usr/share/zoneinfo").join(zone)).arg(zone).output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout)?;
-        let inserts = text.split(';').map(|s| s.split_whitespace().collect::<Vec<_>>().join(" "));
-        let inserts = inserts.filter(|s| s.starts_with("INSERT") || s.starts_with("SET @time_zone_id"));
-        inserts.for_each(|statement| sql.push_str(&format!("{statement};\n")));
-    }
-    Ok(sql)
 }
 
 fn command(folder: &Path, port: u16) -> Result<Command> {

@@ -204,7 +204,7 @@ impl<'a> Lowering<'a> {
             let Some(granularity) = self.group_at(*index).granularity else { continue };
             let bucket = match granularity == axis.step {
                 true => step.clone(),
-                false => self.expressions.bucket_of_step(step.clone(), granularity, axis.step, dimension),
+                false => self.expressions.bucket_of_step(step.clone(), granularity, axis, dimension),
             };
             has_step |= granularity == axis.step;
             items.push((bucket, Name::Numbered('g', *index)));

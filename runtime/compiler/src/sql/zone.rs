@@ -1,0 +1,181 @@
+//! The query's zone in SQL: by its name where the engine knows zones, else as a CASE over its offsets.
+//!
+//! In: an instant, and between which times it lies if filters say so. Out: the wall clock there. The
+//! changes of a zone come from the compiler's own tables, so an engine needs none. The CASE is a tree: a
+//! row is compared with a handful of changes and not with all of them, which is eight times faster over
+//! the 360 that New York has had and will have. Where no filter says until when, the changes go up to
+//! [`HORIZON`]; after the last one its offset holds.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::ast::{SqlExpr, TimeFunction};
+use super::expression::micros_as;
+use super::profile::{DialectProfile, Op};
+use crate::model::DimensionId;
+use crate::plan::{Fact, LogicalPlan};
+use crate::query::{AxisBounds, Operand, Predicate, Test};
+use crate::types::{Granularity, LogicalType, Value, is_utc};
+
+/// 2100-01-01, in seconds since 1970.
+const HORIZON: i64 = 4_102_444_800;
+/// However far filters reach.
+const MAX_CHANGES: usize = 1_000;
+
+/// A zone other than UTC, as the engine can be told of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Zone<'a> {
+    Named(&'a str),
+    Offsets(&'a TimeZone),
+}
+
+/// Between which instants a value lies, as microseconds since 1970; an open side is `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reach {
+    pub(super) from: Option<i64>,
+    pub(super) to: Option<i64>,
+}
+
+impl Reach {
+    /// Of steps finer than a day, taken for hours.
+    pub(super) fn of_steps(bounds: &AxisBounds) -> Self {
+        const HOUR: i64 = 3_600_000_000;
+        let length = i64::try_from(bounds.steps).unwrap_or(i64::MAX).saturating_mul(HOUR);
+        Reach { from: Some(bounds.first), to: Some(bounds.first.saturating_add(length)) }
+    }
+}
+
+impl<'a> Zone<'a> {
+    /// `None` in UTC.
+    pub(super) fn of(plan: &'a LogicalPlan<'a>, profile: &DialectProfile) -> Option<Self> {
+        let name = plan.timezone.iana_name().filter(|_| !is_utc(&plan.timezone))?;
+        Some(if has_zones(profile) { Zone::Named(name) } else { Zone::Offsets(&plan.timezone) })
+    }
+
+    /// The wall clock of `instant`.
+    pub(super) fn local(self, instant: SqlExpr<'a>, column_type: LogicalType, reach: Reach) -> SqlExpr<'a> {
+        match self {
+            Zone::Named(name) => in_zone(instant, name, column_type),
+            Zone::Offsets(zone) => {
+                let (first, changes) = changes(zone, reach);
+                let offset = offset(&instant, column_type, first, &changes);
+                SqlExpr::Time {
+                    granularity: Granularity::Second,
+                    function: TimeFunction::Add,
+                    args: vec![instant, offset],
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn has_zones(profile: &DialectProfile) -> bool {
+    profile.op(Op::ToTimeZone, 2, Some(LogicalType::Timestamp)).is_some()
+}
+
+/// The wall clock of an instant, by an engine that knows the zone.
+pub(super) fn in_zone<'a>(instant: SqlExpr<'a>, zone: &'a str, column_type: LogicalType) -> SqlExpr<'a> {
+    let ty = if column_type == LogicalType::TimestampTz { column_type } else { LogicalType::Timestamp };
+    SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }
+}
+
+/// What the fact's filters leave of a time dimension.
+pub(super) fn reach(fact: &Fact<'_>, id: DimensionId) -> Reach {
+    let mut reach = Reach::default();
+    fact.row_filters.iter().for_each(|filter| narrow(filter, id, &mut reach));
+    reach
+}
+
+fn narrow(predicate: &Predicate, id: DimensionId, reach: &mut Reach) {
+    let ends = match predicate {
+        Predicate::And(all) => return all.iter().for_each(|each| narrow(each, id, reach)),
+        Predicate::Test { operand: Operand::Dimension { id: of, .. }, test } if *of == id => match test {
+            Test::Range { low, high } => [low, high].map(|end| end.as_ref().and_then(|end| micros(&end.value))),
+            Test::Equals(value) => [micros(value); 2],
+            _ => return,
+        },
+        _ => return,
+    };
+    reach.from = reach.from.max(ends[0]);
+    reach.to = [reach.to, ends[1]].into_iter().flatten().min();
+}
+
+fn micros(value: &Value) -> Option<i64> {
+    match value {
+        Value::Timestamp(micros) | Value::TimestampTz(micros) => Some(*micros),
+        _ => None,
+    }
+}
+
+/// The offset at first, and from when on which one holds, in seconds.
+fn changes(zone: &TimeZone, reach: Reach) -> (i32, Vec<(Timestamp, i32)>) {
+    let edge = |micros: i64| if micros < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    let instant = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or(edge(micros));
+    let from = reach.from.map_or(Timestamp::MIN, instant);
+    let horizon = Timestamp::from_second(HORIZON).unwrap_or(Timestamp::MAX);
+    let to = reach.to.map_or(horizon.max(from), instant);
+    let first = zone.to_offset(from).seconds();
+    let mut last = first;
+    let mut changes = Vec::new();
+    // Some changes are of the name alone.
+    for change in zone.following(from).take_while(|change| change.timestamp() <= to) {
+        let offset = change.offset().seconds();
+        if offset != last {
+            changes.push((change.timestamp(), offset));
+            last = offset;
+        }
+        if changes.len() == MAX_CHANGES {
+            break;
+        }
+    }
+    (first, changes)
+}
+
+fn offset<'a>(instant: &SqlExpr<'a>, ty: LogicalType, first: i32, changes: &[(Timestamp, i32)]) -> SqlExpr<'a> {
+    let (before, after) = changes.split_at(changes.len() / 2);
+    let [(at, then), after @ ..] = after else { return SqlExpr::Integer(first.into()) };
+    let at = SqlExpr::Value(micros_as(at.as_microsecond(), ty));
+    let is_before = SqlExpr::op(Op::Lt, vec![instant.clone(), at]);
+    SqlExpr::when(vec![is_before], offset(instant, ty, first, before), Some(offset(instant, ty, *then, after)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn micros_of(text: &str) -> Option<i64> {
+        text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond)
+    }
+
+    fn new_york() -> TimeZone {
+        jiff::tz::TimeZoneDatabase::bundled().get("America/New_York").unwrap()
+    }
+
+    #[test]
+    fn a_range_needs_the_changes_inside_it() {
+        let reach = Reach { from: micros_of("2024-03-10T05:00:00Z"), to: micros_of("2024-11-03T07:00:00Z") };
+        let (first, changes) = changes(&new_york(), reach);
+        let changes: Vec<_> = changes.iter().map(|(at, offset)| (at.to_string(), *offset)).collect();
+        assert_eq!(first, -5 * 3600);
+        let expected = [("2024-03-10T07:00:00Z", -4 * 3600), ("2024-11-03T06:00:00Z", -5 * 3600)];
+        assert_eq!(changes, expected.map(|(at, offset)| (at.to_owned(), offset)));
+    }
+
+    #[test]
+    fn without_a_range_all_changes_are_known() {
+        let (first, all) = changes(&new_york(), Reach::default());
+        assert_eq!(first, -17_762);
+        assert!((300..400).contains(&all.len()), "{}", all.len());
+        assert_eq!(all.last().map(|(at, _)| at.to_string()).as_deref(), Some("2099-11-01T06:00:00Z"));
+    }
+
+    #[test]
+    fn a_range_beyond_the_horizon_is_followed() {
+        let reach = Reach { from: micros_of("2150-01-01T00:00:00Z"), to: micros_of("2151-01-01T00:00:00Z") };
+        assert_eq!(changes(&new_york(), reach).1.len(), 2);
+        let endless = Reach { from: micros_of("2150-01-01T00:00:00Z"), to: Some(Timestamp::MAX.as_microsecond()) };
+        assert_eq!(changes(&new_york(), endless).1.len(), MAX_CHANGES);
+        let open = Reach { from: micros_of("2150-01-01T00:00:00Z"), to: None };
+        assert_eq!(changes(&new_york(), open), (-18_000, Vec::new()));
+    }
+}

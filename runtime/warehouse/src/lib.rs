@@ -5,13 +5,11 @@
 mod columns;
 mod duckdb;
 mod instants;
-mod mysql;
-mod postgres;
+pub mod mysql;
+pub mod postgres;
 mod sessions;
-mod sqlite;
+pub mod sqlite;
 
 pub use crate::duckdb::{DuckDb, DuckDbSettings, OpenError};
-pub use crate::mysql::MySql;
-pub use crate::postgres::Postgres;
 pub use crate::sessions::{ConnectError, ServerSettings};
-pub use crate::sqlite::{Sqlite, SqliteSettings};
+pub use crate::sqlite::SqliteSettings;

@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{Array as _, AsArray as _};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse as _, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 use terrane_compiler::types::Value;
-use terrane_warehouse::{ConnectError, Sqlite, SqliteSettings};
+use terrane_warehouse::{ConnectError, SqliteSettings, sqlite};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Counts for hours.
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
-async fn open(path: Option<PathBuf>, init: &[&str]) -> Result<Sqlite, ConnectError> {
+async fn open(path: Option<PathBuf>, init: &[&str]) -> Result<impl Warehouse + use<>, ConnectError> {
     let init = init.iter().map(|statement| (*statement).to_owned()).collect();
-    Sqlite::open(&SqliteSettings { path, init, connections: 2 }).await
+    sqlite::open(&SqliteSettings { path, init, connections: 2 }).await
 }
 
-async fn run(sqlite: &Sqlite, text: &str, params: &[Value]) -> Result<ResultSet, WarehouseError> {
+async fn run(sqlite: &impl Warehouse, text: &str, params: &[Value]) -> Result<ResultSet, WarehouseError> {
     sqlite.execute(Statement { text, params, columns: &[] }, TIMEOUT).await
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_warehouse::{
-    ConnectError, DuckDb, DuckDbSettings, MySql, OpenError, Postgres, ServerSettings, Sqlite, SqliteSettings,
+    ConnectError, DuckDb, DuckDbSettings, OpenError, ServerSettings, SqliteSettings, mysql, postgres, sqlite,
 };
 
 use super::mark;
@@ -39,17 +39,17 @@ async fn connect(project: &Project) -> Result<Arc<dyn Warehouse>, Diagnostic> {
     match config.kind.as_str() {
         "duckdb" => duckdb(project).await,
         "postgres" => {
-            let warehouse = Postgres::connect(&server(config)?).await;
+            let warehouse = postgres::connect(&server(config)?).await;
             Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
         }
         "mysql" => {
-            let warehouse = MySql::connect(&server(config)?).await;
+            let warehouse = mysql::connect(&server(config)?).await;
             Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
         }
         "sqlite" => {
             let settings =
                 SqliteSettings { path: file(project)?, init: init(config), connections: connections(config) };
-            let warehouse = Sqlite::open(&settings).await;
+            let warehouse = sqlite::open(&settings).await;
             Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
         }
         other => Err(refused(config, format!("there is no connector for a warehouse of type `{other}`"), KNOWN)),

@@ -10,17 +10,15 @@ mod cell;
 
 use std::time::Duration;
 
-use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
-use crate::columns::{Columns, Kind, described, meanings};
+use crate::columns::Columns;
 use crate::sessions::{
-    Answer, ConnectError, Engine, Failed, Reader, Request, ServerSettings, Session, Sessions, alive, init_failed,
-    within,
+    ConnectError, Described, Engine, Failed, Reader, ServerSettings, Session, Sessions, run_init, within,
 };
 
 const NAME: &str = "mysql";
@@ -32,35 +30,24 @@ const READING: &str = "\
     SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
     SET SESSION TRANSACTION READ ONLY";
 
-/// A MySQL or MariaDB server.
-pub struct MySql {
-    sessions: Sessions<Server>,
-}
-
 struct Server {
     options: MySqlConnectOptions,
     connect_timeout: Duration,
 }
 
-impl MySql {
-    /// Runs `init`, in the server's own SQL mode, and proves that the server answers.
-    ///
-    /// # Errors
-    /// [`ConnectError`] names the statement that failed; no error shows the URL.
-    pub async fn connect(settings: &ServerSettings) -> Result<Self, ConnectError> {
-        let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
-        if !settings.init.is_empty() {
-            let mut writer = server.open().await.map_err(ConnectError::Connection)?;
-            for (index, statement) in settings.init.iter().enumerate() {
-                let run = writer.execute(sqlx::raw_sql(AssertSqlSafe(statement.as_str()))).await;
-                run.map_err(|error| init_failed(index, statement, &error))?;
-            }
-            // The server forgets a connection that is closed without a word, too.
-            let _ = writer.close().await;
-        }
-        let first = server.connect().await.map_err(ConnectError::Connection)?;
-        Ok(MySql { sessions: Sessions::new(server, first, settings.connections) })
+/// Runs `init`, in the server's own SQL mode, and proves that the server answers.
+///
+/// # Errors
+/// [`ConnectError`] names the statement that failed; no error shows the URL.
+pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>, ConnectError> {
+    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+    if !settings.init.is_empty() {
+        let writer = server.open().await.map_err(ConnectError::Connection)?;
+        // The server forgets a connection that is closed without a word, too.
+        let _ = run_init(writer, &settings.init).await?.close().await;
     }
+    let first = server.connect().await.map_err(ConnectError::Connection)?;
+    Ok(Sessions::new(server, first, settings.connections))
 }
 
 fn options(url: &str) -> Result<MySqlConnectOptions, ConnectError> {
@@ -83,7 +70,7 @@ impl Server {
 
 #[async_trait]
 impl Engine for Server {
-    const NAME: &'static str = NAME;
+    const FAILED: Failed = FAILED;
     type Connection = MySqlConnection;
     /// The connection's number.
     type Handle = u64;
@@ -99,17 +86,28 @@ impl Engine for Server {
         Ok(Session { connection, handle })
     }
 
-    async fn answer(&self, connection: &mut MySqlConnection, request: Request<'_>) -> Result<Answer, WarehouseError> {
-        match request {
-            Request::Execute(statement) => execute(connection, statement).await,
-            Request::Describe(statement) => {
-                Ok(ResultSet { schema: described(describe(connection, statement).await?), batches: Vec::new() })
-            }
-            Request::Probe => {
-                connection.ping().await.map_err(|error| FAILED.because(&error))?;
-                Ok(alive())
-            }
-        }
+    async fn rows(
+        &self,
+        connection: &mut MySqlConnection,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError> {
+        let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
+        let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
+        READER.read(connection.fetch(query), statement).await
+    }
+
+    async fn describe(
+        &self,
+        connection: &mut MySqlConnection,
+        statement: Statement<'_>,
+    ) -> Result<Described, WarehouseError> {
+        let text = AssertSqlSafe(statement.text).into_sql_str();
+        let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
+        READER.described(sqlx::Statement::columns(&prepared))
+    }
+
+    async fn ping(&self, connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+        connection.ping().await
     }
 
     async fn cancel(&self, handle: &u64) -> Result<(), WarehouseError> {
@@ -120,26 +118,6 @@ impl Engine for Server {
     }
 }
 
-async fn execute(connection: &mut MySqlConnection, statement: Statement<'_>) -> Result<Answer, WarehouseError> {
-    let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
-    let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
-    let filled = READER.read(connection.fetch(query), statement).await?;
-    let columns = match filled {
-        Some(columns) => columns,
-        None => Columns::new(describe(connection, statement).await?, &meanings(statement)),
-    };
-    columns.finish().map_err(|error| FAILED.refused(error.to_string()))
-}
-
-async fn describe(
-    connection: &mut MySqlConnection,
-    statement: Statement<'_>,
-) -> Result<Vec<(String, Kind)>, WarehouseError> {
-    let text = AssertSqlSafe(statement.text).into_sql_str();
-    let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
-    READER.described(sqlx::Statement::columns(&prepared))
-}
-
 /// By the server's error numbers.
 fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
@@ -148,24 +126,5 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
         // Too many connections, shutting down, a killed connection, gone away, lost.
         Some(1040 | 1053 | 1152..=1161 | 1203 | 1226 | 1927 | 2006 | 2013) => WarehouseErrorKind::Unavailable,
         _ => WarehouseErrorKind::Refused,
-    }
-}
-
-#[async_trait]
-impl Warehouse for MySql {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
-        self.sessions.execute(statement, timeout).await
-    }
-
-    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
-        self.sessions.describe(statement).await
-    }
-
-    async fn ping(&self) -> Result<(), WarehouseError> {
-        self.sessions.ping().await
     }
 }

@@ -11,17 +11,15 @@ mod numeric;
 
 use std::time::Duration;
 
-use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
-use crate::columns::{Columns, described, meanings};
+use crate::columns::Columns;
 use crate::sessions::{
-    Answer, ConnectError, Engine, Failed, Reader, Request, ServerSettings, Session, Sessions, alive, init_failed,
-    within,
+    ConnectError, Described, Engine, Failed, Reader, ServerSettings, Session, Sessions, run_init, within,
 };
 
 const NAME: &str = "postgres";
@@ -33,35 +31,24 @@ const READING: &str = "\
     SET default_transaction_read_only = on; SET TIME ZONE 'UTC'; SET extra_float_digits = 3; \
     SET standard_conforming_strings = on";
 
-/// A PostgreSQL server.
-pub struct Postgres {
-    sessions: Sessions<Server>,
-}
-
 struct Server {
     options: PgConnectOptions,
     connect_timeout: Duration,
 }
 
-impl Postgres {
-    /// Runs `init` and proves that the server answers.
-    ///
-    /// # Errors
-    /// [`ConnectError`] names the statement that failed; no error shows the URL.
-    pub async fn connect(settings: &ServerSettings) -> Result<Self, ConnectError> {
-        let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
-        if !settings.init.is_empty() {
-            let mut writer = server.open().await.map_err(ConnectError::Connection)?;
-            for (index, statement) in settings.init.iter().enumerate() {
-                let run = writer.execute(sqlx::raw_sql(AssertSqlSafe(statement.as_str()))).await;
-                run.map_err(|error| init_failed(index, statement, &error))?;
-            }
-            // The server forgets a connection that is closed without a word, too.
-            let _ = writer.close().await;
-        }
-        let first = server.connect().await.map_err(ConnectError::Connection)?;
-        Ok(Postgres { sessions: Sessions::new(server, first, settings.connections) })
+/// Runs `init` and proves that the server answers.
+///
+/// # Errors
+/// [`ConnectError`] names the statement that failed; no error shows the URL.
+pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>, ConnectError> {
+    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+    if !settings.init.is_empty() {
+        let writer = server.open().await.map_err(ConnectError::Connection)?;
+        // The server forgets a connection that is closed without a word, too.
+        let _ = run_init(writer, &settings.init).await?.close().await;
     }
+    let first = server.connect().await.map_err(ConnectError::Connection)?;
+    Ok(Sessions::new(server, first, settings.connections))
 }
 
 fn options(url: &str) -> Result<PgConnectOptions, ConnectError> {
@@ -83,7 +70,7 @@ impl Server {
 
 #[async_trait]
 impl Engine for Server {
-    const NAME: &'static str = NAME;
+    const FAILED: Failed = FAILED;
     type Connection = PgConnection;
     /// The process behind the connection.
     type Handle = i32;
@@ -99,17 +86,29 @@ impl Engine for Server {
         Ok(Session { connection, handle })
     }
 
-    async fn answer(&self, connection: &mut PgConnection, request: Request<'_>) -> Result<Answer, WarehouseError> {
-        match request {
-            Request::Execute(statement) => execute(connection, statement).await,
-            Request::Describe(statement) => {
-                Ok(ResultSet { schema: described(describe(connection, statement).await?), batches: Vec::new() })
-            }
-            Request::Probe => {
-                connection.ping().await.map_err(|error| FAILED.because(&error))?;
-                Ok(alive())
-            }
-        }
+    async fn rows(
+        &self,
+        connection: &mut PgConnection,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError> {
+        let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
+        let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
+        READER.read(connection.fetch(query), statement).await
+    }
+
+    async fn describe(
+        &self,
+        connection: &mut PgConnection,
+        statement: Statement<'_>,
+    ) -> Result<Described, WarehouseError> {
+        let types = bind::types(statement.params);
+        let text = AssertSqlSafe(statement.text).into_sql_str();
+        let prepared = connection.prepare_with(text, &types).await.map_err(|error| FAILED.because(&error))?;
+        READER.described(sqlx::Statement::columns(&prepared))
+    }
+
+    async fn ping(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        connection.ping().await
     }
 
     async fn cancel(&self, handle: &i32) -> Result<(), WarehouseError> {
@@ -117,26 +116,6 @@ impl Engine for Server {
         let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(*handle);
         cancel.execute(&mut other).await.map(drop).map_err(|error| FAILED.because(&error))
     }
-}
-
-async fn execute(connection: &mut PgConnection, statement: Statement<'_>) -> Result<Answer, WarehouseError> {
-    let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
-    let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
-    let filled = READER.read(connection.fetch(query), statement).await?;
-    let columns = match filled {
-        Some(columns) => columns,
-        None => Columns::new(describe(connection, statement).await?, &meanings(statement)),
-    };
-    columns.finish().map_err(|error| FAILED.refused(error.to_string()))
-}
-
-type Described = Vec<(String, crate::columns::Kind)>;
-
-async fn describe(connection: &mut PgConnection, statement: Statement<'_>) -> Result<Described, WarehouseError> {
-    let types = bind::types(statement.params);
-    let text = AssertSqlSafe(statement.text).into_sql_str();
-    let prepared = connection.prepare_with(text, &types).await.map_err(|error| FAILED.because(&error))?;
-    READER.described(sqlx::Statement::columns(&prepared))
 }
 
 /// By SQLSTATE: its class, or the whole code. 57014 is what a cancelled statement ends with.
@@ -147,24 +126,5 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
             WarehouseErrorKind::Unavailable
         }
         _ => WarehouseErrorKind::Refused,
-    }
-}
-
-#[async_trait]
-impl Warehouse for Postgres {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
-        self.sessions.execute(statement, timeout).await
-    }
-
-    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
-        self.sessions.describe(statement).await
-    }
-
-    async fn ping(&self) -> Result<(), WarehouseError> {
-        self.sessions.ping().await
     }
 }

@@ -6,6 +6,7 @@
 //! from outside and keeps its place until that is done, and a session that broke is never used again.
 //! Not here: anything that one engine does differently.
 
+mod answer;
 mod failure;
 mod open;
 mod pool;
@@ -15,12 +16,14 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
-use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError};
 
 use pool::Pool;
 
+use crate::columns::{Columns, Kind};
+
 pub(crate) use failure::{Failed, within};
-pub(crate) use open::init_failed;
+pub(crate) use open::run_init;
 pub use open::{ConnectError, ServerSettings};
 pub(crate) use rows::{CellError, Reader};
 
@@ -30,8 +33,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// One kind of database, and where it is.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
-    /// The warehouse's type in a project file.
-    const NAME: &'static str;
+    const FAILED: Failed;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
     /// Names what a session runs, for whoever wants to stop it.
@@ -41,9 +43,29 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// `Unavailable`, within the operator's time limit.
     async fn connect(&self) -> Result<Session<Self>, WarehouseError>;
 
+    /// Runs it. `None` where no row came that would tell the columns.
+    ///
     /// # Errors
     /// `Unavailable` says that the connection is lost; after any other error it can be used again.
-    async fn answer(&self, connection: &mut Self::Connection, request: Request<'_>) -> Result<Answer, WarehouseError>;
+    async fn rows(
+        &self,
+        connection: &mut Self::Connection,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError>;
+
+    /// The columns' names and kinds; nothing runs.
+    ///
+    /// # Errors
+    /// As of [`rows`](Engine::rows).
+    async fn describe(
+        &self,
+        connection: &mut Self::Connection,
+        statement: Statement<'_>,
+    ) -> Result<Described, WarehouseError>;
+
+    /// # Errors
+    /// No sign of life.
+    async fn ping(&self, connection: &mut Self::Connection) -> Result<(), sqlx::Error>;
 
     /// Stops what the session runs. Its connection is closed afterwards, whatever became of this.
     async fn cancel(&self, handle: &Self::Handle) -> Result<(), WarehouseError>;
@@ -68,7 +90,10 @@ pub(crate) enum Request<'a> {
 /// What a request is answered with: no batches but for a statement that ran.
 pub(crate) type Answer = ResultSet;
 
-/// The port's calls over a pool of sessions.
+/// Names and kinds of columns.
+pub(crate) type Described = Vec<(String, Kind)>;
+
+/// A warehouse: the port's calls over a pool of sessions.
 pub(crate) struct Sessions<E: Engine> {
     pool: Pool<E>,
 }
@@ -78,25 +103,23 @@ impl<E: Engine> Sessions<E> {
     pub(crate) fn new(engine: E, first: Session<E>, connections: usize) -> Self {
         Sessions { pool: Pool::new(engine, first, connections) }
     }
+}
 
-    pub(crate) async fn execute(
-        &self,
-        statement: Statement<'_>,
-        timeout: Duration,
-    ) -> Result<ResultSet, WarehouseError> {
+#[async_trait]
+impl<E: Engine> Warehouse for Sessions<E> {
+    fn name(&self) -> &str {
+        E::FAILED.warehouse
+    }
+
+    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
         self.pool.run(Request::Execute(statement), timeout).await
     }
 
-    pub(crate) async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
+    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
         Ok(self.pool.run(Request::Describe(statement), PROBE_TIMEOUT).await?.schema)
     }
 
-    pub(crate) async fn ping(&self) -> Result<(), WarehouseError> {
+    async fn ping(&self) -> Result<(), WarehouseError> {
         self.pool.run(Request::Probe, PROBE_TIMEOUT).await.map(drop)
     }
-}
-
-/// The answer to a probe.
-pub(crate) fn alive() -> Answer {
-    ResultSet { schema: SchemaRef::new(arrow::datatypes::Schema::empty()), batches: Vec::new() }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use sqlx::{AssertSqlSafe, Connection, Executor};
 use terrane_app::ports::warehouse::WarehouseError;
 
 /// What the operator set for a server.
@@ -39,8 +40,21 @@ pub enum ConnectError {
     Init { index: usize, statement: String, message: String },
 }
 
-pub(crate) fn init_failed(index: usize, statement: &str, error: &sqlx::Error) -> ConnectError {
-    ConnectError::Init { index, statement: statement.trim().to_owned(), message: error.to_string() }
+/// Runs `init` on a connection that may write.
+pub(crate) async fn run_init<C>(mut connection: C, init: &[String]) -> Result<C, ConnectError>
+where
+    C: Connection,
+    for<'c> &'c mut C: Executor<'c, Database = C::Database>,
+{
+    for (index, statement) in init.iter().enumerate() {
+        let run = connection.execute(sqlx::raw_sql(AssertSqlSafe(statement.as_str()))).await;
+        run.map_err(|error| ConnectError::Init {
+            index,
+            statement: statement.trim().to_owned(),
+            message: error.to_string(),
+        })?;
+    }
+    Ok(connection)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::answer::answer;
 use super::failure::{timeout, unavailable};
 use super::{Answer, Engine, Request, Session};
 
@@ -46,12 +47,13 @@ impl<E: Engine> Pool<E> {
     pub(super) async fn run(&self, request: Request<'_>, limit: Duration) -> Result<Answer, WarehouseError> {
         let turns = if matches!(request, Request::Probe) { &self.probe_turn } else { &self.turns };
         let answer = tokio::time::timeout(limit, self.run_in_turn(turns, request)).await;
-        answer.unwrap_or_else(|_| Err(timeout(E::NAME)))
+        answer.unwrap_or_else(|_| Err(timeout(E::FAILED.warehouse)))
     }
 
     async fn run_in_turn(&self, turns: &Arc<Semaphore>, request: Request<'_>) -> Result<Answer, WarehouseError> {
         let permit = turns.clone().acquire_owned().await;
-        let permit = permit.map_err(|_| unavailable(E::NAME, "the warehouse is shutting down".to_owned()))?;
+        let permit =
+            permit.map_err(|_| unavailable(E::FAILED.warehouse, "the warehouse is shutting down".to_owned()))?;
         let idle = lock(&self.idle).pop();
         let was_idle = idle.is_some();
         let session = match idle {
@@ -95,8 +97,8 @@ struct Running<'a, E: Engine> {
 impl<E: Engine> Running<'_, E> {
     async fn ask(&mut self, request: Request<'_>) -> Result<Answer, WarehouseError> {
         match &mut self.held {
-            Some((session, _)) => self.engine.answer(&mut session.connection, request).await,
-            None => Err(unavailable(E::NAME, "the session is gone".to_owned())),
+            Some((session, _)) => answer(&**self.engine, &mut session.connection, request).await,
+            None => Err(unavailable(E::FAILED.warehouse, "the session is gone".to_owned())),
         }
     }
 
@@ -115,7 +117,7 @@ impl<E: Engine> Drop for Running<'_, E> {
         runtime.spawn(async move {
             let cancelled = tokio::time::timeout(CANCEL_TIMEOUT, engine.cancel(&session.handle)).await;
             if !matches!(cancelled, Ok(Ok(()))) {
-                tracing::warn!(event = "cancel_failed", warehouse = E::NAME, "a statement may still run");
+                tracing::warn!(event = "cancel_failed", warehouse = E::FAILED.warehouse, "a statement may still run");
             }
             drop(session);
             drop(permit);

@@ -14,15 +14,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
-use crate::columns::{Columns, Kind, described, meanings};
-use crate::sessions::{Answer, ConnectError, Engine, Failed, Reader, Request, Session, Sessions, alive, init_failed};
+use crate::columns::Columns;
+use crate::sessions::{ConnectError, Described, Engine, Failed, Reader, Session, Sessions, run_init};
 
 const NAME: &str = "sqlite";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };
@@ -46,48 +45,38 @@ pub struct SqliteSettings {
     pub connections: usize,
 }
 
-/// A SQLite database.
-pub struct Sqlite {
-    sessions: Sessions<File>,
-}
-
 struct File {
     options: SqliteConnectOptions,
     /// A database in memory lives as long as somebody has it open.
     _writer: Mutex<Option<SqliteConnection>>,
 }
 
-impl Sqlite {
-    /// Opens the file and runs `init`. Without `init` the file must be there.
-    ///
-    /// # Errors
-    /// [`ConnectError`] names the statement that failed.
-    pub async fn open(settings: &SqliteSettings) -> Result<Self, ConnectError> {
-        let failed = |error: sqlx::Error| ConnectError::Connection(FAILED.connecting(&error));
-        let options = match &settings.path {
-            Some(path) => SqliteConnectOptions::new().filename(path),
-            None => "sqlite::memory:".parse().map_err(failed)?,
-        };
-        let options = options.busy_timeout(BUSY_TIMEOUT).row_buffer_size(ROWS_AHEAD).disable_statement_logging();
-        let mut writer = None;
-        if settings.path.is_none() || !settings.init.is_empty() {
-            let mut connection = options.clone().create_if_missing(true).connect().await.map_err(failed)?;
-            for (index, statement) in settings.init.iter().enumerate() {
-                let run = connection.execute(sqlx::raw_sql(AssertSqlSafe(statement.as_str()))).await;
-                run.map_err(|error| init_failed(index, statement, &error))?;
-            }
-            writer = settings.path.is_none().then_some(connection);
-        }
-        let reading = options.read_only(settings.path.is_some()).pragma("query_only", "ON");
-        let file = File { options: reading, _writer: Mutex::new(writer) };
-        let first = file.connect().await.map_err(ConnectError::Connection)?;
-        Ok(Sqlite { sessions: Sessions::new(file, first, settings.connections) })
+/// Opens the file and runs `init`. Without `init` the file must be there.
+///
+/// # Errors
+/// [`ConnectError`] names the statement that failed.
+pub async fn open(settings: &SqliteSettings) -> Result<impl Warehouse + use<>, ConnectError> {
+    let failed = |error: sqlx::Error| ConnectError::Connection(FAILED.connecting(&error));
+    let options = match &settings.path {
+        Some(path) => SqliteConnectOptions::new().filename(path),
+        None => "sqlite::memory:".parse().map_err(failed)?,
+    };
+    let options = options.busy_timeout(BUSY_TIMEOUT).row_buffer_size(ROWS_AHEAD).disable_statement_logging();
+    let mut writer = None;
+    if settings.path.is_none() || !settings.init.is_empty() {
+        let connection = options.clone().create_if_missing(true).connect().await.map_err(failed)?;
+        let connection = run_init(connection, &settings.init).await?;
+        writer = settings.path.is_none().then_some(connection);
     }
+    let reading = options.read_only(settings.path.is_some()).pragma("query_only", "ON");
+    let file = File { options: reading, _writer: Mutex::new(writer) };
+    let first = file.connect().await.map_err(ConnectError::Connection)?;
+    Ok(Sessions::new(file, first, settings.connections))
 }
 
 #[async_trait]
 impl Engine for File {
-    const NAME: &'static str = NAME;
+    const FAILED: Failed = FAILED;
     type Connection = SqliteConnection;
     /// Whether the session is to go on.
     type Handle = Arc<AtomicBool>;
@@ -103,45 +92,36 @@ impl Engine for File {
         Ok(Session { connection, handle: goes_on })
     }
 
-    async fn answer(&self, connection: &mut SqliteConnection, request: Request<'_>) -> Result<Answer, WarehouseError> {
-        match request {
-            Request::Execute(statement) => execute(connection, statement).await,
-            Request::Describe(statement) => {
-                Ok(ResultSet { schema: described(describe(connection, statement).await?), batches: Vec::new() })
-            }
-            Request::Probe => {
-                connection.ping().await.map_err(|error| FAILED.because(&error))?;
-                Ok(alive())
-            }
-        }
+    async fn rows(
+        &self,
+        connection: &mut SqliteConnection,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError> {
+        let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
+        let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
+        READER.read(connection.fetch(query), statement).await
+    }
+
+    /// By the columns' declared types; an expression has none.
+    async fn describe(
+        &self,
+        connection: &mut SqliteConnection,
+        statement: Statement<'_>,
+    ) -> Result<Described, WarehouseError> {
+        let text = AssertSqlSafe(statement.text).into_sql_str();
+        let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
+        let columns = sqlx::Statement::columns(&prepared).iter();
+        Ok(columns.map(|column| (sqlx::Column::name(column).to_owned(), cell::declared(column))).collect())
+    }
+
+    async fn ping(&self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        connection.ping().await
     }
 
     async fn cancel(&self, handle: &Arc<AtomicBool>) -> Result<(), WarehouseError> {
         handle.store(false, Ordering::Relaxed);
         Ok(())
     }
-}
-
-async fn execute(connection: &mut SqliteConnection, statement: Statement<'_>) -> Result<Answer, WarehouseError> {
-    let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
-    let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
-    let filled = READER.read(connection.fetch(query), statement).await?;
-    let columns = match filled {
-        Some(columns) => columns,
-        None => Columns::new(describe(connection, statement).await?, &meanings(statement)),
-    };
-    columns.finish().map_err(|error| FAILED.refused(error.to_string()))
-}
-
-/// By the columns' declared types; an expression has none.
-async fn describe(
-    connection: &mut SqliteConnection,
-    statement: Statement<'_>,
-) -> Result<Vec<(String, Kind)>, WarehouseError> {
-    let text = AssertSqlSafe(statement.text).into_sql_str();
-    let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
-    let columns = sqlx::Statement::columns(&prepared).iter();
-    Ok(columns.map(|column| (sqlx::Column::name(column).to_owned(), cell::declared(column))).collect())
 }
 
 /// By SQLite's primary result codes.
@@ -153,24 +133,5 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
         Some(INTERRUPTED) => WarehouseErrorKind::Timeout,
         Some(code) if UNAVAILABLE.contains(&code) => WarehouseErrorKind::Unavailable,
         _ => WarehouseErrorKind::Refused,
-    }
-}
-
-#[async_trait]
-impl Warehouse for Sqlite {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
-        self.sessions.execute(statement, timeout).await
-    }
-
-    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
-        self.sessions.describe(statement).await
-    }
-
-    async fn ping(&self) -> Result<(), WarehouseError> {
-        self.sessions.ping().await
     }
 }

@@ -1,0 +1,36 @@
+//! One request, put to one connection.
+//!
+//! In: a request. Out: rows as Arrow, or columns without rows. Not here: which connection, and for how
+//! long.
+
+use arrow::datatypes::{Schema, SchemaRef};
+use terrane_app::ports::warehouse::{ResultSet, WarehouseError};
+
+use super::{Answer, Engine, Request};
+use crate::columns::{Columns, described, meanings};
+
+/// # Errors
+/// `Unavailable` says that the connection is lost; after any other error it can be used again.
+pub(super) async fn answer<E: Engine>(
+    engine: &E,
+    connection: &mut E::Connection,
+    request: Request<'_>,
+) -> Result<Answer, WarehouseError> {
+    match request {
+        Request::Execute(statement) => {
+            let columns = match engine.rows(connection, statement).await? {
+                Some(columns) => columns,
+                None => Columns::new(engine.describe(connection, statement).await?, &meanings(statement)),
+            };
+            columns.finish().map_err(|error| E::FAILED.refused(error.to_string()))
+        }
+        Request::Describe(statement) => {
+            let columns = engine.describe(connection, statement).await?;
+            Ok(ResultSet { schema: described(columns), batches: Vec::new() })
+        }
+        Request::Probe => {
+            engine.ping(connection).await.map_err(|error| E::FAILED.because(&error))?;
+            Ok(ResultSet { schema: SchemaRef::new(Schema::empty()), batches: Vec::new() })
+        }
+    }
+}

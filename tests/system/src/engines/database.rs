@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::process::Server;
 use super::sample::Table;
-use super::{Missing, mariadb, postgres};
+use super::{Missing, certificate, mariadb, postgres};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -61,6 +61,23 @@ impl Engine {
             Kind::MariaDb => Some(mariadb::start()?),
         };
         Ok(Engine { kind, server, state: tempfile::tempdir()? })
+    }
+
+    /// PostgreSQL with a certificate, or what this machine lacks for it.
+    ///
+    /// # Errors
+    /// Its server does not start.
+    pub fn start_with_certificate() -> Result<Result<Self, Missing>> {
+        if let Some(missing) = Kind::Postgres.missing().or_else(certificate::missing) {
+            return Ok(Err(missing));
+        }
+        let server = Some(postgres::start_with_certificate()?);
+        Ok(Ok(Engine { kind: Kind::Postgres, server, state: tempfile::tempdir()? }))
+    }
+
+    /// A file that its server was made with.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        Some(self.server.as_ref()?.folder().join(name))
     }
 
     /// The settings that make a project use it and load the tables at its start, with further statements

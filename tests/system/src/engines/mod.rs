@@ -4,6 +4,7 @@
 //! use it. A server runs on a free port over a temporary folder, and ends with the value that holds it.
 //! Not here: what is asked of them.
 
+mod certificate;
 mod database;
 mod mariadb;
 mod postgres;
@@ -12,6 +13,7 @@ mod sample;
 
 use std::path::PathBuf;
 
+pub use certificate::{AUTHORITY, STRANGER};
 pub use database::{Engine, Kind};
 pub use process::Server as DatabaseServer;
 pub use sample::{Cell, Column, Table, Type, small_tables};

@@ -1,13 +1,14 @@
-//! PostgreSQL over a folder of its own, with a collation that is not by code point.
+//! PostgreSQL over a folder of its own, with a collation that is not by code point, on request with TLS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use tempfile::TempDir;
 
 use super::process::{Program, Server, as_user, folder_of, run};
-use super::{Missing, program};
+use super::{Missing, certificate, program};
 
 const USER: &str = "postgres";
 
@@ -31,7 +32,17 @@ pub(super) fn missing() -> Option<Missing> {
 }
 
 pub(super) fn start() -> Result<Server> {
+    start_over(folder_of(USER)?)
+}
+
+/// With a certificate for 127.0.0.1, signed by an authority of its own.
+pub(super) fn start_with_certificate() -> Result<Server> {
     let folder = folder_of(USER)?;
+    certificate::write(folder.path(), USER)?;
+    start_over(folder)
+}
+
+fn start_over(folder: TempDir) -> Result<Server> {
     let mut initdb = as_user(USER, &path("initdb")?);
     initdb.args(["--no-sync", "--username=terrane", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]);
     initdb.args(["--locale-provider=icu", "--icu-locale=en-US", "-D"]).arg(folder.path().join("data"));
@@ -44,6 +55,11 @@ fn command(folder: &Path, port: u16) -> Result<Command> {
     command.arg("-D").arg(folder.join("data")).args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
     // Sessions must not depend on what a server takes for its default.
     command.args(["-c", "fsync=off", "-c", "timezone=Asia/Tokyo", "-c", "datestyle=SQL,DMY"]);
+    if folder.join(certificate::CERTIFICATE).exists() {
+        command.args(["-c", "ssl=on"]);
+        command.args(["-c", &format!("ssl_cert_file={}", folder.join(certificate::CERTIFICATE).display())]);
+        command.args(["-c", &format!("ssl_key_file={}", folder.join(certificate::KEY).display())]);
+    }
     command.args(["-c", &format!("unix_socket_directories={}", folder.display())]);
     Ok(command)
 }

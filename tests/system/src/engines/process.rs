@@ -34,6 +34,10 @@ pub struct Server {
 }
 
 impl Server {
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(super) fn start(folder: TempDir, program: Program) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let child = spawn((program.start)(folder.path(), port)?, folder.path())?;
@@ -130,10 +134,16 @@ pub(super) fn as_user(user: &str, program: &Path) -> Command {
 /// A folder that this user may write.
 pub(super) fn folder_of(user: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
-    if is_root() {
-        chown(folder.path(), Some(id("-u", user)?), Some(id("-g", user)?))?;
-    }
+    give_to(user, folder.path())?;
     Ok(folder)
+}
+
+/// Makes a file this user's own.
+pub(super) fn give_to(user: &str, file: &Path) -> Result<()> {
+    if is_root() {
+        chown(file, Some(id("-u", user)?), Some(id("-g", user)?))?;
+    }
+    Ok(())
 }
 
 fn is_root() -> bool {

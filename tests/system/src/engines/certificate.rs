@@ -1,0 +1,42 @@
+//! A certificate authority, and a certificate for 127.0.0.1 that it signed.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::process::{give_to, run};
+use super::{Missing, program};
+
+/// The authority, as clients are to know it.
+pub const AUTHORITY: &str = "authority.crt";
+/// An authority that signed nothing.
+pub const STRANGER: &str = "stranger.crt";
+pub(super) const CERTIFICATE: &str = "server.crt";
+pub(super) const KEY: &str = "server.key";
+
+const FOLDERS: &[&str] = &["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
+
+pub(super) fn missing() -> Option<Missing> {
+    program(FOLDERS, "openssl").err()
+}
+
+/// Writes all of it into a folder; the server's own key belongs to `user`.
+pub(super) fn write(folder: &Path, user: &str) -> Result<()> {
+    for (certificate, key) in [(AUTHORITY, "authority.key"), (STRANGER, "stranger.key")] {
+        request(folder, certificate, key, &[&format!("/CN={certificate}")])?;
+    }
+    let for_this_machine = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"];
+    let signed = ["/CN=localhost", "-CA", AUTHORITY, "-CAkey", "authority.key"];
+    request(folder, CERTIFICATE, KEY, &[&signed[..], &for_this_machine].concat())?;
+    [CERTIFICATE, KEY].iter().try_for_each(|file| give_to(user, &folder.join(file)))
+}
+
+fn request(folder: &Path, certificate: &str, key: &str, subject_and_more: &[&str]) -> Result<()> {
+    let openssl = program(FOLDERS, "openssl").map_err(|Missing(why)| anyhow::anyhow!(why))?;
+    let mut command = Command::new(openssl);
+    command.current_dir(folder).args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"]);
+    command.args(["-pkeyopt", "ec_paramgen_curve:P-256", "-out", certificate, "-keyout", key, "-subj"]);
+    command.args(subject_and_more);
+    run(command)
+}

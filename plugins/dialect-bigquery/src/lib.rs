@@ -65,7 +65,7 @@ pub fn profile() -> Profile {
         .reserved(RESERVED)
         .placeholders(PlaceholderStyle::Question, 10_000)
         .null_order(NullOrder::NullsLow)
-        .without_features(Feature::FILTER_CLAUSE)
+        .without_features(Feature::FILTER_CLAUSE | Feature::PUNCTUATED_NAMES)
         .with_features(Feature::QUALIFY)
         .ops(OPS)
         .function("mask_hash", 1, "TO_HEX(SHA256({0}))")

@@ -92,6 +92,7 @@ pub fn profile() -> Profile {
         )
         .with_features(Feature::EXPLAIN_JSON)
         .ops(OPS)
+        .function("text_lookup", 1, "{0}")
         .function("mask_hash", 1, "SHA2({0}, 256)")
         .function("mask_partial", 2, "CONCAT(LEFT(CONVERT({0} USING utf8mb4), 1), {1})")
         .without_op(Op::Percentile)

@@ -53,6 +53,7 @@ pub fn profile() -> Profile {
         .placeholders(PlaceholderStyle::DollarN, 65_535)
         .with_features(Feature::ILIKE | Feature::LATERAL | Feature::EXPLAIN_JSON)
         .ops(OPS)
+        .function("text_lookup", 1, "CAST({0} AS TEXT)")
         .function("mask_hash", 1, "encode(sha256(convert_to(CAST({0} AS TEXT), 'UTF8')), 'hex')")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .op_for(Op::Max, LogicalType::Boolean, "bool_or({0})")

@@ -215,6 +215,7 @@ impl<'p> Writer<'p> {
         match self.profile.limit {
             LimitStyle::LimitOffset if offset == 0 => Some(format!("LIMIT {limit}")),
             LimitStyle::LimitOffset => Some(format!("LIMIT {limit} OFFSET {offset}")),
+            LimitStyle::FetchFirst if offset == 0 => Some(format!("FETCH NEXT {limit} ROWS ONLY")),
             LimitStyle::FetchFirst => Some(format!("OFFSET {offset} ROWS FETCH NEXT {limit} ROWS ONLY")),
             LimitStyle::Top | LimitStyle::Rownum => None,
         }

@@ -51,7 +51,8 @@ impl ProfileBuilder {
                     | Feature::WINDOW_FUNCTIONS
                     | Feature::BOOLEAN_LITERALS
                     | Feature::FULL_OUTER_JOIN
-                    | Feature::INTERVAL_ARITHMETIC,
+                    | Feature::INTERVAL_ARITHMETIC
+                    | Feature::PUNCTUATED_NAMES,
                 ops: plain.chain(counts).chain(zones).collect(),
                 times: ansi::GRANULARITIES.into_iter().map(ansi::time).collect(),
                 types: ansi::TYPES.iter().map(|(ty, sql)| TypeName { ty: *ty, sql: (*sql).to_owned() }).collect(),

@@ -78,6 +78,7 @@ fn features(flags: sdk::Feature) -> host::Features {
         interval_arithmetic: flags.contains(sdk::Feature::INTERVAL_ARITHMETIC),
         explain_json: flags.contains(sdk::Feature::EXPLAIN_JSON),
         cancel_by_query_id: flags.contains(sdk::Feature::CANCEL_BY_QUERY_ID),
+        punctuated_names: flags.contains(sdk::Feature::PUNCTUATED_NAMES),
     }
 }
 

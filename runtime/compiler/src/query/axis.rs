@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
 use super::resolved::{Axis, AxisBounds, Bound, Group, GroupShift, RangeFilter, Test};
-use super::time::{Units, bucket_start, micros_of, span_of, units_of};
+use super::time::{Units, bucket_start, has_year, micros_of, span_of, units_of};
 use super::{GroupBy, QueryError};
 use crate::model::TimeKind;
 use crate::types::{Granularity, Value};
@@ -224,7 +224,8 @@ pub(super) fn moved_back(test: &Test, shift: &Arc<str>, clock: Clock<'_>) -> Res
     let leaves = || QueryError::ShiftLeavesCalendar { text: shift.clone() };
     let (start, end) = clock.local_range(stretch).ok_or_else(leaves)?;
     let span = span_of(unit, count).ok_or_else(leaves)?;
-    back(start, end, span, unit).ok_or_else(leaves)
+    let moved = back(start, end, span, unit);
+    moved.filter(|(start, _)| has_year(start.date())).ok_or_else(leaves)
 }
 
 fn back(start: DateTime, end: DateTime, span: Span, unit: Granularity) -> Option<(DateTime, DateTime)> {

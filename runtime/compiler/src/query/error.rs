@@ -88,7 +88,7 @@ pub enum QueryError {
     CompareNeedsRange,
     #[error("`{text}` is not a shift: write a number and a unit, like \"1 year\" or \"4 weeks\"")]
     MalformedShift { text: Arc<str> },
-    #[error("the range moved by `{text}` leaves the calendar")]
+    #[error("the range moved by `{text}` leaves the years 0001 to 9999")]
     ShiftLeavesCalendar { text: Arc<str> },
     #[error("`metric_time` needs a measure, a metric or a `cube` whose time it means")]
     MetricTimeOfNothing,
@@ -116,7 +116,8 @@ impl QueryError {
             | QueryError::OperatorNotAllowed { .. }
             | QueryError::ValueDoesNotFit { .. }
             | QueryError::ValueCount { .. }
-            | QueryError::ReversedRange { .. } => ErrorCode::InvalidFilter,
+            | QueryError::ReversedRange { .. }
+            | QueryError::ShiftLeavesCalendar { .. } => ErrorCode::InvalidFilter,
             QueryError::NoJoinPath { .. } | QueryError::NoCommonCube { .. } => ErrorCode::NoJoinPath,
             QueryError::ClosedCube { .. } | QueryError::Masked { .. } | QueryError::Covered { .. } => {
                 ErrorCode::Forbidden

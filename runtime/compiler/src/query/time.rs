@@ -226,7 +226,7 @@ impl TimeAxis<'_> {
             return Ok(Phrase::FromTo(start.into(), end.into()));
         }
         let today = self.zone.to_datetime(self.now).date();
-        if let Some((start, end)) = relative(&lower, today) {
+        if let Some((start, end)) = relative(&lower, today).filter(|(start, _)| has_year(*start)) {
             let end = end.map(|end| end.to_datetime(Time::midnight()));
             return Ok(Phrase::Stretch(start.to_datetime(Time::midnight()), end));
         }
@@ -394,8 +394,11 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
     if text.len() > 64 || !text.is_ascii() {
         return None;
     }
-    let Some((date, clock)) = text.split_once(['T', ' ']) else { return parse_period(text) };
-    let date = parse_date(date)?;
+    let Some((date, clock)) = text.split_once(['T', ' ']) else {
+        return parse_period(text)
+            .filter(|moment| !matches!(moment, Moment::Stretch { start, .. } if !has_year(start.date())));
+    };
+    let date = parse_date(date).filter(|date| has_year(*date))?;
     let (clock, offset) = split_offset(clock)?;
     let (time, written) = parse_clock(clock)?;
     let point = date.to_datetime(time);
@@ -412,6 +415,11 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
             }
         }
     }
+}
+
+/// Years are 0001 to 9999; the calendar's own go back further.
+pub(super) fn has_year(date: Date) -> bool {
+    date.year() >= 1
 }
 
 fn parse_period(text: &str) -> Option<Moment> {

@@ -3,7 +3,7 @@
 //! In: nodes of the plan. Out: nodes of the SQL tree, in the scope of one fact's joined rows.
 
 use super::ast::{SqlExpr, TimeFunction};
-use super::predicate::lower_predicate;
+use super::predicate::{Tested, lower_predicate};
 use super::profile::{DialectProfile, Op};
 use super::template::Segment;
 use super::zone::{Reach, Zone, has_zones, in_zone, reach};
@@ -22,6 +22,8 @@ pub(super) struct Expressions<'a> {
     /// A decimal without a scale of its own holds any.
     pub(super) has_unbounded_decimals: bool,
     collates: bool,
+    /// Whether the dialect has [`LOOKUP`].
+    looks_up: bool,
     /// Unless it is UTC.
     zone: Option<Zone<'a>>,
     /// The engine keeps instants in a zone, and is asked for them in UTC.
@@ -33,19 +35,23 @@ pub(super) struct Expressions<'a> {
 /// The functions behind masks, as a dialect names its templates, and how many arguments they take.
 const HASH: (&str, usize) = ("mask_hash", 1);
 const PARTIAL: (&str, usize) = ("mask_partial", 2);
+/// A text column as its indexes have it: equal at least where the texts are, by code point.
+const LOOKUP: (&str, usize) = ("text_lookup", 1);
 /// What a partial mask shows behind the first character.
 const VEIL: &str = "***";
 
 impl<'a> Expressions<'a> {
     pub(super) fn new(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Self {
         let plan = secured.plan();
+        let has = |(name, arity): (&str, usize)| profile.function(name, arity, None).is_some();
         Expressions {
             plan,
             protection: secured.protection(),
-            masks: [HASH, PARTIAL].map(|(name, arity)| profile.function(name, arity, None).is_some()),
+            masks: [HASH, PARTIAL].map(has),
             has_filter_clause: profile.features.filter_clause,
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
             collates: profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]),
+            looks_up: has(LOOKUP),
             zone: Zone::of(plan, profile),
             has_zones: has_zones(profile),
         }
@@ -199,11 +205,21 @@ impl<'a> Expressions<'a> {
     }
 
     pub(super) fn tree_predicate(&self, tree: &'a JoinTree<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {
-        lower_predicate(predicate, false, &mut |operand: &'a Operand| match operand {
-            Operand::Dimension { id, .. } => self.tree_dimension(tree, *id),
-            // `plan` keeps groups out of row filters.
-            Operand::Value(_) | Operand::MetricTime { .. } => SqlExpr::Null(None),
-        })
+        lower_predicate(predicate, false, &mut |on| self.tested(tree, on, true))
+    }
+
+    fn tested(&self, tree: &'a JoinTree<'a>, on: &'a Operand, by_index: bool) -> Tested<'a> {
+        // `plan` keeps groups out of row filters.
+        let Operand::Dimension { id, .. } = on else { return Tested::plain(SqlExpr::Null(None)) };
+        match self.tree_dimension(tree, *id) {
+            SqlExpr::Op { op: Op::Collate, ty, args } => {
+                let bare = args[0].clone();
+                let is_column = by_index && self.looks_up && matches!(bare, SqlExpr::Column { .. });
+                let lookup = is_column.then(|| SqlExpr::Call { name: LOOKUP.0, args: vec![bare.clone()] });
+                Tested { value: SqlExpr::Op { op: Op::Collate, ty, args }, bare: Some(bare), lookup }
+            }
+            value => Tested::plain(value),
+        }
     }
 
     /// What a row must pass to be aggregated.
@@ -212,7 +228,10 @@ impl<'a> Expressions<'a> {
         let mut conditions: Vec<_> = own.collect();
         for metric in &planned.metrics {
             let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
-            conditions.extend(filters.flat_map(|(_, all)| all).map(|filter| self.row_predicate(fact, filter)));
+            let filters = filters.flat_map(|(_, all)| all);
+            // Inside an aggregate no index answers.
+            let exact = |predicate| lower_predicate(predicate, false, &mut |on| self.tested(&fact.tree, on, false));
+            conditions.extend(filters.map(exact));
         }
         conditions
     }

@@ -10,11 +10,36 @@ use crate::query::Operand;
 use crate::query::{Predicate, Test, TextMatch};
 use crate::types::Value;
 
-/// A predicate over operands that `operand` turns into expressions.
+/// What a test is made on, in the forms that tests need.
+pub(super) struct Tested<'a> {
+    /// Compared by code point.
+    pub(super) value: SqlExpr<'a>,
+    /// Null where the value is, and nothing around it.
+    pub(super) bare: Option<SqlExpr<'a>>,
+    /// Equal whenever the value is, perhaps more often, and what the engine has indexes of.
+    pub(super) lookup: Option<SqlExpr<'a>>,
+}
+
+impl<'a> Tested<'a> {
+    pub(super) fn plain(value: SqlExpr<'a>) -> Self {
+        Tested { value, bare: None, lookup: None }
+    }
+
+    /// What `test` makes of the value, behind what it makes of the column.
+    fn looked_up(&self, test: impl Fn(SqlExpr<'a>) -> SqlExpr<'a>) -> SqlExpr<'a> {
+        let exact = test(self.value.clone());
+        match self.lookup.clone() {
+            Some(lookup) => SqlExpr::And(vec![test(lookup), exact]),
+            None => exact,
+        }
+    }
+}
+
+/// A predicate over operands that `operand` turns into what is tested.
 pub(super) fn lower_predicate<'a>(
     predicate: &'a Predicate,
     is_negated: bool,
-    operand: &mut impl FnMut(&'a Operand) -> SqlExpr<'a>,
+    operand: &mut impl FnMut(&'a Operand) -> Tested<'a>,
 ) -> SqlExpr<'a> {
     match predicate {
         Predicate::Test { operand: on, test } => lower_test(&operand(on), test, is_negated),
@@ -38,16 +63,17 @@ pub(super) fn connect(is_and: bool, mut all: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {
     }
 }
 
-pub(super) fn lower_test<'a>(on: &SqlExpr<'a>, test: &'a Test, is_negated: bool) -> SqlExpr<'a> {
-    let compare = |op: Op, value: &'a Value| SqlExpr::op(op, vec![on.clone(), SqlExpr::Param(value)]);
-    let is_null = || SqlExpr::op(Op::IsNull, vec![on.clone()]);
+pub(super) fn lower_test<'a>(on: &Tested<'a>, test: &'a Test, is_negated: bool) -> SqlExpr<'a> {
+    let compare = |op: Op, value: &'a Value| SqlExpr::op(op, vec![on.value.clone(), SqlExpr::Param(value)]);
+    let bare = || on.bare.as_ref().unwrap_or(&on.value).clone();
+    let is_null = || SqlExpr::op(Op::IsNull, vec![bare()]);
     let or_null = |condition: SqlExpr<'a>| SqlExpr::Or(vec![condition, is_null()]);
     match (test, is_negated) {
         (Test::Not(inner), _) => lower_test(on, inner, !is_negated),
         (Test::Never, _) => SqlExpr::Boolean(is_negated),
         (Test::IsNull, false) => is_null(),
-        (Test::IsNull, true) => SqlExpr::op(Op::IsNotNull, vec![on.clone()]),
-        (Test::Equals(value), false) => compare(Op::Eq, value),
+        (Test::IsNull, true) => SqlExpr::op(Op::IsNotNull, vec![bare()]),
+        (Test::Equals(value), false) => on.looked_up(|on| SqlExpr::op(Op::Eq, vec![on, SqlExpr::Param(value)])),
         (Test::Equals(value), true) => or_null(compare(Op::Ne, value)),
         (Test::Match { kind, text }, _) => {
             let op = match kind {
@@ -55,11 +81,12 @@ pub(super) fn lower_test<'a>(on: &SqlExpr<'a>, test: &'a Test, is_negated: bool)
                 TextMatch::StartsWith => Op::StartsWith,
                 TextMatch::EndsWith => Op::EndsWith,
             };
-            let condition = SqlExpr::op(op, vec![on.clone(), SqlExpr::Param(text)]);
+            let condition = SqlExpr::op(op, vec![on.value.clone(), SqlExpr::Param(text)]);
             if is_negated { or_null(SqlExpr::op(Op::Not, vec![condition])) } else { condition }
         }
         (Test::InList { values, or_null: with_null }, _) => {
-            let list = SqlExpr::InList { operand: Box::new(on.clone()), values, is_negated };
+            let list = |on| SqlExpr::InList { operand: Box::new(on), values, is_negated };
+            let list = if is_negated { list(on.value.clone()) } else { on.looked_up(list) };
             match (with_null, is_negated) {
                 (false, false) | (true, true) => list,
                 (true, false) | (false, true) => or_null(list),

@@ -336,9 +336,12 @@ impl Printer<'_> {
                 }
             }
             LimitStyle::FetchFirst => {
-                self.text("OFFSET ");
-                self.number(page.offset);
-                self.text(" ROWS FETCH NEXT ");
+                if page.offset > 0 {
+                    self.text("OFFSET ");
+                    self.number(page.offset);
+                    self.text(" ROWS ");
+                }
+                self.text("FETCH NEXT ");
                 self.number(page.limit);
                 self.text(" ROWS ONLY");
             }
@@ -347,10 +350,11 @@ impl Printer<'_> {
         }
     }
 
-    /// A column's name in a select list; a key that the engine can't hold gets a number.
+    /// A column's name in a select list; a key that the engine can't hold gets a number. Answers are read
+    /// by position.
     fn name(&mut self, name: Name<'_>, index: usize) {
         match name {
-            Name::Key(key) if key.len() <= self.profile.quoting.max_ident_bytes as usize => self.quoted(key),
+            Name::Key(key) if self.holds(key) => self.quoted(key),
             Name::Key(_) => {
                 self.text("c");
                 self.number(index as u64);
@@ -361,6 +365,11 @@ impl Printer<'_> {
             }
             Name::Fixed(name) => self.text(name),
         }
+    }
+
+    /// Where signs are refused all keys are numbered, so that none is another's number.
+    fn holds(&self, key: &str) -> bool {
+        self.profile.features.punctuated_names && key.len() <= self.profile.quoting.max_ident_bytes as usize
     }
 
     /// A name of the model: bare where that is safe.

@@ -102,6 +102,7 @@ pub struct Features {
     pub interval_arithmetic: bool,
     pub explain_json: bool,
     pub cancel_by_query_id: bool,
+    pub punctuated_names: bool,
 }
 
 /// How names and strings are quoted. In a checked profile the delimiters are one of a few known

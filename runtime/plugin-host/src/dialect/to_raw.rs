@@ -80,6 +80,7 @@ fn features(flags: wire::Feature) -> host::Features {
         interval_arithmetic: flags.contains(wire::Feature::INTERVAL_ARITHMETIC),
         explain_json: flags.contains(wire::Feature::EXPLAIN_JSON),
         cancel_by_query_id: flags.contains(wire::Feature::CANCEL_BY_QUERY_ID),
+        punctuated_names: flags.contains(wire::Feature::PUNCTUATED_NAMES),
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn range(range: &DateRange, axis: Axis, zone: &TimeZone, now: Timesta
                 return between(upper(start), upper(end), axis, zone);
             }
             let today = zone.to_datetime(now).date();
-            match phrase(&lower, today) {
+            match phrase(&lower, today).filter(|(start, _)| start.year() >= 1) {
                 Some((start, end)) => {
                     let midnight = |date: Date| date.to_datetime(Time::midnight());
                     placed(&Written::Local(midnight(start), end.map(midnight)), axis, zone)
@@ -110,7 +110,15 @@ fn first_moment(at: DateTime, zone: &TimeZone) -> i64 {
     zone.to_ambiguous_timestamp(at).compatible().map_or(i64::MAX, |instant| instant.as_microsecond())
 }
 
+/// Years are 0001 to 9999.
 fn read(text: &str) -> Option<Written> {
+    read_any_year(text).filter(|written| match written {
+        Written::Local(start, _) | Written::LocalMoment(start) => start.year() >= 1,
+        Written::Moment(_) => !text.starts_with("0000"),
+    })
+}
+
+fn read_any_year(text: &str) -> Option<Written> {
     let stretch = |start: Date, size: Span| {
         let end = start.checked_add(size).ok();
         Written::Local(start.to_datetime(Time::midnight()), end.map(|end| end.to_datetime(Time::midnight())))

@@ -11,7 +11,7 @@ mod steps;
 
 use super::ast::{Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
 use super::expression::Expressions;
-use super::predicate::{connect, lower_test};
+use super::predicate::{Tested, connect, lower_test};
 use super::profile::{DialectProfile, Op};
 use crate::model::{Aggregate, AggregateFunction};
 use crate::plan::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Protection, SecuredPlan, ValueExpr};
@@ -272,7 +272,7 @@ impl<'a> Lowering<'a> {
                     GroupOperand::Group(index) => SqlExpr::Derived(level.table(), Name::Numbered('g', *index)),
                     GroupOperand::Value(value) => self.value(value, level),
                 };
-                lower_test(&on, test, is_negated)
+                lower_test(&Tested::plain(on), test, is_negated)
             }
         }
     }

@@ -5,6 +5,8 @@
 mod answers;
 mod configuration;
 mod faults;
+mod lookups;
+mod tls;
 mod types;
 
 use terrane_system_tests::engines::{Engine, Kind, Missing};
@@ -13,12 +15,16 @@ const PROJECT: &str = "tests/system/projects/engines";
 
 /// The engine, or `None` where it can't be had and that is told.
 fn start(kind: Kind) -> Option<Engine> {
-    if let Some(Missing(why)) = kind.missing() {
-        #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
-        let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-        assert!(!is_ci, "{} must run in CI: {why}", kind.warehouse());
-        eprintln!("skipped: every case of {}: {why}", kind.warehouse());
+    if let Some(missing) = kind.missing() {
+        skip(kind, &missing);
         return None;
     }
     Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.warehouse())))
+}
+
+fn skip(kind: Kind, Missing(why): &Missing) {
+    #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
+    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!is_ci, "{} must run in CI: {why}", kind.warehouse());
+    eprintln!("skipped: cases of {}: {why}", kind.warehouse());
 }

@@ -114,7 +114,7 @@ impl<'a> Expressions<'a> {
         let dimension = self.plan.model.dimension(fact.groups[index]);
         let id = fact.groups[index];
         // A mask puts another value in its place.
-        let reach = if self.protection.mask(id).is_none() { reach(fact, id) } else { Reach::default() };
+        let reach = if self.protection.mask_of(id).is_none() { reach(fact, id) } else { Reach::default() };
         let mut bucket = self.bucket(value, granularity, dimension.time, dimension.column_type, reach);
         let ty = self.bucket_type(granularity, dimension);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);

@@ -29,19 +29,34 @@ pub(super) struct Stretch {
 impl Stretch {
     /// `None` where a side is open.
     pub(super) fn of(test: &Test) -> Option<Stretch> {
-        let (low, high) = match test {
-            Test::Range { low: Some(low), high: Some(high) } => (low, high),
+        let OpenStretch { start, end } = OpenStretch::of(test);
+        Some(Stretch { start: start?, end: end? })
+    }
+}
+
+/// The same where a side may be open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OpenStretch {
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+impl OpenStretch {
+    fn of(test: &Test) -> OpenStretch {
+        match test {
+            Test::Range { low, high } => {
+                OpenStretch { start: low.as_ref().and_then(first), end: high.as_ref().and_then(after) }
+            }
             Test::Equals(value) => {
                 let bound = Bound { value: value.clone(), inclusive: true };
-                return Some(Stretch { start: first(&bound)?, end: after(&bound)? });
+                OpenStretch { start: first(&bound), end: after(&bound) }
             }
-            _ => return None,
-        };
-        Some(Stretch { start: first(low)?, end: after(high)? })
+            _ => OpenStretch { start: None, end: None },
+        }
     }
 
-    fn intersect(self, other: Stretch) -> Stretch {
-        Stretch { start: self.start.max(other.start), end: self.end.min(other.end) }
+    fn intersect(self, other: OpenStretch) -> OpenStretch {
+        OpenStretch { start: self.start.max(other.start), end: [self.end, other.end].into_iter().flatten().min() }
     }
 }
 
@@ -105,9 +120,17 @@ impl Clock<'_> {
         })
     }
 
-    /// A range as local time, its end exclusive.
+    /// A range as local time, its end exclusive. The first moment of a day stands for its midnight,
+    /// which some days lack.
     fn local_range(&self, stretch: Stretch) -> Option<(DateTime, DateTime)> {
-        Some((self.local(stretch.start)?, self.local(stretch.end)?))
+        let local = |micros| {
+            let local = self.local(micros)?;
+            let midnight = local.date().to_datetime(Time::midnight());
+            let is_first = self.kind == TimeKind::Utc
+                && self.zone.to_ambiguous_timestamp(midnight).compatible().is_ok_and(|t| t.as_microsecond() == micros);
+            Some(if is_first { midnight } else { local })
+        };
+        Some((local(stretch.start)?, local(stretch.end)?))
     }
 }
 
@@ -136,18 +159,19 @@ pub(super) fn axis(
     along.sort_by_key(|index| groups[*index].granularity);
     let granularities: Vec<Granularity> = along.iter().filter_map(|index| groups[*index].granularity).collect();
     let step = step(&granularities);
-    let bounds = stretch_along(by, ranges).and_then(|stretch| {
-        let first = clock.bucket(stretch.start, step)?;
-        let steps = match stretch.start < stretch.end {
-            true => clock.position(stretch.end - 1, step)? - clock.position(stretch.start, step)? + 1,
+    let OpenStretch { start, end } = stretch_along(by, ranges);
+    let first_buckets = start.and_then(|start| granularities.iter().map(|g| clock.bucket(start, *g)).collect());
+    let last = end.and_then(|end| clock.bucket(end - 1, step));
+    let bounds = start.zip(end).and_then(|(start, end)| {
+        let steps = match start < end {
+            true => clock.position(end - 1, step)? - clock.position(start, step)? + 1,
             false => 0,
         };
-        let buckets = granularities.iter().map(|g| clock.bucket(stretch.start, *g));
-        Some(AxisBounds { first, steps: u64::try_from(steps).ok()?, first_buckets: buckets.collect::<Option<_>>()? })
+        Some(AxisBounds { first: clock.bucket(start, step)?, steps: u64::try_from(steps).ok()? })
     });
     match bounds {
         Some(AxisBounds { steps, .. }) if steps > MAX_STEPS => Err(QueryError::TooManySteps { limit: MAX_STEPS }),
-        bounds => Ok(Axis { groups: along, step, bounds }),
+        bounds => Ok(Axis { groups: along, step, bounds, first_buckets, last }),
     }
 }
 
@@ -159,17 +183,17 @@ fn step(granularities: &[Granularity]) -> Granularity {
 }
 
 /// What all ranges on an axis leave of it; of several facts' own ranges, the first.
-fn stretch_along(by: GroupBy, ranges: &[RangeFilter]) -> Option<Stretch> {
+fn stretch_along(by: GroupBy, ranges: &[RangeFilter]) -> OpenStretch {
     let of_axis = |range: &&RangeFilter| match by {
         GroupBy::Dimension(id) => range.dimension == id,
         GroupBy::MetricTime => range.fact.is_some(),
     };
-    let mut stretches = ranges.iter().filter(of_axis).filter_map(|range| Stretch::of(&range.test));
-    let first = stretches.next()?;
-    Some(match by {
-        GroupBy::Dimension(_) => stretches.fold(first, Stretch::intersect),
+    let mut stretches = ranges.iter().filter(of_axis).map(|range| OpenStretch::of(&range.test));
+    let first = stretches.next().unwrap_or(OpenStretch { start: None, end: None });
+    match by {
+        GroupBy::Dimension(_) => stretches.fold(first, OpenStretch::intersect),
         GroupBy::MetricTime => first,
-    })
+    }
 }
 
 /// By how many buckets the groups over the compared dimension are moved.

@@ -87,6 +87,10 @@ pub struct Axis {
     pub step: Granularity,
     /// Where the query limits it on both sides.
     pub bounds: Option<AxisBounds>,
+    /// Where it limits the start: the first bucket of each of the axis' groups.
+    pub first_buckets: Option<Vec<i64>>,
+    /// Where it limits the end: the last step.
+    pub last: Option<i64>,
 }
 
 /// The steps of a limited axis, in microseconds: local time for days and more and for wall clocks,
@@ -95,8 +99,6 @@ pub struct Axis {
 pub struct AxisBounds {
     pub first: i64,
     pub steps: u64,
-    /// The first bucket of each of the axis' groups.
-    pub first_buckets: Vec<i64>,
 }
 
 /// A time group of the other stretch is moved by so many of its buckets, so that positions meet.

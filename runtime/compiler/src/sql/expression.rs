@@ -12,7 +12,7 @@ use crate::model::{
     TimeKind,
 };
 use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan};
-use crate::query::{Axis, AxisBounds, Operand, Predicate};
+use crate::query::{Axis, Operand, Predicate};
 use crate::types::{Granularity, LogicalType, Value};
 
 pub(super) struct Expressions<'a> {
@@ -122,10 +122,9 @@ impl<'a> Expressions<'a> {
             bucket = added(granularity, bucket, SqlExpr::Integer(shift.buckets), ty);
         }
         let axis = self.plan.axis.as_ref().filter(|_| fact.period.has_history);
-        let bounds = axis.and_then(|axis| Some((axis.bounds.as_ref()?, axis)));
-        let first = bounds.and_then(|(bounds, axis)| {
+        let first = axis.and_then(|axis| {
             let position = axis.groups.iter().position(|group| *group == index)?;
-            Some(self.first_bucket(bounds, position, ty))
+            Some(self.step(axis.first_buckets.as_ref()?[position], ty))
         });
         match first {
             Some(first) => {
@@ -191,13 +190,9 @@ impl<'a> Expressions<'a> {
         self.bucket(step, granularity, kind, ty, reach).cast(self.bucket_type(granularity, dimension))
     }
 
-    /// The start of the axis, in the type of its buckets.
-    pub(super) fn first_step(&self, bounds: &AxisBounds, ty: LogicalType) -> SqlExpr<'a> {
-        SqlExpr::Value(micros_as(bounds.first, ty)).cast(ty)
-    }
-
-    fn first_bucket(&self, bounds: &AxisBounds, position: usize, ty: LogicalType) -> SqlExpr<'a> {
-        SqlExpr::Value(micros_as(bounds.first_buckets[position], ty)).cast(ty)
+    /// A step that is known, in microseconds.
+    pub(super) fn step(&self, micros: i64, ty: LogicalType) -> SqlExpr<'a> {
+        SqlExpr::Value(micros_as(micros, ty)).cast(ty)
     }
 
     pub(super) fn row_predicate(&self, fact: &'a Fact<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {

@@ -229,7 +229,7 @@ impl<'a> Lowering<'a> {
         let places =
             (1..PLACES.len()).find(|places| bounds.steps <= 10_u64.pow(*places as u32)).unwrap_or(PLACES.len());
         let number = || SqlExpr::Derived(NUMBERS, Name::Fixed("n"));
-        let step = added(axis.step, self.expressions.first_step(bounds, ty), number(), ty);
+        let step = added(axis.step, self.expressions.step(bounds.first, ty), number(), ty);
         let items = vec![(step, Name::Fixed(STEP)), (SqlExpr::Integer(1), Name::Fixed(ADDED))];
         let mut select = Select::new(items, Source::Derived(Box::new(numbers(places)), NUMBERS));
         let steps = i64::try_from(bounds.steps).unwrap_or(i64::MAX);
@@ -237,7 +237,8 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// From the first to the last step that some selected fact has.
+    /// From the first to the last step that some selected fact has; totals run to the end of a range
+    /// that has no start.
     fn steps_of_parts(&self, axis: &Axis, ty: LogicalType) -> Select<'a> {
         let finest = SqlExpr::Derived(PARTS, Name::Numbered('g', axis.groups[0]));
         let extreme = |op| SqlExpr::op(op, vec![finest.clone()]);
@@ -247,6 +248,9 @@ impl<'a> Lowering<'a> {
             // The last bucket is made of several steps.
             last = added(finest_granularity, last, SqlExpr::Integer(1), ty);
             last = added(axis.step, last, SqlExpr::Integer(-1), ty);
+        }
+        if let (false, Some(end)) = (self.plan.fill_gaps, axis.last) {
+            last = self.expressions.step(end, ty);
         }
         let mut bounds =
             Select::new(vec![(extreme(Op::Min), Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(PARTS));

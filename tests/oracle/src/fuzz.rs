@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, policies, query, world};
+use crate::generate::{Features, Generator, policies, query, veils, world};
 use crate::invariants;
 use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Product};
@@ -56,9 +56,7 @@ impl Features {
         match construct {
             Construct::ToMany => self.to_many,
             Construct::Steps => self.steps,
-            Construct::ToManyTie | Construct::ManySteps | Construct::BucketAndInstant | Construct::BucketAndLastDay => {
-                true
-            }
+            _ => true,
         }
     }
 }
@@ -84,6 +82,9 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     let mut world = world(&mut generator);
     if run.features.policies && generator.random.chance(30) {
         world.policies = policies(&mut generator, &world);
+    }
+    if run.features.veils && generator.random.chance(20) {
+        world.veils = veils(&mut generator, &world);
     }
     let seen = world.seen();
     let paths = Paths::new(&seen);
@@ -113,6 +114,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         }
         for (name, is_used) in [
             ("row filters of policies", !world.policies.is_empty()),
+            ("masks and denials", !world.veils.is_empty()),
             ("totals", query.totals),
             ("rows ungrouped", query.ungrouped),
         ] {

@@ -47,9 +47,12 @@ fn shop() -> World {
 }
 
 fn rows(query: Json) -> Vec<Vec<Option<String>>> {
-    let world = shop();
+    rows_of(&shop(), query)
+}
+
+fn rows_of(world: &World, query: Json) -> Vec<Vec<Option<String>>> {
     let query = read(&query).unwrap();
-    let Outcome::Rows(answer) = answer(&world, &Paths::new(&world), &query, &settings()).outcome else {
+    let Outcome::Rows(answer) = answer(world, &Paths::new(world), &query, &settings()).outcome else {
         panic!("no rows")
     };
     let text = |value: &Value| match value {
@@ -92,4 +95,102 @@ fn a_dimension_out_of_reach_is_refused() {
     let query = read(&json!({"measures": ["customers.count"], "dimensions": ["orders.status"]})).unwrap();
     let verdict = answer(&world, &Paths::new(&world), &query, &settings());
     assert_eq!(verdict.outcome, Outcome::Refused([Code::NoJoinPath].into()));
+}
+
+/// Visits and letters, each with a day of its own.
+fn clinic() -> World {
+    let column = |name: &str, ty: &str| json!({"name": name, "ty": ty});
+    let own = |column: usize| json!({"Column": {"cube": null, "column": column}});
+    let day = |text: &str| {
+        let first: jiff::civil::Date = "1970-01-01".parse().unwrap();
+        json!({"Day": first.until(text.parse::<jiff::civil::Date>().unwrap()).unwrap().get_days()})
+    };
+    let visit = |at: &str, fee: i64, patient: &str| json!([day(at), {"Int": fee}, {"Text": patient}]);
+    let sum = json!({"function": "Sum", "argument": own(1)});
+    let count = json!({"name": "count", "kind": {"Aggregate": {"function": "Count", "argument": null}}});
+    let time = |name: &str| json!({"name": name, "kind": "Time", "sql": own(0)});
+    let visits = json!({
+        "name": "visits", "table": "visits",
+        "columns": [column("at", "Date"), column("fee", "Small"), column("patient", "Text")],
+        "rows": [
+            visit("2024-01-31", 1, "Ann"), visit("2024-02-03", 2, "Ann"), visit("2024-02-29", 4, "Bob"),
+            visit("2024-03-30", 8, "Bob"), visit("2023-02-28", 16, "Ann"),
+        ],
+        "dimensions": [time("at"), {"name": "patient", "kind": "String", "sql": own(2)}],
+        "measures": [
+            count, {"name": "fees", "kind": {"Aggregate": sum}}, {"name": "ever", "kind": {"RunningTotalOfAll": sum}},
+            {"name": "patients", "kind": {"Aggregate": {"function": "CountDistinct", "argument": own(2)}}},
+        ],
+        "segments": [], "joins": [],
+    });
+    let letters = json!({
+        "name": "letters", "table": "letters", "columns": [column("sent", "Date")],
+        "rows": [[day("2024-02-10")], [day("2024-05-01")]],
+        "dimensions": [time("sent")], "measures": [count], "segments": [], "joins": [],
+    });
+    serde_json::from_value(json!({"cubes": [visits, letters], "metrics": []})).unwrap()
+}
+
+#[test]
+fn two_facts_share_one_axis_of_time() {
+    let query = json!({"measures": ["visits.count", "letters.count"], "dimensions": ["metric_time.month"],
+        "filters": [{"member": "metric_time", "operator": "gte", "value": "2024-02"}]});
+    let wanted = [["2024-02", "2", "1"], ["2024-03", "1", "0"], ["2024-05", "0", "1"]];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+}
+
+#[test]
+fn a_range_is_compared_with_the_same_months_of_the_year_before() {
+    let query = json!({"measures": ["visits.fees"], "compare_range": {"shift": "1 year"}, "time_dimensions":
+        [{"dimension": "visits.at", "granularity": "month", "date_range": ["2024-01-01", "2024-02-29"]}]});
+    let wanted = [["2024-01", "1", "null"], ["2024-02", "6", "16"]];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+    // The days of a longer month that the shorter one lacks stand after its last.
+    let query = json!({"measures": ["visits.fees"], "compare_range": ["2024-02-28", "2024-03-31"], "time_dimensions":
+        [{"dimension": "visits.at", "granularity": "day", "date_range": ["2024-01-30", "2024-02-03"]}]});
+    let wanted = [["2024-01-31", "1", "4"], ["2024-02-03", "2", "null"], ["2024-03-01", "null", "8"]];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+}
+
+#[test]
+fn history_counts_from_the_first_step_of_the_range_on() {
+    let query = json!({"measures": ["visits.ever", "visits.count"], "dimensions": ["visits.patient"], "time_dimensions":
+        [{"dimension": "visits.at", "granularity": "month", "date_range": ["2024-02-01", "2024-03-31"]}]});
+    let wanted = [
+        ["Ann", "2024-02", "19", "1"],
+        ["Bob", "2024-02", "4", "1"],
+        ["Ann", "2024-03", "19", "0"],
+        ["Bob", "2024-03", "12", "1"],
+    ];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+}
+
+#[test]
+fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
+    let mut world = clinic();
+    world.veils = serde_json::from_value(json!([
+        {"cube": "visits", "masks": [["patient", "Partial"]], "deny": ["fees"]},
+    ]))
+    .unwrap();
+    let shown = json!({"measures": ["visits.count"], "dimensions": ["visits.patient"]});
+    let wanted = [["A***", "3"], ["B***", "2"]];
+    assert_eq!(rows_of(&world, shown.clone()), wanted.map(|cells| row(&cells)));
+    let refused = |world: &World, query: Json| {
+        let verdict = answer(world, &Paths::new(world), &read(&query).unwrap(), &settings());
+        match verdict.outcome {
+            Outcome::Refused(codes) => codes.into_iter().collect::<Vec<_>>(),
+            _ => Vec::new(),
+        }
+    };
+    let mut filtered = shown.clone();
+    filtered["filters"] = json!([{"member": "visits.patient", "operator": "equals", "value": "Ann"}]);
+    let mut ordered = shown;
+    ordered["order_by"] = json!([{"field": "visits.patient"}]);
+    let aggregated = json!({"measures": ["visits.patients"]});
+    for query in [filtered, ordered, aggregated.clone()] {
+        assert_eq!(refused(&world, query), [Code::Forbidden]);
+    }
+    assert_eq!(refused(&world, json!({"measures": ["visits.fees"]})), [Code::InvalidMeasure]);
+    world.veils[0].allow_aggregate = true;
+    assert_eq!(rows_of(&world, aggregated), [row(&["2"])]);
 }

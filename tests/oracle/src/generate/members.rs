@@ -178,7 +178,11 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
         let argument = Some(numeric(generator, world, cube));
         let name = names.member(generator, "running");
         let aggregate = Aggregate { function: Function::Sum, argument, filters: Vec::new() };
-        found.push(Measure { name, kind: MeasureKind::RunningTotal(aggregate) });
+        let kind = match generator.random.chance(40) {
+            true => MeasureKind::RunningTotalOfAll(aggregate),
+            false => MeasureKind::RunningTotal(aggregate),
+        };
+        found.push(Measure { name, kind });
     }
     found
 }

@@ -5,15 +5,19 @@
 
 mod cells;
 mod conditions;
+mod filters;
+mod groups;
 mod members;
 mod names;
 mod policies;
 mod queries;
+mod veils;
 mod worlds;
 
 pub use names::plain_names;
 pub use policies::policies;
 pub use queries::query;
+pub use veils::veils;
 pub use worlds::world;
 
 use crate::random::Random;
@@ -29,6 +33,12 @@ pub struct Features {
     pub total_dimensions: bool,
     /// Row filters of policies.
     pub policies: bool,
+    /// Masks and denied members.
+    pub veils: bool,
+    /// `metric_time`.
+    pub metric_time: bool,
+    /// `compare_range`.
+    pub compare: bool,
     /// `totals`.
     pub totals: bool,
     /// `ungrouped`.
@@ -46,6 +56,9 @@ impl Default for Features {
             steps: true,
             total_dimensions: true,
             policies: true,
+            veils: true,
+            metric_time: true,
+            compare: true,
             totals: true,
             ungrouped: true,
             granularity_filters: true,

@@ -18,7 +18,8 @@ pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
                 None => continue,
             },
         };
-        policies.push(Policy { cube: cube.name.clone(), row_filter });
+        let is_for_others = generator.random.chance(10);
+        policies.push(Policy { cube: cube.name.clone(), row_filter, is_for_others });
     }
     // A filter that reads a cube whose rows are hidden says more than the law does.
     let hidden: Vec<String> = policies.iter().map(|policy| policy.cube.clone()).collect();

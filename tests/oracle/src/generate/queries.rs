@@ -7,9 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Generator;
 use crate::oracle::Paths;
-use crate::world::{Dimension, DimensionKind, Formula, Function, Measure, MeasureKind, MetricKind, World};
+use crate::world::{Formula, Measure, MeasureKind, MetricKind, World};
 
-const GRANULARITIES: &[&str] = &["second", "minute", "hour", "day", "day", "week", "month", "month", "quarter", "year"];
 const ZONES: &[&str] = &[
     "UTC",
     "Europe/Berlin",
@@ -21,25 +20,45 @@ const ZONES: &[&str] = &[
     "Pacific/Apia",
 ];
 
+/// Also such as lead from one cluster of the data to another.
+const SHIFTS: &[&str] = &[
+    "1 day",
+    "7 days",
+    "1 week",
+    "4 weeks",
+    "1 month",
+    "2 months",
+    "11 months",
+    "1 quarter",
+    "1 year",
+    "3 years",
+    "4 years",
+    "6 years",
+    "1 month",
+    "1 year",
+    "3 years",
+    "soon",
+];
+
 /// One query over a world.
 pub fn query<'w>(generator: &mut Generator, world: &'w World, paths: &Paths<'w>) -> Json {
     let mut draft = Draft { generator, world, paths, facts: Vec::new(), values: Vec::new(), groups: Vec::new() };
     draft.query()
 }
 
-struct Draft<'g, 'w> {
-    generator: &'g mut Generator,
-    world: &'w World,
-    paths: &'g Paths<'w>,
+pub(super) struct Draft<'g, 'w> {
+    pub(super) generator: &'g mut Generator,
+    pub(super) world: &'w World,
+    pub(super) paths: &'g Paths<'w>,
     /// The cubes of the selected measures.
-    facts: Vec<String>,
-    values: Vec<String>,
+    pub(super) facts: Vec<String>,
+    pub(super) values: Vec<String>,
     /// Keys in the answer.
-    groups: Vec<String>,
+    pub(super) groups: Vec<String>,
 }
 
 impl<'w> Draft<'_, 'w> {
-    fn chance(&mut self, percent: usize) -> bool {
+    pub(super) fn chance(&mut self, percent: usize) -> bool {
         self.generator.random.chance(percent)
     }
 
@@ -52,7 +71,7 @@ impl<'w> Draft<'_, 'w> {
         }
         let runs = self.values.iter().any(|value| {
             let measure = value.split_once('.').and_then(|(cube, name)| self.world.behind(cube)?.measure(name));
-            measure.is_some_and(|measure| matches!(measure.kind, MeasureKind::RunningTotal(_)))
+            measure.is_some_and(Measure::runs)
         });
         self.choose_groups(&mut query, fills || runs);
         if !self.values.is_empty() {
@@ -73,6 +92,10 @@ impl<'w> Draft<'_, 'w> {
         if is_ungrouped {
             query.insert("ungrouped".to_owned(), json!(true));
         }
+        let compares = features.compare && !self.values.is_empty() && !fills && !runs && self.chance(9);
+        if compares {
+            self.compare(&mut query);
+        }
         self.filters(&mut query);
         self.segments(&mut query);
         self.order_and_page(&mut query);
@@ -82,12 +105,8 @@ impl<'w> Draft<'_, 'w> {
         if self.chance(45) {
             query.insert("timezone".to_owned(), json!(self.generator.random.of(ZONES)));
         }
-        if !self.facts.is_empty() && self.chance(8) {
-            let range = match self.generator.date_range() {
-                Json::Array(ends) => json!({"start": ends[0], "end": ends[1]}),
-                words => words,
-            };
-            query.insert("time_range".to_owned(), without_nulls(range));
+        if !self.facts.is_empty() && !compares && self.chance(8) {
+            query.insert("time_range".to_owned(), self.time_range());
         }
         if self.chance(3) {
             self.mistake(&mut query);
@@ -119,14 +138,14 @@ impl<'w> Draft<'_, 'w> {
             let Some(measure) = self.some_measure(index) else { continue };
             self.values.push(format!("{name}.{}", measure.name));
             match &measure.kind {
-                MeasureKind::Aggregate(_) | MeasureKind::RunningTotal(_) => self.facts.push(name),
                 MeasureKind::Number(formula) => self.facts_of(formula, Some(&cube.name)),
+                _ => self.facts.push(name),
             }
         }
         self.values.dedup();
     }
 
-    fn some_measure(&mut self, cube: usize) -> Option<&'w Measure> {
+    pub(super) fn some_measure(&mut self, cube: usize) -> Option<&'w Measure> {
         let world = self.world;
         let measures = &world.cubes[cube].measures;
         (!measures.is_empty()).then(|| self.generator.random.of(measures))
@@ -160,172 +179,6 @@ impl<'w> Draft<'_, 'w> {
         }
     }
 
-    /// Cubes, aliases included, that every fact reaches; sometimes any.
-    fn cubes_in_reach(&mut self) -> Vec<String> {
-        let joins = self.world.cubes.iter().flat_map(|cube| &cube.joins).map(|join| join.name.clone());
-        let mut all: Vec<String> = self.world.cubes.iter().map(|cube| cube.name.clone()).chain(joins).collect();
-        all.sort();
-        all.dedup();
-        if self.chance(4) {
-            return all;
-        }
-        let to_many = self.generator.features.to_many && self.chance(50);
-        let facts = match self.facts.is_empty() {
-            true => vec![self.generator.random.of(&self.world.cubes).name.clone()],
-            false => self.facts.clone(),
-        };
-        all.retain(|cube| {
-            facts.iter().all(|fact| match to_many {
-                true => self.paths.is_reached(fact, cube),
-                false => self.paths.is_to_one(fact, cube),
-            })
-        });
-        all
-    }
-
-    fn some_dimension(&mut self) -> Option<(String, Dimension)> {
-        let reached = self.cubes_in_reach();
-        let cube = (!reached.is_empty()).then(|| self.generator.random.of(&reached).clone())?;
-        let dimensions = &self.world.behind(&cube)?.dimensions;
-        let dimension = (!dimensions.is_empty()).then(|| self.generator.random.of(dimensions).clone())?;
-        Some((cube, dimension))
-    }
-
-    /// `has_axis`: along one time dimension.
-    fn choose_groups(&mut self, query: &mut Map<String, Json>, has_axis: bool) {
-        let least = usize::from(self.values.is_empty());
-        let (mut dimensions, mut times) = (Vec::new(), Vec::new());
-        for _ in 0..least + self.generator.random.below(4 - least) {
-            let Some((cube, dimension)) = self.some_dimension() else { continue };
-            if has_axis && dimension.kind == DimensionKind::Time {
-                continue;
-            }
-            let member = format!("{cube}.{}", dimension.name);
-            if dimension.kind != DimensionKind::Time || self.chance(15) {
-                self.groups.push(member.clone());
-                dimensions.push(json!(member));
-                continue;
-            }
-            let granularity = *self.generator.random.of(GRANULARITIES);
-            let key = format!("{member}.{granularity}");
-            self.groups.push(key.clone());
-            if self.chance(30) {
-                dimensions.push(json!(key));
-                continue;
-            }
-            let mut time = json!({"dimension": member, "granularity": granularity});
-            if self.chance(30) {
-                time["date_range"] = self.generator.date_range();
-            }
-            times.push(time);
-        }
-        let axis =
-            (0..20).find_map(|_| self.some_dimension().filter(|(_, d)| has_axis && d.kind == DimensionKind::Time));
-        if let Some((cube, dimension)) = axis {
-            let granularity = *self.generator.random.of(&["day", "week", "month", "month", "quarter", "year", "year"]);
-            let member = format!("{cube}.{}", dimension.name);
-            self.groups.push(format!("{member}.{granularity}"));
-            let mut time = json!({"dimension": member, "granularity": granularity});
-            if self.chance(50) {
-                time["date_range"] = self.generator.date_range();
-            }
-            times.push(time);
-        }
-        if !dimensions.is_empty() {
-            query.insert("dimensions".to_owned(), json!(dimensions));
-        }
-        if !times.is_empty() {
-            query.insert("time_dimensions".to_owned(), json!(times));
-        }
-    }
-
-    fn filters(&mut self, query: &mut Map<String, Json>) {
-        let count = self.generator.random.below(4).min(self.generator.random.below(4));
-        let filters: Vec<Json> = (0..count).filter_map(|_| self.filter(0)).collect();
-        if !filters.is_empty() {
-            query.insert("filters".to_owned(), json!(filters));
-        }
-    }
-
-    fn filter(&mut self, depth: usize) -> Option<Json> {
-        if depth < 3 && self.chance(25) {
-            return Some(match self.generator.random.below(3) {
-                0 => json!({"not": self.filter(depth + 1)?}),
-                choice => {
-                    let word = if choice == 1 { "or" } else { "and" };
-                    let all: Vec<Json> =
-                        (0..1 + self.generator.random.below(3)).filter_map(|_| self.filter(depth + 1)).collect();
-                    json!({ word: all })
-                }
-            });
-        }
-        if self.chance(22) {
-            return self.value_filter();
-        }
-        if depth > 0 && !self.groups.is_empty() && self.chance(40) {
-            let member = self.generator.random.of(&self.groups).clone();
-            return self.group_filter(&member);
-        }
-        let (cube, dimension) = self.some_dimension()?;
-        let mut member = format!("{cube}.{}", dimension.name);
-        let takes_granularity = dimension.kind == DimensionKind::Time && self.generator.features.granularity_filters;
-        if takes_granularity && self.chance(15) {
-            member = format!("{member}.{}", self.generator.random.of(&["day", "week", "month", "quarter", "year"]));
-        }
-        Some(self.generator.dimension_condition(&member, self.world.behind(&cube)?, &dimension.name))
-    }
-
-    /// On a selected column, so that it may stand beside a measure.
-    fn group_filter(&mut self, member: &str) -> Option<Json> {
-        let mut parts = member.split('.');
-        let (cube, name, granularity) = (parts.next()?, parts.next()?, parts.next());
-        if granularity.is_some() && !self.generator.features.granularity_filters {
-            return None;
-        }
-        Some(self.generator.dimension_condition(member, self.world.behind(cube)?, name))
-    }
-
-    fn value_filter(&mut self) -> Option<Json> {
-        let member = match !self.values.is_empty() && self.chance(70) {
-            true => self.generator.random.of(&self.values).clone(),
-            false => {
-                let index = self.generator.random.below(self.world.cubes.len());
-                let name = self.some_measure(index)?.name.clone();
-                format!("{}.{name}", self.world.cubes[index].name)
-            }
-        };
-        let kind = match member.split_once('.') {
-            None => DimensionKind::Number,
-            Some((cube, name)) => {
-                let cube = self.world.behind(cube)?;
-                match &cube.measure(name)?.kind {
-                    MeasureKind::Aggregate(aggregate)
-                        if matches!(aggregate.function, Function::Min | Function::Max) =>
-                    {
-                        aggregate.argument.as_ref().map_or(DimensionKind::Number, |argument| kind_of(cube, argument))
-                    }
-                    _ => DimensionKind::Number,
-                }
-            }
-        };
-        Some(self.generator.condition_of(&member, kind, |_| None))
-    }
-
-    fn segments(&mut self, query: &mut Map<String, Json>) {
-        if !self.chance(15) {
-            return;
-        }
-        let reached = self.cubes_in_reach();
-        let of = |cube: &String| {
-            let segments = self.world.behind(cube).map(|of| of.segments.iter());
-            segments.into_iter().flatten().map(|s| format!("{cube}.{}", s.name)).collect::<Vec<_>>()
-        };
-        let all: Vec<String> = reached.iter().flat_map(of).collect();
-        if !all.is_empty() {
-            query.insert("segments".to_owned(), json!([self.generator.random.of(&all)]));
-        }
-    }
-
     fn order_and_page(&mut self, query: &mut Map<String, Json>) {
         if self.chance(50) {
             let mut fields: Vec<String> = self.groups.iter().chain(&self.values).cloned().collect();
@@ -354,6 +207,35 @@ impl<'w> Draft<'_, 'w> {
         }
     }
 
+    fn time_range(&mut self) -> Json {
+        match self.generator.date_range() {
+            Json::Array(ends) => without_nulls(json!({"start": ends[0], "end": ends[1]})),
+            words => words,
+        }
+    }
+
+    /// One range, and what it is compared with.
+    fn compare(&mut self, query: &mut Map<String, Json>) {
+        let mut has_range = false;
+        for time in query.get_mut("time_dimensions").and_then(Json::as_array_mut).into_iter().flatten() {
+            let Json::Object(time) = time else { continue };
+            if has_range {
+                time.remove("date_range");
+            } else if self.chance(80) {
+                time.insert("date_range".to_owned(), self.generator.date_range());
+            }
+            has_range |= time.contains_key("date_range");
+        }
+        if !has_range && self.chance(95) {
+            query.insert("time_range".to_owned(), self.time_range());
+        }
+        let compared = match self.chance(65) {
+            true => json!({"shift": self.generator.random.of(SHIFTS)}),
+            false => self.generator.date_range(),
+        };
+        query.insert("compare_range".to_owned(), compared);
+    }
+
     fn mistake(&mut self, query: &mut Map<String, Json>) {
         let cube = self.generator.random.of(&self.world.cubes).name.clone();
         match self.generator.random.below(6) {
@@ -364,17 +246,6 @@ impl<'w> Draft<'_, 'w> {
             4 => query.insert("limit".to_owned(), json!(60_000)),
             _ => query.insert("segments".to_owned(), json!([format!("{cube}.no_such")])),
         };
-    }
-}
-
-fn kind_of(cube: &crate::world::Cube, argument: &crate::world::Expr) -> DimensionKind {
-    use crate::world::{ColumnType, Expr};
-    let Expr::Column { cube: None, column } = argument else { return DimensionKind::Number };
-    match cube.columns[*column].ty {
-        ColumnType::Text => DimensionKind::String,
-        ColumnType::Boolean => DimensionKind::Boolean,
-        ColumnType::Date | ColumnType::Timestamp | ColumnType::TimestampTz => DimensionKind::Time,
-        _ => DimensionKind::Number,
     }
 }
 

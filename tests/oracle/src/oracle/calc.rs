@@ -2,9 +2,9 @@
 //!
 //! In: measures and metrics. Out: which aggregates they need, and their value once those are known.
 
-use std::collections::BTreeMap;
+use terrane_compiler::query::Filter;
 
-use super::facts::Grouped;
+use super::facts::Facts;
 use super::filters::{self, RowFilter};
 use super::names::Named;
 use super::{Code, Reading};
@@ -35,11 +35,13 @@ pub(crate) struct Calculation<'r, 'w> {
     pub(crate) wanted: Vec<Wanted<'w>>,
     /// Those of running totals.
     pub(crate) running: Vec<usize>,
+    /// Of those, the ones in which what was before the range counts.
+    pub(crate) with_history: Vec<usize>,
 }
 
 impl<'r, 'w> Calculation<'r, 'w> {
     pub(crate) fn new(reading: &'r Reading<'w>) -> Self {
-        Calculation { reading, wanted: Vec::new(), running: Vec::new() }
+        Calculation { reading, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new() }
     }
 
     /// The cubes of all aggregates so far, each once.
@@ -66,11 +68,22 @@ impl<'r, 'w> Calculation<'r, 'w> {
     }
 
     fn measure(&mut self, cube: &str, name: &str, around: &[RowFilter]) -> Calc {
+        if self.reading.world.is_denied(cube, name) {
+            // Made of what doesn't exist: how that is refused is not laid down.
+            self.reading.refuse(Code::InvalidMeasure);
+            self.reading.refuse(Code::Forbidden);
+        }
         match self.reading.world.behind(cube).and_then(|of| of.measure(name)).map(|measure| &measure.kind) {
             Some(MeasureKind::Aggregate(aggregate)) => self.aggregate(cube, aggregate, around),
             Some(MeasureKind::RunningTotal(aggregate)) => {
                 let total = self.aggregate(cube, aggregate, around);
                 self.running.push(self.wanted.len() - 1);
+                total
+            }
+            Some(MeasureKind::RunningTotalOfAll(aggregate)) => {
+                let total = self.aggregate(cube, aggregate, around);
+                self.running.push(self.wanted.len() - 1);
+                self.with_history.push(self.wanted.len() - 1);
                 total
             }
             Some(MeasureKind::Number(formula)) => self.formula(formula, Some(cube), around),
@@ -86,8 +99,10 @@ impl<'r, 'w> Calculation<'r, 'w> {
             self.reading.refuse(Code::InvalidQuery);
             return Calc::Nothing;
         };
-        let own =
-            metric.filters.iter().filter_map(filters::from_json).map(|filter| RowFilter::new(self.reading, &filter));
+        let own = metric.filters.iter().filter_map(filters::from_json).map(|filter| {
+            self.note_denied(&filter);
+            RowFilter::new(self.reading, &filter)
+        });
         let around: Vec<RowFilter> = around.iter().cloned().chain(own).collect();
         match &metric.kind {
             MetricKind::Simple(formula) | MetricKind::Derived(formula) => self.formula(formula, None, &around),
@@ -98,7 +113,20 @@ impl<'r, 'w> Calculation<'r, 'w> {
         }
     }
 
+    /// The project's own filter may name what doesn't exist for the caller.
+    fn note_denied(&self, filter: &Filter) {
+        if let Filter::Condition { member, .. } = filter
+            && member.cube().is_some_and(|cube| self.reading.world.is_denied(cube, member.member()))
+        {
+            self.reading.refuse(Code::Forbidden);
+        }
+    }
+
     fn aggregate(&mut self, cube: &str, aggregate: &'w Aggregate, around: &[RowFilter]) -> Calc {
+        let mut read = aggregate.argument.iter().chain(&aggregate.filters);
+        if read.any(|sql| self.reading.world.is_covered(cube, sql, true)) {
+            self.reading.refuse(Code::Forbidden);
+        }
         self.wanted.push(Wanted { cube: cube.to_owned(), aggregate, filters: around.to_vec() });
         Calc::Aggregate(self.wanted.len() - 1)
     }
@@ -126,10 +154,12 @@ impl<'r, 'w> Calculation<'r, 'w> {
     }
 
     /// Every aggregate in one group. Where a cube lacks the group there are no rows (rule 4).
-    pub(crate) fn aggregates(&self, key: &[Value], facts: &BTreeMap<&str, &Grouped>) -> Vec<Value> {
+    pub(crate) fn aggregates(&self, key: &[Value], facts: &Facts, history: &Facts) -> Vec<Value> {
         let of = |(index, wanted): (usize, &Wanted<'_>)| {
-            let rows = facts.get(wanted.cube.as_str()).and_then(|fact| fact.groups.get(key));
-            let inputs = rows.into_iter().flatten().filter_map(|row| row.inputs[index].clone());
+            let rows = |facts: &'_ Facts| facts.get(&wanted.cube).and_then(|fact| fact.groups.get(key)).cloned();
+            let before = rows(history).filter(|_| self.with_history.contains(&index));
+            let all = rows(facts).into_iter().chain(before).flatten();
+            let inputs = all.filter_map(|row| row.inputs[index].clone());
             aggregate(wanted.aggregate.function, inputs.collect())
         };
         self.wanted.iter().enumerate().map(of).collect()

@@ -6,17 +6,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use terrane_compiler::query::Filter;
+
 use super::calc::{Calculation, Wanted};
-use super::filters::RowFilter;
+use super::filters::{self, RowFilter};
 use super::names::Named;
+use super::periods::{self, Period};
 use super::rows::{Tree, Tuple};
-use super::{Code, Group, Reading, labels};
+use super::{Code, Group, Reading, labels, veils};
 use crate::value::Value;
 use crate::world::{Expr, Rows as _};
 
 pub(crate) struct Grouped {
     pub(crate) groups: BTreeMap<Vec<Value>, Vec<Measured>>,
 }
+
+/// By cube.
+pub(crate) type Facts = BTreeMap<String, Grouped>;
 
 /// One row, and per aggregate its input; `None` where the row isn't measured.
 #[derive(Debug, Clone)]
@@ -28,6 +34,11 @@ pub(crate) struct Measured {
 pub(crate) fn owner_of_dimensions(reading: &Reading<'_>, groups: &[Group]) -> Option<String> {
     if let Some(cube) = &reading.query.cube {
         return Some(cube.to_string());
+    }
+    let has_metric_time = |filter: &Filter| filters::mentions(filter, &|named| named == Named::MetricTime, reading);
+    if groups.iter().any(|group| group.is_metric_time) || reading.query.filters.iter().any(has_metric_time) {
+        reading.leave_open("a time of no measure");
+        return None;
     }
     let reaches = |owner: &str| groups.iter().all(|group| reading.paths.is_to_one(owner, &group.cube));
     let mut owners: Vec<&str> = Vec::new();
@@ -54,10 +65,13 @@ pub(crate) fn grouped<'w>(
     fact: &str,
     groups: &[Group],
     filters: &[RowFilter],
+    period: Period<'_>,
     calculation: &Calculation<'_, 'w>,
 ) -> Grouped {
     let nothing = Grouped { groups: BTreeMap::new() };
     let Some(mut tree) = Tree::new(reading, fact) else { return nothing };
+    let groups = &own_groups(reading, fact, groups);
+    let filters = &own_filters(reading, fact, filters, period);
     let own: Vec<&Wanted<'w>> = calculation.wanted.iter().filter(|wanted| wanted.cube == fact).collect();
     let segments = segments(reading);
     reach_all(&mut tree, groups, filters, &segments, &own);
@@ -71,7 +85,9 @@ pub(crate) fn grouped<'w>(
     if is_multiplied && !tree.fact().dimensions.iter().any(|dimension| dimension.primary_key) {
         reading.refuse(Code::InvalidQuery);
     }
-    let primary_time = primary_time(reading, fact);
+    if period.is_history(|column| tree.is_behind_to_many(&groups[column].cube)) {
+        reading.leave_open("history along a time behind a to-many hop");
+    }
     if !reading.problems.borrow().is_empty() {
         return nothing;
     }
@@ -82,10 +98,7 @@ pub(crate) fn grouped<'w>(
         for tuple in &tuples {
             // Rule 11: on a row of nulls where nothing joins.
             let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))));
-            let passes = in_segments
-                && filters.iter().all(|filter| filter.passes(reading, &tree, tuple))
-                && primary_time.as_ref().is_none_or(|filter| filter.passes(reading, &tree, tuple));
-            if passes {
+            if in_segments && filters.iter().all(|filter| filter.passes(reading, &tree, tuple)) {
                 keys.insert(groups.iter().map(|group| group_value(reading, &tree, tuple, group)).collect());
             }
         }
@@ -109,6 +122,8 @@ pub(crate) fn listed(
     filters: &[RowFilter],
 ) -> Option<Vec<Vec<Value>>> {
     let mut tree = Tree::new(reading, fact)?;
+    let groups = &own_groups(reading, fact, groups);
+    let filters = &own_filters(reading, fact, filters, Period::Now);
     let segments = segments(reading);
     reach_all(&mut tree, groups, filters, &segments, &[]);
     if groups.iter().any(|group| tree.is_behind_to_many(&group.cube)) {
@@ -120,6 +135,10 @@ pub(crate) fn listed(
         reading.leave_open("rows without a key, ungrouped");
         return None;
     };
+    if reading.world.mask(fact, &key.name).is_some() {
+        reading.leave_open("rows ungrouped, in the order of a masked key");
+        return None;
+    }
     if !reading.problems.borrow().is_empty() {
         return None;
     }
@@ -172,24 +191,22 @@ fn segments<'w>(reading: &Reading<'w>) -> Vec<(String, &'w Expr)> {
     found
 }
 
-/// `time_range` without a dimension: the cube's own primary time.
-fn primary_time(reading: &Reading<'_>, fact: &str) -> Option<RowFilter> {
-    let range = reading.query.time_range.as_ref().filter(|range| range.member.is_none())?;
-    let of = reading.world.behind(fact)?;
-    let mut times = of.dimensions.iter().filter(|d| d.kind == crate::world::DimensionKind::Time);
-    let marked = of.dimensions.iter().find(|dimension| dimension.primary_time);
-    let only = times.next().filter(|_| times.next().is_none());
-    match marked.or(only) {
-        Some(dimension) => Some(RowFilter::range(reading, fact, &dimension.name, &range.range)),
-        None => {
-            reading.refuse(Code::InvalidQuery);
-            None
-        }
-    }
+/// With the cube's own time for `metric_time`.
+fn own_groups(reading: &Reading<'_>, fact: &str, groups: &[Group]) -> Vec<Group> {
+    groups.iter().filter_map(|group| group.of_fact(reading, fact)).collect()
+}
+
+fn own_filters(reading: &Reading<'_>, fact: &str, filters: &[RowFilter], period: Period<'_>) -> Vec<RowFilter> {
+    let ranges = periods::filters(reading, fact, period);
+    filters.iter().map(|filter| filter.of_fact(reading, fact)).chain(ranges).collect()
 }
 
 pub(crate) fn group_value(reading: &Reading<'_>, tree: &Tree<'_, '_>, tuple: &Tuple, group: &Group) -> Value {
     let value = dimension_value(reading, tree, tuple, &group.cube, &group.dimension);
+    let value = match reading.world.mask(&group.cube, &group.dimension) {
+        Some(mask) if tree.view(tuple).row(Some(&group.cube)).is_some() => veils::masked(mask, value),
+        _ => value,
+    };
     match group.granularity {
         Some(granularity) => labels::bucket(&value, granularity, &reading.zone),
         None => value,

@@ -11,7 +11,7 @@ use super::kinds::{self, Axis, Kind};
 use super::names::Named;
 use super::rows::{Tree, Tuple};
 use super::times::Stretch;
-use super::{Code, Construct, Group, Reading, labels, times};
+use super::{Code, Construct, Group, Reading, labels, times, veils};
 use crate::value::{Number, Value};
 
 /// A condition on the rows of joined cubes.
@@ -26,6 +26,8 @@ pub(crate) enum RowFilter {
     And(Vec<RowFilter>),
     Or(Vec<RowFilter>),
     Not(Box<RowFilter>),
+    /// On `metric_time`: what it tests is known with the cube.
+    OwnTime(Box<Filter>),
     /// Its problem is noted.
     Broken,
 }
@@ -66,19 +68,6 @@ pub(crate) fn split(reading: &Reading<'_>) -> (Vec<RowFilter>, Vec<Filter>) {
             filter => rows.push(RowFilter::new(reading, filter)),
         }
     }
-    for time in &reading.query.time_dimensions {
-        if let (Some(range), Some(Named::Dimension { cube, name })) = (&time.range, reading.named(&time.member)) {
-            rows.push(RowFilter::range(reading, &cube, &name, range));
-        }
-    }
-    if let Some(range) = &reading.query.time_range
-        && let Some(member) = &range.member
-    {
-        match reading.named(member) {
-            Some(Named::Dimension { cube, name }) => rows.push(RowFilter::range(reading, &cube, &name, &range.range)),
-            _ => reading.unknown(member, Code::InvalidDimension),
-        }
-    }
     (rows, on_groups)
 }
 
@@ -97,12 +86,15 @@ pub(crate) fn on_rows(reading: &Reading<'_>) -> Vec<Filter> {
 }
 
 fn has_value(reading: &Reading<'_>, filter: &Filter) -> bool {
+    mentions(filter, &|named| matches!(named, Named::Measure { .. } | Named::Metric(_)), reading)
+}
+
+/// Whether a member somewhere in a filter is such.
+pub(crate) fn mentions(filter: &Filter, is_such: &dyn Fn(Named) -> bool, reading: &Reading<'_>) -> bool {
     match filter {
-        Filter::Condition { member, .. } => {
-            matches!(reading.named(member), Some(Named::Measure { .. } | Named::Metric(_)))
-        }
-        Filter::And(all) | Filter::Or(all) => all.iter().any(|filter| has_value(reading, filter)),
-        Filter::Not(inner) => has_value(reading, inner),
+        Filter::Condition { member, .. } => reading.named(member).is_some_and(is_such),
+        Filter::And(all) | Filter::Or(all) => all.iter().any(|filter| mentions(filter, is_such, reading)),
+        Filter::Not(inner) => mentions(inner, is_such, reading),
     }
 }
 
@@ -124,16 +116,9 @@ impl RowFilter {
             Filter::Not(inner) => RowFilter::Not(Box::new(RowFilter::new(reading, inner))),
             Filter::Condition { member, operator, values } => match reading.named(member) {
                 Some(Named::Dimension { cube, name }) => {
-                    let kind = kinds::of_dimension(reading, &cube, &name);
-                    let granularity = member.granularity;
-                    if granularity.is_some() {
-                        note_bucket(reading, values);
-                    }
-                    match Test::new(reading, kind, *operator, values) {
-                        Some(test) => RowFilter::Test { cube, dimension: name, granularity, test },
-                        None => RowFilter::Broken,
-                    }
+                    RowFilter::condition(reading, (cube, name), member.granularity, *operator, values)
                 }
+                Some(Named::MetricTime) => RowFilter::OwnTime(Box::new(filter.clone())),
                 Some(_) => {
                     reading.refuse(Code::InvalidQuery);
                     RowFilter::Broken
@@ -146,20 +131,52 @@ impl RowFilter {
         }
     }
 
-    pub(crate) fn range(reading: &Reading<'_>, cube: &str, name: &str, range: &DateRange) -> RowFilter {
-        let Kind::Time(axis) = kinds::of_dimension(reading, cube, name) else {
-            reading.refuse(Code::InvalidQuery);
-            return RowFilter::Broken;
-        };
-        match times::range(range, axis, &reading.zone, reading.now) {
-            Ok(stretch) => {
-                let test = Test { operator: Operator::InDateRange, values: vec![Given::Time(stretch)] };
-                RowFilter::Test { cube: cube.to_owned(), dimension: name.to_owned(), granularity: None, test }
-            }
-            Err(()) => {
-                reading.refuse(Code::InvalidFilter);
-                RowFilter::Broken
-            }
+    fn condition(
+        reading: &Reading<'_>,
+        (cube, dimension): (String, String),
+        granularity: Option<Granularity>,
+        operator: Operator,
+        values: &[Sent],
+    ) -> RowFilter {
+        let kind = kinds::of_dimension(reading, &cube, &dimension);
+        if granularity.is_some() {
+            note_bucket(reading, values);
+        }
+        veils::filtered(reading, &cube, &dimension);
+        match Test::new(reading, kind, operator, values) {
+            Some(test) => RowFilter::Test { cube, dimension, granularity, test },
+            None => RowFilter::Broken,
+        }
+    }
+
+    /// On a time as it is: `InDateRange` for within, `Lt` for before.
+    pub(crate) fn along(
+        reading: &Reading<'_>,
+        cube: &str,
+        dimension: &str,
+        operator: Operator,
+        stretch: Stretch,
+    ) -> RowFilter {
+        veils::filtered(reading, cube, dimension);
+        let test = Test { operator, values: vec![Given::Time(stretch)] };
+        RowFilter::Test { cube: cube.to_owned(), dimension: dimension.to_owned(), granularity: None, test }
+    }
+
+    /// The same with the time of a cube for `metric_time`.
+    pub(crate) fn of_fact(&self, reading: &Reading<'_>, fact: &str) -> RowFilter {
+        let all = |filters: &[RowFilter]| filters.iter().map(|filter| filter.of_fact(reading, fact)).collect();
+        match self {
+            RowFilter::And(filters) => RowFilter::And(all(filters)),
+            RowFilter::Or(filters) => RowFilter::Or(all(filters)),
+            RowFilter::Not(inner) => RowFilter::Not(Box::new(inner.of_fact(reading, fact))),
+            RowFilter::OwnTime(filter) => match (&**filter, reading.primary_time(fact)) {
+                (Filter::Condition { member, operator, values }, Some(name)) => {
+                    let dimension = (fact.to_owned(), name.to_owned());
+                    RowFilter::condition(reading, dimension, member.granularity, *operator, values)
+                }
+                _ => RowFilter::Broken,
+            },
+            other => other.clone(),
         }
     }
 
@@ -169,7 +186,7 @@ impl RowFilter {
             RowFilter::Test { cube, dimension, .. } => vec![(cube.clone(), dimension.clone())],
             RowFilter::And(all) | RowFilter::Or(all) => all.iter().flat_map(RowFilter::dimensions).collect(),
             RowFilter::Not(inner) => inner.dimensions(),
-            RowFilter::Broken => Vec::new(),
+            RowFilter::OwnTime(_) | RowFilter::Broken => Vec::new(),
         }
     }
 
@@ -185,7 +202,7 @@ impl RowFilter {
             RowFilter::And(all) => all.iter().all(|filter| filter.passes(reading, tree, tuple)),
             RowFilter::Or(all) => all.iter().any(|filter| filter.passes(reading, tree, tuple)),
             RowFilter::Not(inner) => !inner.passes(reading, tree, tuple),
-            RowFilter::Broken => false,
+            RowFilter::OwnTime(_) | RowFilter::Broken => false,
         }
     }
 }
@@ -230,13 +247,15 @@ impl GroupFilter {
             Filter::Condition { member, operator, values } => {
                 let test = |kind| Test::new(reading, kind, *operator, values);
                 match reading.named(member) {
-                    Some(Named::Dimension { cube, name }) => {
-                        let kind = kinds::of_dimension(reading, &cube, &name);
+                    Some(named @ (Named::Dimension { .. } | Named::MetricTime)) => {
+                        let kind = match &named {
+                            Named::Dimension { cube, name } => kinds::of_dimension(reading, cube, name),
+                            _ => kind_of_metric_time(reading, &calculation.facts()),
+                        };
                         if member.granularity.is_some() {
                             note_bucket(reading, values);
                         }
-                        let same =
-                            |g: &Group| g.cube == cube && g.dimension == name && g.granularity == member.granularity;
+                        let same = |g: &Group| g.named() == named && g.granularity == member.granularity;
                         let is_offset = |value: &Sent| matches!(value, Sent::Text(text) if has_offset(text));
                         if bucketed(kind, member.granularity) != kind && values.iter().any(is_offset) {
                             reading.leave_open("an instant compared with a grouped day");
@@ -268,6 +287,16 @@ impl GroupFilter {
         }
     }
 
+    /// The group-by columns that it reads.
+    pub(crate) fn groups(&self, found: &mut Vec<usize>) {
+        match self {
+            GroupFilter::Group(index, _) => found.push(*index),
+            GroupFilter::And(all) | GroupFilter::Or(all) => all.iter().for_each(|filter| filter.groups(found)),
+            GroupFilter::Not(inner) => inner.groups(found),
+            GroupFilter::Value(..) | GroupFilter::Broken => {}
+        }
+    }
+
     pub(crate) fn passes(&self, key: &[Value], aggregates: &[Value]) -> bool {
         match self {
             GroupFilter::Group(index, test) => test.holds(&key[*index]),
@@ -278,6 +307,12 @@ impl GroupFilter {
             GroupFilter::Broken => false,
         }
     }
+}
+
+/// Where the facts' times differ in kind, only whole days are compared.
+fn kind_of_metric_time(reading: &Reading<'_>, facts: &[String]) -> Kind {
+    let first = facts.first().and_then(|fact| reading.axis_of(fact, reading.primary_time(fact)?));
+    Kind::Time(first.unwrap_or(Axis::Instant))
 }
 
 impl Test {

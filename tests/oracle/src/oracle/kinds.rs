@@ -4,6 +4,7 @@
 
 use super::Reading;
 use super::names::Named;
+use crate::value::Value;
 use crate::world::{Cell, ColumnType, Cube, DimensionKind, Expr, Function, MeasureKind, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,16 @@ pub(crate) enum Axis {
     Instant,
     /// What a clock on the wall shows.
     Local,
+}
+
+impl Axis {
+    /// A time on it.
+    pub(crate) fn value(self, micros: i64) -> Value {
+        match self {
+            Axis::Instant => Value::Instant(micros),
+            Axis::Local => Value::Local(micros),
+        }
+    }
 }
 
 pub(crate) fn of_dimension(reading: &Reading<'_>, cube: &str, name: &str) -> Kind {

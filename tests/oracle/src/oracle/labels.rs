@@ -80,6 +80,33 @@ pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZ
     }
 }
 
+/// The number of a bucket of days and more: neighbours differ by one.
+pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
+    let (day, date) = (start.div_euclid(DAY), clock(start).date());
+    let (year, month) = (i64::from(date.year()), i64::from(date.month()) - 1);
+    match granularity {
+        Granularity::Year => year,
+        Granularity::Quarter => year * 4 + month / 3,
+        Granularity::Month => year * 12 + month,
+        // 1970 began on a Thursday.
+        Granularity::Week => (day + 3).div_euclid(7),
+        _ => day,
+    }
+}
+
+/// The bucket of a number.
+pub(crate) fn numbered(number: i64, granularity: Granularity) -> Value {
+    let first = |year: i64, month: i64| jiff::civil::date(year as i16, month as i8 + 1, 1).at(0, 0, 0, 0);
+    let from = match granularity {
+        Granularity::Year => first(number, 0),
+        Granularity::Quarter => first(number.div_euclid(4), number.rem_euclid(4) * 3),
+        Granularity::Month => first(number.div_euclid(12), number.rem_euclid(12)),
+        Granularity::Week => clock((number * 7 - 3) * DAY),
+        _ => clock(number * DAY),
+    };
+    Value::Bucket(micros(from), label(from, granularity))
+}
+
 fn label(at: DateTime, granularity: Granularity) -> String {
     let day = || format!("{:04}-{:02}-{:02}", at.year(), at.month(), at.day());
     match granularity {

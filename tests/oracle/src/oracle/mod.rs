@@ -12,11 +12,13 @@ mod labels;
 mod names;
 mod order;
 mod paths;
+mod periods;
 mod rows;
 mod steps;
 mod times;
+mod veils;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -26,7 +28,10 @@ use terrane_compiler::types::Granularity;
 use crate::value::Value;
 use crate::world::World;
 use calc::Calculation;
+use facts::Facts;
+use names::Named;
 pub use paths::Paths;
+use periods::Period;
 
 /// What an answer must be.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +79,14 @@ pub enum Construct {
     BucketAndInstant,
     /// A filter on a bucket with the last day of the calendar.
     BucketAndLastDay,
+    /// `metric_time`.
+    MetricTime,
+    /// `compare_range`.
+    Compare,
+    /// `from: all`.
+    History,
+    /// A masked member that is shown.
+    Mask,
 }
 
 impl Construct {
@@ -85,6 +98,10 @@ impl Construct {
             Construct::ManySteps => "more steps than are allowed",
             Construct::BucketAndInstant => "a bucket compared with an instant",
             Construct::BucketAndLastDay => "a bucket compared with the last day",
+            Construct::MetricTime => "metric_time",
+            Construct::Compare => "compare_range",
+            Construct::History => "history before a range",
+            Construct::Mask => "a masked member",
         }
     }
 }
@@ -110,6 +127,26 @@ pub(crate) struct Group {
     pub(crate) cube: String,
     pub(crate) dimension: String,
     pub(crate) granularity: Option<Granularity>,
+    /// Each cube's own primary time; it has neither cube nor dimension then.
+    pub(crate) is_metric_time: bool,
+}
+
+impl Group {
+    pub(crate) fn named(&self) -> Named {
+        match self.is_metric_time {
+            true => Named::MetricTime,
+            false => Named::Dimension { cube: self.cube.clone(), name: self.dimension.clone() },
+        }
+    }
+
+    /// The group as one cube means it; what is missing is noted.
+    pub(crate) fn of_fact(&self, reading: &Reading<'_>, fact: &str) -> Option<Group> {
+        if !self.is_metric_time {
+            return Some(self.clone());
+        }
+        let dimension = reading.primary_time(fact)?.to_owned();
+        Some(Group { cube: fact.to_owned(), dimension, ..self.clone() })
+    }
 }
 
 /// Everything that a query is read against.
@@ -195,7 +232,8 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
             reading.leave_open("a time range of no measure");
         }
     }
-    let selected_facts: BTreeSet<String> = facts.iter().cloned().collect();
+    let selected_facts = facts.clone();
+    let with_history = calculation.with_history.len();
     let group_tests = filters::group_tests(reading, &group_filters, &groups, &mut calculation);
     let order = order::keys(reading, &groups, &values, &mut calculation);
     // A group comes from selected cubes alone (rule 12); what is looked up must still reach them.
@@ -204,29 +242,56 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
             facts.push(fact);
         }
     }
-    let along = steps::along(reading, &groups, !calculation.running.is_empty());
-    let mut grouped = Vec::new();
-    for fact in &facts {
-        grouped.push((fact, facts::grouped(reading, fact, &groups, &row_filters, &calculation)));
+    let mut asked: Vec<usize> = order.iter().filter_map(order::Key::asked_group).collect();
+    group_tests.iter().for_each(|test| test.groups(&mut asked));
+    veils::check_groups(reading, &facts, &groups, &asked);
+    if groups.iter().any(|group| group.is_metric_time) {
+        reading.uses(Construct::MetricTime);
+        note_mixed_times(reading, &facts, &groups);
+    }
+    let runs = !calculation.running.is_empty();
+    let along = steps::along(reading, &facts, &groups, runs);
+    if query.compare.is_some() {
+        periods::check_compared(reading, &facts, &groups, !values.is_empty(), runs);
+    }
+    let of = |fact: &String, period| facts::grouped(reading, fact, &groups, &row_filters, period, &calculation);
+    let finished: Facts = facts.iter().map(|fact| (fact.clone(), of(fact, Period::Now))).collect();
+    let mut history = Facts::new();
+    let mut previous = Facts::new();
+    for fact in &selected_facts {
+        if query.compare.is_some() {
+            let moved = periods::shifted(reading, fact, &selected_facts, &groups, of(fact, Period::Previous));
+            previous.insert(fact.clone(), moved);
+        }
+        let has_history = |index: &usize| calculation.wanted[*index].cube == *fact;
+        if let Some(along) = along.as_ref().filter(|along| along.has_start())
+            && calculation.with_history.iter().any(has_history)
+        {
+            reading.uses(Construct::History);
+            history.insert(fact.clone(), along.at_start(of(fact, Period::History(along))));
+        }
+    }
+    if calculation.with_history.len() > with_history && along.as_ref().is_some_and(steps::Along::has_start) {
+        reading.leave_open("history of a total that is only looked up");
     }
     if !reading.problems.borrow().is_empty() || reading.open.get().is_some() {
         return None;
     }
     let mut keys: BTreeSet<Vec<Value>> = BTreeSet::new();
-    for (_, fact) in grouped.iter().filter(|(name, _)| selected_facts.contains(*name)) {
-        keys.extend(fact.groups.keys().cloned());
+    for fact in &selected_facts {
+        let all = [&finished, &history, &previous].into_iter().filter_map(|facts| facts.get(fact));
+        keys.extend(all.flat_map(|fact| fact.groups.keys().cloned()));
     }
     if groups.is_empty() {
         // Rule 9: one row, whatever there is.
         keys = BTreeSet::from([Vec::new()]);
     }
-    let finished: BTreeMap<&str, &facts::Grouped> = grouped.iter().map(|(name, fact)| (name.as_str(), fact)).collect();
     if let Some(along) = &along {
         along.add(reading, groups.len(), &mut keys);
     }
     let mut computed: Vec<(Vec<Value>, Vec<Value>)> = Vec::with_capacity(keys.len());
     for key in keys {
-        let aggregates = calculation.aggregates(&key, &finished);
+        let aggregates = calculation.aggregates(&key, &finished, &history);
         computed.push((key, aggregates));
     }
     for (along, aggregate) in along.iter().flat_map(|along| calculation.running.iter().map(move |a| (along, *a))) {
@@ -237,8 +302,12 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
         if !group_tests.iter().all(|test| test.passes(&key, &aggregates)) {
             continue;
         }
-        let values: Vec<Value> = selected.iter().map(|value| value.of(&aggregates)).collect();
+        let mut values: Vec<Value> = selected.iter().map(|value| value.of(&aggregates)).collect();
         let sort = order.iter().map(|by| by.value(&key, &values, &aggregates)).collect();
+        if query.compare.is_some() {
+            let aggregates = calculation.aggregates(&key, &previous, &history);
+            values.extend(selected.iter().map(|value| value.of(&aggregates)));
+        }
         rows.push(order::Row { cells: key.into_iter().chain(values).collect(), sort });
     }
     order::sort(&mut rows, &order);
@@ -247,14 +316,28 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
     let page = rows.into_iter().skip(query.offset as usize).take(limit);
     let rendered = page.map(|row| row.cells.into_iter().map(|cell| labels::rendered(cell, &reading.zone)).collect());
     let totals = if query.totals && !values.is_empty() { Some(totals(reading, &calculation, settings)?) } else { None };
-    let approximate = selected.iter().map(|value| calculation.is_approximate(value));
+    let times = if query.compare.is_some() { 2 } else { 1 };
+    let approximate: Vec<bool> = selected.iter().map(|value| calculation.is_approximate(value)).collect();
+    let previous = values.iter().filter(|_| times == 2).map(|(key, _)| format!("{key}.previous"));
+    let keys = groups.iter().map(|group| group.key.clone()).chain(values.iter().map(|(key, _)| key.clone()));
     Some(Answer {
-        keys: groups.iter().map(|g| g.key.clone()).chain(values.iter().map(|(key, _)| key.clone())).collect(),
+        keys: keys.chain(previous).collect(),
         rows: rendered.collect(),
         total_rows,
-        approximate: groups.iter().map(|_| false).chain(approximate).collect(),
+        approximate: groups.iter().map(|_| false).chain(approximate.repeat(times)).collect(),
         totals,
     })
+}
+
+/// Moments and what clocks on walls show meet in days, and nowhere finer (rule 16).
+fn note_mixed_times(reading: &Reading<'_>, facts: &[String], groups: &[Group]) {
+    let axes: Vec<_> = facts.iter().filter_map(|fact| reading.axis_of(fact, reading.primary_time(fact)?)).collect();
+    let is_fine = |group: &Group| {
+        group.is_metric_time && group.granularity.is_none_or(|granularity| granularity < Granularity::Day)
+    };
+    if axes.windows(2).any(|pair| pair[0] != pair[1]) && groups.iter().any(is_fine) {
+        reading.leave_open("instants and wall clocks on one axis finer than a day");
+    }
 }
 
 /// The same measures over the same rows, in one group; filters on measures speak of other groups.
@@ -289,6 +372,7 @@ fn totals(reading: &Reading<'_>, calculation: &Calculation<'_, '_>, settings: &S
 fn ungrouped(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
     let query = reading.query;
     let groups = names::groups(reading);
+    names::values(reading);
     let (row_filters, group_filters) = filters::split(reading);
     names::segments(reading);
     if !query.values.is_empty() || groups.is_empty() {
@@ -298,6 +382,10 @@ fn ungrouped(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
         reading.leave_open("rows ungrouped, by measures");
     }
     let fact = facts::owner_of_dimensions(reading, &groups)?;
+    veils::check_groups(reading, std::slice::from_ref(&fact), &groups, &[]);
+    if query.compare.is_some() {
+        reading.leave_open("a comparison of rows ungrouped");
+    }
     let rows = facts::listed(reading, &fact, &groups, &row_filters)?;
     if !reading.problems.borrow().is_empty() {
         return None;

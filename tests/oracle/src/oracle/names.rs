@@ -4,16 +4,28 @@
 
 use terrane_compiler::query::MemberRef;
 
+use super::kinds::{self, Axis, Kind};
 use super::{Code, Group, Reading};
 use crate::world::{Dimension, DimensionKind};
 
 /// A measure of a cube, or a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Named {
-    Measure { cube: String, name: String },
+    Measure {
+        cube: String,
+        name: String,
+    },
     Metric(String),
-    Dimension { cube: String, name: String },
-    Segment { cube: String, name: String },
+    Dimension {
+        cube: String,
+        name: String,
+    },
+    Segment {
+        cube: String,
+        name: String,
+    },
+    /// Each measure's own cube's primary time.
+    MetricTime,
 }
 
 impl Reading<'_> {
@@ -21,6 +33,11 @@ impl Reading<'_> {
     pub(crate) fn named(&self, member: &MemberRef) -> Option<Named> {
         let cube = member.cube().or(self.query.cube.as_deref());
         let name = member.member();
+        if member.cube().is_none() && name == "metric_time" {
+            return Some(Named::MetricTime);
+        }
+        // What is denied doesn't exist.
+        let cube = cube.filter(|cube| !self.world.is_denied(cube, name));
         let of_cube = cube.and_then(|cube| {
             let of = self.world.behind(cube)?;
             let (cube, name) = (cube.to_owned(), name.to_owned());
@@ -38,6 +55,38 @@ impl Reading<'_> {
 
     pub(crate) fn dimension(&self, cube: &str, name: &str) -> Option<&Dimension> {
         self.world.behind(cube)?.dimension(name)
+    }
+
+    /// Whether a group-by column is a time.
+    pub(crate) fn is_time(&self, group: &Group) -> bool {
+        let dimension = || self.dimension(&group.cube, &group.dimension);
+        group.is_metric_time || dimension().is_some_and(|dimension| dimension.kind == DimensionKind::Time)
+    }
+
+    /// The primary time of a cube: the one that is marked, or the only one.
+    pub(crate) fn primary_time(&self, cube: &str) -> Option<&str> {
+        let of = self.world.behind(cube)?;
+        let mut times = of.dimensions.iter().filter(|dimension| dimension.kind == DimensionKind::Time);
+        let marked = of.dimensions.iter().find(|dimension| dimension.primary_time);
+        let only = times.next().filter(|_| times.next().is_none());
+        let name = marked.or(only).map(|dimension| dimension.name.as_str());
+        match name {
+            None => self.refuse(Code::InvalidQuery),
+            // A cube without it, or with one that is covered.
+            Some(name) if self.world.is_denied(cube, name) => {
+                self.refuse(Code::InvalidQuery);
+                self.refuse(Code::Forbidden);
+            }
+            Some(_) => {}
+        }
+        name
+    }
+
+    pub(crate) fn axis_of(&self, cube: &str, dimension: &str) -> Option<Axis> {
+        match kinds::of_dimension(self, cube, dimension) {
+            Kind::Time(axis) => Some(axis),
+            _ => None,
+        }
     }
 
     /// What an unknown name is refused with.
@@ -65,8 +114,14 @@ pub(crate) fn values(reading: &Reading<'_>) -> Vec<(String, Named)> {
 /// Notes the segments that don't exist.
 pub(crate) fn segments(reading: &Reading<'_>) {
     for member in &reading.query.segments {
-        if !matches!(reading.named(member), Some(Named::Segment { .. })) {
-            reading.refuse(Code::InvalidDimension);
+        match reading.named(member) {
+            Some(Named::Segment { cube, name }) => {
+                let segment = reading.world.behind(&cube).and_then(|of| of.segment(&name));
+                if segment.is_some_and(|segment| reading.world.is_covered(&cube, &segment.sql, false)) {
+                    reading.refuse(Code::Forbidden);
+                }
+            }
+            _ => reading.refuse(Code::InvalidDimension),
         }
     }
 }
@@ -80,7 +135,7 @@ pub(crate) fn groups(reading: &Reading<'_>) -> Vec<Group> {
         let granularity = time.granularity.or(time.member.granularity);
         if granularity.is_some() || time.range.is_none() {
             let found = group(reading, &time.member, granularity);
-            groups.extend(found.filter(|group| is_time(reading, group)));
+            groups.extend(found.filter(|group| must_be_time(reading, group)));
         }
     }
     let mut distinct: Vec<Group> = Vec::new();
@@ -92,8 +147,8 @@ pub(crate) fn groups(reading: &Reading<'_>) -> Vec<Group> {
     distinct
 }
 
-fn is_time(reading: &Reading<'_>, group: &Group) -> bool {
-    let is_time = reading.dimension(&group.cube, &group.dimension).is_some_and(|d| d.kind == DimensionKind::Time);
+fn must_be_time(reading: &Reading<'_>, group: &Group) -> bool {
+    let is_time = reading.is_time(group);
     if !is_time {
         reading.refuse(Code::InvalidQuery);
     }
@@ -105,8 +160,10 @@ fn group(
     member: &MemberRef,
     granularity: Option<terrane_compiler::types::Granularity>,
 ) -> Option<Group> {
+    let is_metric_time = reading.named(member) == Some(Named::MetricTime);
     let (cube, name) = match reading.named(member) {
         Some(Named::Dimension { cube, name }) => (cube, name),
+        Some(Named::MetricTime) => (String::new(), String::new()),
         Some(_) => {
             reading.refuse(Code::InvalidQuery);
             return None;
@@ -116,11 +173,6 @@ fn group(
             return None;
         }
     };
-    let is_time = reading.dimension(&cube, &name).is_some_and(|d| d.kind == DimensionKind::Time);
-    if granularity.is_some() && !is_time {
-        reading.refuse(Code::InvalidQuery);
-        return None;
-    }
     let key = match granularity {
         Some(granularity) if member.granularity != Some(granularity) => {
             let prefix = member.cube().map(|cube| format!("{cube}.")).unwrap_or_default();
@@ -128,5 +180,9 @@ fn group(
         }
         _ => member.text.to_string(),
     };
-    Some(Group { key, cube, dimension: name, granularity })
+    let group = Group { key, cube, dimension: name, granularity, is_metric_time };
+    if granularity.is_some() && !must_be_time(reading, &group) {
+        return None;
+    }
+    Some(group)
 }

@@ -7,7 +7,6 @@ use super::calc::{Calc, Calculation};
 use super::names::Named;
 use super::{Code, Group, Reading};
 use crate::value::Value;
-use crate::world::DimensionKind;
 
 pub(crate) struct Row {
     pub(crate) cells: Vec<Value>,
@@ -17,6 +16,7 @@ pub(crate) struct Row {
 pub(crate) struct Key {
     by: By,
     descending: bool,
+    is_explicit: bool,
 }
 
 enum By {
@@ -26,6 +26,14 @@ enum By {
 }
 
 impl Key {
+    /// The group-by column that it was asked to order by.
+    pub(crate) fn asked_group(&self) -> Option<usize> {
+        match self.by {
+            By::Group(index) if self.is_explicit => Some(index),
+            _ => None,
+        }
+    }
+
     pub(crate) fn value(&self, key: &[Value], values: &[Value], aggregates: &[Value]) -> Value {
         match &self.by {
             By::Group(index) => key[*index].clone(),
@@ -51,12 +59,10 @@ pub(crate) fn keys(
         } else {
             match reading.named(&order.member) {
                 Some(named @ (Named::Measure { .. } | Named::Metric(_))) => By::Looked(calculation.value(&named)),
-                Some(Named::Dimension { cube, name }) => {
+                Some(named @ (Named::Dimension { .. } | Named::MetricTime)) => {
                     let granularity = order.member.granularity;
                     let same = |group: &Group| {
-                        group.cube == cube
-                            && group.dimension == name
-                            && (granularity.is_none() || group.granularity == granularity)
+                        group.named() == named && (granularity.is_none() || group.granularity == granularity)
                     };
                     match groups.iter().position(same) {
                         Some(index) => By::Group(index),
@@ -76,18 +82,17 @@ pub(crate) fn keys(
                 }
             }
         };
-        keys.push(Key { by, descending: order.descending });
+        keys.push(Key { by, descending: order.descending, is_explicit: true });
     }
     if keys.is_empty() {
-        let is_time =
-            |g: &Group| reading.dimension(&g.cube, &g.dimension).is_some_and(|d| d.kind == DimensionKind::Time);
-        if let Some(index) = groups.iter().position(is_time) {
-            keys.push(Key { by: By::Group(index), descending: false });
+        if let Some(index) = groups.iter().position(|group| reading.is_time(group)) {
+            keys.push(Key { by: By::Group(index), descending: false, is_explicit: false });
         } else if !values.is_empty() {
-            keys.push(Key { by: By::Selected(0), descending: true });
+            keys.push(Key { by: By::Selected(0), descending: true, is_explicit: false });
         }
     }
-    keys.extend((0..groups.len()).map(|index| Key { by: By::Group(index), descending: false }));
+    let ties = (0..groups.len()).map(|index| Key { by: By::Group(index), descending: false, is_explicit: false });
+    keys.extend(ties);
     keys
 }
 

@@ -10,33 +10,33 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 use terrane_compiler::types::Granularity;
 
-use super::kinds::{self, Axis, Kind};
-use super::names::Named;
+use super::facts::{Grouped, Measured};
 use super::{Code, Construct, Group, Reading, labels, times};
 use crate::value::{Number, Value};
-use crate::world::DimensionKind;
 
 /// Rows that may be added.
 const MAX_ADDED: usize = 100_000;
 
 /// The group-by column that time runs along.
 pub(crate) struct Along {
+    group: Group,
     column: usize,
     granularity: Granularity,
-    /// First and last step of the range.
-    range: Option<(Value, Value)>,
+    /// First and last step of the range, where it has those ends.
+    first: Option<Value>,
+    last: Option<Value>,
     fills: bool,
 }
 
 /// `None` where nothing runs, or a problem was noted.
-pub(crate) fn along(reading: &Reading<'_>, groups: &[Group], runs: bool) -> Option<Along> {
+pub(crate) fn along(reading: &Reading<'_>, facts: &[String], groups: &[Group], runs: bool) -> Option<Along> {
     if !runs && !reading.query.fill_gaps {
         return None;
     }
     reading.uses(Construct::Steps);
-    let is_time = |g: &Group| reading.dimension(&g.cube, &g.dimension).is_some_and(|d| d.kind == DimensionKind::Time);
-    let columns: Vec<usize> =
-        (0..groups.len()).filter(|index| groups[*index].granularity.is_some() && is_time(&groups[*index])).collect();
+    let columns: Vec<usize> = (0..groups.len())
+        .filter(|index| groups[*index].granularity.is_some() && reading.is_time(&groups[*index]))
+        .collect();
     let axes: BTreeSet<(&str, &str)> = columns.iter().map(|c| (&*groups[*c].cube, &*groups[*c].dimension)).collect();
     if axes.len() != 1 {
         reading.refuse(Code::InvalidQuery);
@@ -51,21 +51,27 @@ pub(crate) fn along(reading: &Reading<'_>, groups: &[Group], runs: bool) -> Opti
         reading.leave_open("steps finer than a day");
         return None;
     }
-    let range = range(reading, &groups[column], granularity);
-    Some(Along { column, granularity, range, fills: reading.query.fill_gaps })
+    let (first, last) = range(reading, facts, &groups[column], granularity).unwrap_or_default();
+    Some(Along { group: groups[column].clone(), column, granularity, first, last, fills: reading.query.fill_gaps })
 }
 
-fn range(reading: &Reading<'_>, group: &Group, granularity: Granularity) -> Option<(Value, Value)> {
-    let Kind::Time(axis) = kinds::of_dimension(reading, &group.cube, &group.dimension) else { return None };
-    let is_axis = |member: &terrane_compiler::query::MemberRef| {
-        reading.named(member) == Some(Named::Dimension { cube: group.cube.clone(), name: group.dimension.clone() })
-    };
+fn range(
+    reading: &Reading<'_>,
+    facts: &[String],
+    group: &Group,
+    granularity: Granularity,
+) -> Option<(Option<Value>, Option<Value>)> {
+    let own = group.of_fact(reading, facts.first()?)?;
+    let axis = reading.axis_of(&own.cube, &own.dimension)?;
+    let is_axis =
+        |member: &terrane_compiler::query::MemberRef| reading.named(member).is_some_and(|named| named == group.named());
     let of_dimensions = reading.query.time_dimensions.iter().filter(|time| is_axis(&time.member));
     let mut ranges: Vec<_> = of_dimensions.filter_map(|time| time.range.as_ref()).collect();
     if let Some(range) = &reading.query.time_range {
         match &range.member {
             Some(member) if is_axis(member) => ranges.push(&range.range),
             Some(_) => {}
+            None if group.is_metric_time => ranges.push(&range.range),
             None => reading.leave_open("steps within each cube's own range"),
         }
     }
@@ -73,21 +79,46 @@ fn range(reading: &Reading<'_>, group: &Group, granularity: Granularity) -> Opti
         reading.leave_open("several ranges on one axis");
     }
     let stretch = times::range(ranges.first()?, axis, &reading.zone, reading.now).ok()?;
-    let (first, last) = stretch.ends()?;
-    let bucket = |micros| {
-        let value = if axis == Axis::Instant { Value::Instant(micros) } else { Value::Local(micros) };
-        labels::bucket(&value, granularity, &reading.zone)
-    };
-    Some((bucket(first), bucket(last)))
+    let bucket = |micros| labels::bucket(&axis.value(micros), granularity, &reading.zone);
+    Some((stretch.first().map(bucket), stretch.last().map(bucket)))
 }
 
 impl Along {
+    pub(crate) fn column(&self) -> usize {
+        self.column
+    }
+
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Whether something can be before the range.
+    pub(crate) fn has_start(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// What was before the range counts in its first step.
+    pub(crate) fn at_start(&self, grouped: Grouped) -> Grouped {
+        let Some(first) = &self.first else { return grouped };
+        let mut groups: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
+        for (mut key, rows) in grouped.groups {
+            key[self.column] = first.clone();
+            groups.entry(key).or_default().extend(rows);
+        }
+        Grouped { groups }
+    }
+
     /// Adds the steps without data.
     pub(crate) fn add(&self, reading: &Reading<'_>, groups: usize, keys: &mut BTreeSet<Vec<Value>>) {
         let had = keys.len();
         let times: Vec<&Value> = keys.iter().map(|key| &key[self.column]).filter(|time| !time.is_null()).collect();
         let seen = times.iter().min().zip(times.iter().max()).map(|(a, b)| ((*a).clone(), (*b).clone()));
-        let Some((first, last)) = self.range.clone().or(seen) else { return };
+        let range = self.first.clone().zip(self.last.clone());
+        let Some((first, mut last)) = range.or(seen) else { return };
+        // Totals run to the end of the range, also where it has no start.
+        if let (false, Some(end)) = (self.fills, &self.last) {
+            last = end.clone();
+        }
         let mut partitions: BTreeMap<Vec<Value>, Option<Value>> = BTreeMap::new();
         for key in keys.iter() {
             let time = Some(key[self.column].clone()).filter(|time| !time.is_null());

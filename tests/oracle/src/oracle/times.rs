@@ -21,6 +21,16 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
+    /// The first microsecond within, where there is one.
+    pub(crate) fn first(&self) -> Option<i64> {
+        (self.low != i64::MIN).then_some(self.low)
+    }
+
+    /// The last microsecond within, where there is one.
+    pub(crate) fn last(&self) -> Option<i64> {
+        (self.high != i64::MAX).then_some(if self.is_high_included { self.high } else { self.high - 1 })
+    }
+
     /// The first and the last microsecond within; `None` where an end is open or nothing is within.
     pub(crate) fn ends(&self) -> Option<(i64, i64)> {
         let last = if self.is_high_included { self.high } else { self.high - 1 };
@@ -38,7 +48,16 @@ impl Stretch {
     }
 }
 
+/// How far back a range is moved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shift {
+    pub(crate) span: Span,
+    /// By months, quarters or years.
+    pub(crate) is_by_months: bool,
+}
+
 /// What somebody wrote: days and more are stretches of local time.
+#[derive(Debug, Clone)]
 enum Written {
     Local(DateTime, Option<DateTime>),
     LocalMoment(DateTime),
@@ -51,36 +70,84 @@ pub(crate) fn moment(text: &str, axis: Axis, zone: &TimeZone) -> Result<Stretch,
 }
 
 pub(crate) fn range(range: &DateRange, axis: Axis, zone: &TimeZone, now: Timestamp) -> Result<Stretch, ()> {
+    let (first, last) = ends(range, zone, now)?;
+    between(first, last, axis, zone)
+}
+
+/// The range moved back: each end by calendar unit, clamped to the month's end; whole months stay
+/// whole months (rule 19). `None`: an end is open.
+pub(crate) fn moved(
+    range: &DateRange,
+    shift: Shift,
+    axis: Axis,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Result<Option<Stretch>, ()> {
+    let (Some(first), Some(last)) = ends(range, zone, now)? else { return Ok(None) };
+    let midnight = |day: Date| day.to_datetime(Time::midnight());
+    let back = |day: Date| day.checked_sub(shift.span).map_err(drop);
+    let whole_days = match (&first, &last) {
+        (Written::Local(start, _), Written::Local(_, Some(end))) => Some((start.date(), day_before(*end)?)),
+        _ => None,
+    };
+    let is_whole_months = |(first, last): (Date, Date)| first.day() == 1 && last == last.last_of_month();
+    let moved_first = match first {
+        Written::Local(start, end) => Written::Local(midnight(back(start.date())?), end),
+        Written::LocalMoment(at) => Written::LocalMoment(at.checked_sub(shift.span).map_err(drop)?),
+        Written::Moment(at) => Written::LocalMoment(zone.to_datetime(at).checked_sub(shift.span).map_err(drop)?),
+    };
+    let moved_last = match last {
+        Written::Local(_, None) => return Ok(None),
+        Written::Local(start, Some(end)) => {
+            let day = day_before(end)?;
+            let moved = match whole_days {
+                Some(days) if shift.is_by_months && is_whole_months(days) => {
+                    back(day.first_of_month())?.last_of_month()
+                }
+                _ => back(day)?,
+            };
+            Written::Local(start, Some(midnight(moved.tomorrow().map_err(drop)?)))
+        }
+        Written::LocalMoment(at) => Written::LocalMoment(at.checked_sub(shift.span).map_err(drop)?),
+        Written::Moment(at) => Written::LocalMoment(zone.to_datetime(at).checked_sub(shift.span).map_err(drop)?),
+    };
+    between(Some(moved_first), Some(moved_last), axis, zone).map(Some)
+}
+
+fn day_before(end: DateTime) -> Result<Date, ()> {
+    end.date().yesterday().map_err(drop)
+}
+
+/// Both ends as written; words are both at once.
+fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<Written>, Option<Written>), ()> {
+    let one = |text: &str| read(text).ok_or(());
     match range {
         DateRange::Between(start, end) => {
-            let (start, end) = (start.as_deref(), end.as_deref());
-            between(start.map(str::to_owned), end.map(str::to_owned), axis, zone)
+            Ok((start.as_deref().map(one).transpose()?, end.as_deref().map(one).transpose()?))
         }
         DateRange::Words(words) => {
             let lower = words.trim().to_lowercase();
             if let Some((start, end)) = lower.strip_prefix("from ").and_then(|rest| rest.split_once(" to ")) {
-                let upper = |text: &str| Some(text.trim().to_uppercase());
-                return between(upper(start), upper(end), axis, zone);
+                return Ok((Some(one(&start.trim().to_uppercase())?), Some(one(&end.trim().to_uppercase())?)));
             }
             let today = zone.to_datetime(now).date();
-            match phrase(&lower, today).filter(|(start, _)| start.year() >= 1) {
-                Some((start, end)) => {
-                    let midnight = |date: Date| date.to_datetime(Time::midnight());
-                    placed(&Written::Local(midnight(start), end.map(midnight)), axis, zone)
-                }
-                None => match read(words.trim()) {
-                    Some(written @ Written::Local(..)) => placed(&written, axis, zone),
+            let midnight = |date: Date| date.to_datetime(Time::midnight());
+            let written = match phrase(&lower, today).filter(|(start, _)| start.year() >= 1) {
+                Some((start, end)) => Written::Local(midnight(start), end.map(midnight)),
+                None => one(words.trim()).and_then(|written| match written {
+                    Written::Local(..) => Ok(written),
                     _ => Err(()),
-                },
-            }
+                })?,
+            };
+            Ok((Some(written.clone()), Some(written)))
         }
     }
 }
 
-fn between(start: Option<String>, end: Option<String>, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
+fn between(start: Option<Written>, end: Option<Written>, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
     let (has_start, has_end) = (start.is_some(), end.is_some());
-    let first = start.map(|text| moment(&text, axis, zone)).transpose()?;
-    let last = end.map(|text| moment(&text, axis, zone)).transpose()?;
+    let first = start.map(|written| placed(&written, axis, zone)).transpose()?;
+    let last = end.map(|written| placed(&written, axis, zone)).transpose()?;
     let low = first.map_or(i64::MIN, |first| first.low);
     let (high, is_high_included) = last.map_or((i64::MAX, true), |last| (last.high, last.is_high_included));
     let is_reversed = has_start && has_end && (low > high || (low == high && !is_high_included));

@@ -8,6 +8,7 @@ mod expression;
 mod policies;
 mod project;
 mod tables;
+mod veils;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ pub use expression::{Arithmetic, Comparison, Expr, Rows};
 pub use policies::{NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use tables::{cell_of, statements};
+pub use veils::{Mask, Veil};
 
 use crate::value::{Number, Value};
 
@@ -25,6 +27,9 @@ pub struct World {
     /// They hold for the one caller that there is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policy>,
+    /// What the caller sees in part, or not at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub veils: Vec<Veil>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,6 +117,8 @@ pub enum MeasureKind {
     Number(Formula),
     /// A sum along the query's time.
     RunningTotal(Aggregate),
+    /// The same with what was before the range: `from: all`.
+    RunningTotalOfAll(Aggregate),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -188,6 +195,12 @@ pub enum MetricKind {
     Simple(Formula),
     Ratio(Formula, Formula),
     Derived(Formula),
+}
+
+impl Measure {
+    pub fn runs(&self) -> bool {
+        matches!(self.kind, MeasureKind::RunningTotal(_) | MeasureKind::RunningTotalOfAll(_))
+    }
 }
 
 impl Relationship {

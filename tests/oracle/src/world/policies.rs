@@ -1,7 +1,7 @@
 //! Row filters of policies: as a project's text, and as rows that are gone (semantics, rule 20).
 //!
 //! In: a [`World`]. Out: the same world without the rows that the one caller doesn't see, its joins
-//! left as they are. Absent on purpose: masks and denied members.
+//! left as they are. Not here: masks and denied members (`veils`).
 
 use std::borrow::Cow;
 
@@ -14,6 +14,9 @@ use super::{Cell, ColumnType, Cube, Expr, Rows, World};
 pub struct Policy {
     pub cube: String,
     pub row_filter: RowPolicy,
+    /// The caller is none of those whom it is written for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_for_others: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,7 +60,8 @@ impl World {
         let mut seen = self.clone();
         seen.policies.clear();
         for (cube, full) in seen.cubes.iter_mut().zip(&self.cubes) {
-            let policies: Vec<&Policy> = self.policies.iter().filter(|policy| policy.cube == full.name).collect();
+            let policies: Vec<&Policy> =
+                self.policies.iter().filter(|policy| policy.cube == full.name && !policy.is_for_others).collect();
             let stays =
                 |row: &usize| policies.iter().all(|policy| policy.passes(&Base { world: self, cube: full, row: *row }));
             cube.rows = (0..full.rows.len()).filter(stays).map(|row| full.rows[row].clone()).collect();
@@ -87,8 +91,17 @@ impl Policy {
                 format!("{} {word} {{{{ user.attributes.{attribute} }}}}", column.sql(world, cube))
             }
         };
-        json!({"name": format!("policy{index}"), "cubes": [self.cube], "row_filter": text})
+        let mut json = json!({"name": format!("policy{index}"), "cubes": [self.cube], "row_filter": text});
+        if self.is_for_others {
+            json["when"] = for_others();
+        }
+        json
     }
+}
+
+/// A condition that the caller doesn't meet.
+pub(super) fn for_others() -> Json {
+    json!({"roles": ["somebody_else"]})
 }
 
 /// A row of a table, and what its own cube's to-one joins find, all of it unfiltered.

@@ -45,8 +45,10 @@ pub fn source_tree(world: &World, order: FileOrder) -> SourceTree {
         });
         add(world.cubes.len(), json!({ "metrics": metrics.collect::<Vec<_>>() }));
     }
-    if !world.policies.is_empty() {
-        let policies: Vec<Json> = world.policies.iter().enumerate().map(|(i, policy)| policy.json(world, i)).collect();
+    let policies = world.policies.iter().enumerate().map(|(index, policy)| policy.json(world, index));
+    let veils = world.veils.iter().enumerate().map(|(index, veil)| veil.json(index));
+    let policies: Vec<Json> = policies.chain(veils).collect();
+    if !policies.is_empty() {
         tree.files.insert("policies/all.yml".into(), json!({ "policies": policies }).to_string().into());
     }
     tree
@@ -107,8 +109,13 @@ fn dimension_json(world: &World, cube: &Cube, dimension: &Dimension) -> Json {
 fn measure_json(world: &World, cube: &Cube, measure: &Measure) -> Json {
     let mut json = json!({"name": measure.name});
     match &measure.kind {
-        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal(aggregate) => {
-            let is_running = matches!(measure.kind, MeasureKind::RunningTotal(_));
+        MeasureKind::Aggregate(aggregate)
+        | MeasureKind::RunningTotal(aggregate)
+        | MeasureKind::RunningTotalOfAll(aggregate) => {
+            let is_running = !matches!(measure.kind, MeasureKind::Aggregate(_));
+            if matches!(measure.kind, MeasureKind::RunningTotalOfAll(_)) {
+                json["from"] = json!("all");
+            }
             json["type"] = json!(if is_running { "running_total" } else { aggregate.function.as_str() });
             if let Some(argument) = &aggregate.argument {
                 json["sql"] = json!(argument.sql(world, cube));

@@ -25,7 +25,9 @@ use terrane_server::json::{Numbers, write_rows};
 use terrane_warehouse::{DuckDb, DuckDbSettings};
 
 use crate::oracle::{Code, Settings};
-use crate::world::{Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements};
+use crate::world::{
+    BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
+};
 
 /// What a client gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,10 +190,11 @@ fn context() -> RequestContext {
     let value = |cell: &Cell| match cell {
         Cell::Text(text) => Value::Text(text.as_str().into()),
         Cell::Int(value) => Value::Integer(*value),
+        Cell::Bool(value) => Value::Boolean(*value),
         _ => Value::Null,
     };
     let mut caller = SecurityContext::default();
-    for name in TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES) {
+    for name in TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES).chain(BOOLEAN_ATTRIBUTES) {
         let Some(cells) = attribute(name) else { continue };
         let attribute = match (is_list(name), cells.first()) {
             (false, Some(cell)) => Attribute::One(value(cell)),

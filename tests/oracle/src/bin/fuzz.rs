@@ -70,7 +70,12 @@ fn main() -> Result<ExitCode> {
     let started = Instant::now();
     let mut shown = started;
     let wanted = Run { cases: arguments.cases, seed: arguments.seed, features, max_differences: arguments.differences };
+    let mut saved = Ok(0);
     let report = run(&wanted, |report| {
+        // At once: a long run may be ended from outside.
+        if let Ok(known) = saved {
+            saved = report.differences[known..].iter().try_for_each(save).map(|()| report.differences.len());
+        }
         if shown.elapsed().as_secs() >= 5 {
             shown = Instant::now();
             let rate = report.queries as f64 / started.elapsed().as_secs_f64();
@@ -78,9 +83,7 @@ fn main() -> Result<ExitCode> {
         }
     })?;
     tell(&report, started.elapsed().as_secs_f64());
-    for case in &report.differences {
-        save(case)?;
-    }
+    saved?;
     Ok(if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

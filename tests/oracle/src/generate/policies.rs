@@ -4,7 +4,9 @@
 //! what they hide (`world`).
 
 use super::Generator;
-use crate::world::{ColumnType, Cube, Expr, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, World};
+use crate::world::{
+    BOOLEAN_ATTRIBUTES, ColumnType, Cube, Expr, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, World,
+};
 
 /// A filter may name a cube that a to-one join leads to, where no policy hides rows of that cube.
 pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
@@ -39,13 +41,22 @@ fn attribute(generator: &mut Generator, world: &World, cube: &Cube) -> Option<Ro
         Some(join) => world.cube(join.target())?,
         None => cube,
     };
-    let fits = |index: &usize| matches!(of.columns[*index].ty, ColumnType::Text | ColumnType::Small);
+    let fits = |index: &usize| names(of.columns[*index].ty).is_some();
     let columns: Vec<usize> = (0..of.columns.len()).filter(fits).collect();
     let column = *generator.random.of(&columns);
-    let names = if of.columns[column].ty == ColumnType::Text { TEXT_ATTRIBUTES } else { NUMBER_ATTRIBUTES };
-    let attribute = (*generator.random.of(names)).to_owned();
+    let attribute = (*generator.random.of(names(of.columns[column].ty)?)).to_owned();
     Some(RowPolicy::Attribute {
         column: Expr::Column { cube: through.map(|join| join.name.clone()), column },
         attribute,
     })
+}
+
+/// Attributes that a column of a type may be compared with.
+fn names(ty: ColumnType) -> Option<&'static [&'static str]> {
+    match ty {
+        ColumnType::Text => Some(TEXT_ATTRIBUTES),
+        ColumnType::Small | ColumnType::Big | ColumnType::Decimal | ColumnType::Double => Some(NUMBER_ATTRIBUTES),
+        ColumnType::Boolean => Some(BOOLEAN_ATTRIBUTES),
+        ColumnType::Date | ColumnType::Timestamp | ColumnType::TimestampTz => None,
+    }
 }

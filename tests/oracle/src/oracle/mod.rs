@@ -223,6 +223,7 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
     }
     let (row_filters, group_filters) = filters::split(reading);
     names::segments(reading);
+    periods::note(reading);
     let mut calculation = Calculation::new(reading);
     let selected: Vec<calc::Calc> = values.iter().map(|(_, value)| calculation.value(value)).collect();
     let mut facts = calculation.facts();
@@ -375,6 +376,7 @@ fn ungrouped(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
     names::values(reading);
     let (row_filters, group_filters) = filters::split(reading);
     names::segments(reading);
+    periods::note(reading);
     if !query.values.is_empty() || groups.is_empty() {
         reading.refuse(Code::InvalidQuery);
     }

@@ -62,6 +62,18 @@ fn ranged<'q>(reading: &Reading<'q>) -> Vec<Ranged<'q>> {
     found
 }
 
+/// Notes what is wrong with the ranges, whichever cubes they will narrow.
+pub(crate) fn note(reading: &Reading<'_>) {
+    for ranged in ranged(reading) {
+        if let Some((cube, name)) = &ranged.of {
+            match reading.axis_of(cube, name) {
+                Some(axis) => drop(now(reading, ranged.range, axis)),
+                None => reading.refuse(Code::InvalidQuery),
+            }
+        }
+    }
+}
+
 /// The ranges as filters on the rows of one cube.
 pub(crate) fn filters(reading: &Reading<'_>, fact: &str, period: Period<'_>) -> Vec<RowFilter> {
     let one = |ranged: &Ranged<'_>| {

@@ -13,7 +13,7 @@ mod veils;
 use serde::{Deserialize, Serialize};
 
 pub use expression::{Arithmetic, Comparison, Expr, Rows};
-pub use policies::{NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
+pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use tables::{cell_of, statements};
 pub use veils::{Mask, Veil};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::{Cell, ColumnType, Cube, Expr, Rows, World};
+use crate::value::{Number, Value};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
@@ -29,9 +30,12 @@ pub enum RowPolicy {
     },
 }
 
-/// Texts and whole numbers, one and several, none at all, and one that the caller lacks.
-pub const TEXT_ATTRIBUTES: &[&str] = &["region", "regions", "nothing", "missing"];
-pub const NUMBER_ATTRIBUTES: &[&str] = &["level", "levels", "nothing", "missing"];
+/// Texts and whole numbers, one and several, none at all, one that the caller lacks, and such as are
+/// to be read as what they are compared with.
+pub const TEXT_ATTRIBUTES: &[&str] = &["region", "regions", "zero", "nothing", "missing"];
+pub const NUMBER_ATTRIBUTES: &[&str] =
+    &["level", "levels", "level_as_text", "levels_as_text", "misfits", "nothing", "missing"];
+pub const BOOLEAN_ATTRIBUTES: &[&str] = &["flag", "flag_as_text", "level", "nothing", "missing"];
 
 /// What the caller brings along; `None`: the attribute is missing.
 pub fn attribute(name: &str) -> Option<Vec<Cell>> {
@@ -41,6 +45,12 @@ pub fn attribute(name: &str) -> Option<Vec<Cell>> {
         "regions" => vec![text("A"), text("a "), text("O'Hara")],
         "level" => vec![Cell::Int(1)],
         "levels" => vec![Cell::Int(0), Cell::Int(2), Cell::Int(3)],
+        "zero" => vec![Cell::Int(0)],
+        "level_as_text" => vec![text("1")],
+        "levels_as_text" => vec![text("0"), text("-1"), Cell::Int(2), text("0.50")],
+        "misfits" => vec![Cell::Int(1), text("1 or so")],
+        "flag" => vec![Cell::Bool(true)],
+        "flag_as_text" => vec![text("false")],
         "nothing" => Vec::new(),
         _ => return None,
     })
@@ -48,7 +58,7 @@ pub fn attribute(name: &str) -> Option<Vec<Cell>> {
 
 /// Whether an attribute is a list.
 pub fn is_list(name: &str) -> bool {
-    matches!(name, "regions" | "levels" | "nothing")
+    matches!(name, "regions" | "levels" | "levels_as_text" | "misfits" | "nothing")
 }
 
 impl World {
@@ -77,7 +87,9 @@ impl Policy {
             RowPolicy::Attribute { column, attribute: name } => {
                 let value = column.eval(row);
                 let given = attribute(name).unwrap_or_default();
-                !value.is_null() && given.iter().any(|cell| cell.value(ColumnType::Text, false) == value)
+                // What doesn't fit spoils the whole comparison.
+                let read: Option<Vec<Value>> = given.iter().map(|cell| read_as(cell, &value)).collect();
+                !value.is_null() && read.is_some_and(|given| given.contains(&value))
             }
         }
     }
@@ -102,6 +114,19 @@ impl Policy {
 /// A condition that the caller doesn't meet.
 pub(super) fn for_others() -> Json {
     json!({"roles": ["somebody_else"]})
+}
+
+/// An attribute as the kind of what it is compared with.
+fn read_as(cell: &Cell, beside: &Value) -> Option<Value> {
+    match (beside, cell) {
+        (Value::Text(_), Cell::Int(number)) => Some(Value::Text(number.to_string())),
+        (Value::Number(_), Cell::Text(text)) => Number::parse(text).map(Value::Number),
+        (Value::Bool(_), Cell::Text(text)) => text.parse().ok().map(Value::Bool),
+        (Value::Text(_), Cell::Text(_)) | (Value::Number(_), Cell::Int(_)) | (Value::Bool(_), Cell::Bool(_)) => {
+            Some(cell.value(ColumnType::Text, false))
+        }
+        _ => None,
+    }
 }
 
 /// A row of a table, and what its own cube's to-one joins find, all of it unfiltered.

@@ -19,6 +19,6 @@ fn a_thousand_queries_are_answered_as_the_oracle_says() {
     }
     assert!(report.differences.is_empty(), "{} differences, see above", report.differences.len());
     // A run in which everything is refused proves nothing.
-    assert!(report.answered * 10 > QUERIES * 7, "only {} of {QUERIES} were answered", report.answered);
+    assert!(report.answered * 10 > QUERIES * 6, "only {} of {QUERIES} were answered", report.answered);
     assert!(report.with_rows * 10 > QUERIES * 3, "only {} of {QUERIES} have rows", report.with_rows);
 }

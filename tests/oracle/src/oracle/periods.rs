@@ -52,12 +52,11 @@ fn ranged<'q>(reading: &Reading<'q>) -> Vec<Ranged<'q>> {
             add(&time.member, range);
         }
     }
-    match &reading.query.time_range {
-        Some(range) => match &range.member {
+    if let Some(range) = &reading.query.time_range {
+        match &range.member {
             Some(member) => add(member, &range.range),
             None => found.push(Ranged { of: None, range: &range.range }),
-        },
-        None => {}
+        }
     }
     found
 }

@@ -5,9 +5,9 @@
 use terrane_compiler::query::Filter;
 
 use super::facts::Facts;
-use super::filters::{self, RowFilter};
+use super::filters::RowFilter;
 use super::names::Named;
-use super::{Code, Reading};
+use super::{Code, Reading, operators};
 use crate::value::{Number, Value};
 use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind};
 
@@ -99,7 +99,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
             self.reading.refuse(Code::InvalidQuery);
             return Calc::Nothing;
         };
-        let own = metric.filters.iter().filter_map(filters::from_json).map(|filter| {
+        let own = metric.filters.iter().filter_map(operators::from_json).map(|filter| {
             self.note_denied(&filter);
             RowFilter::new(self.reading, &filter)
         });

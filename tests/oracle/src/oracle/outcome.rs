@@ -1,0 +1,108 @@
+//! What the oracle says of a query: rows, refusals that fit, or that the law leaves it open.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use terrane_compiler::query::ErrorCode;
+
+use crate::value::Value;
+
+/// What an answer must be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Rows(Answer),
+    /// Any of these codes: which problem is told first is not laid down.
+    Refused(BTreeSet<Code>),
+    /// The law leaves it open.
+    Open(&'static str),
+}
+
+/// A refusal's code, in an order of its own for sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    InvalidQuery,
+    InvalidMeasure,
+    InvalidDimension,
+    InvalidFilter,
+    NoJoinPath,
+    Forbidden,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub keys: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+    pub total_rows: usize,
+    /// Columns that are exempt from exact comparison.
+    pub approximate: Vec<bool>,
+    /// Each measure without dimensions, where that was asked for.
+    pub totals: Option<Vec<Value>>,
+}
+
+/// What a query makes use of, so that a run can be told what it covered and what to leave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Construct {
+    ToMany,
+    /// Steps of time without data: running totals and `fill_gaps`.
+    Steps,
+    /// Two paths behind to-many hops of one length.
+    ToManyTie,
+    /// More steps than rows may be added for.
+    ManySteps,
+    /// A filter on a bucket with a value that has an offset.
+    BucketAndInstant,
+    /// A filter on a bucket with the last day of the calendar.
+    BucketAndLastDay,
+    /// `metric_time`.
+    MetricTime,
+    /// `compare_range`.
+    Compare,
+    /// `from: all`.
+    History,
+    /// A masked member that is shown.
+    Mask,
+}
+
+impl Construct {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Construct::ToMany => "to-many hops",
+            Construct::Steps => "steps without data",
+            Construct::ToManyTie => "tied paths behind to-many hops",
+            Construct::ManySteps => "more steps than are allowed",
+            Construct::BucketAndInstant => "a bucket compared with an instant",
+            Construct::BucketAndLastDay => "a bucket compared with the last day",
+            Construct::MetricTime => "metric_time",
+            Construct::Compare => "compare_range",
+            Construct::History => "history before a range",
+            Construct::Mask => "a masked member",
+        }
+    }
+}
+
+/// The outside of a query.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub now: Timestamp,
+    pub default_limit: u64,
+    pub max_limit: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    pub outcome: Outcome,
+    pub constructs: BTreeSet<Construct>,
+}
+
+impl From<ErrorCode> for Code {
+    fn from(code: ErrorCode) -> Code {
+        match code {
+            ErrorCode::InvalidQuery => Code::InvalidQuery,
+            ErrorCode::InvalidMeasure => Code::InvalidMeasure,
+            ErrorCode::InvalidDimension => Code::InvalidDimension,
+            ErrorCode::InvalidFilter => Code::InvalidFilter,
+            ErrorCode::NoJoinPath => Code::NoJoinPath,
+            ErrorCode::Forbidden => Code::Forbidden,
+        }
+    }
+}

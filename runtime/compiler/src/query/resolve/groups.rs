@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Resolver;
 use super::values::metrics_of;
-use crate::model::{CubeId, DimensionType, Model, TimeKind};
+use crate::model::{CubeId, DimensionId, DimensionType, Member, Model, TimeKind};
 use crate::query::resolved::{Group, GroupBy, ValueId, primary_time};
 use crate::query::{METRIC_TIME, MemberRef, QueryError, TimeDimension, TimeRange};
 use crate::types::{Granularity, LogicalType};
@@ -68,7 +68,7 @@ impl Resolver<'_> {
             GroupBy::Dimension(id) => self.names.check_granularity(name, id, granularity),
             GroupBy::MetricTime if facts.is_empty() => Err(QueryError::MetricTimeOfNothing),
             GroupBy::MetricTime => facts.iter().try_for_each(|fact| {
-                self.names.check_granularity(name, primary_time(self.names.model, *fact)?, granularity)
+                self.names.check_granularity(name, self.own_time(*fact)?, granularity)
             }),
         }
     }
@@ -89,6 +89,15 @@ impl Resolver<'_> {
         match (of_kind(TimeKind::Utc), of_kind(TimeKind::WallClock)) {
             (Some(instant), Some(wall_clock)) => Err(QueryError::MixedMetricTime { instant, wall_clock }),
             _ => Ok(()),
+        }
+    }
+
+    /// A cube's primary time, if the caller knows of it.
+    pub(super) fn own_time(&self, fact: CubeId) -> Result<DimensionId, QueryError> {
+        let id = primary_time(self.names.model, fact)?;
+        match self.names.access.sees(Member::Dimension(id)) {
+            true => Ok(id),
+            false => Err(QueryError::NoPrimaryTime { cube: self.names.model.cube(fact).name.clone() }),
         }
     }
 
@@ -114,7 +123,7 @@ impl Resolver<'_> {
         match facts {
             [] => Err(QueryError::AmbiguousTimeRange),
             [fact] => {
-                let id = primary_time(model, *fact)?;
+                let id = self.own_time(*fact)?;
                 format!("{}.{}", model.cube(*fact).name, model.dimension(id).name).parse()
             }
             _ => METRIC_TIME.parse(),

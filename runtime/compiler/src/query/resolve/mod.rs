@@ -13,7 +13,7 @@ use self::groups::check_time_grain;
 use self::values::{fact_cubes, running_total_in, used_values};
 use super::axis::{Clock, axis};
 use super::names::Names;
-use super::resolved::{Group, ResolvedQuery, SelectedValue};
+use super::resolved::{Group, GroupBy, ResolvedQuery, SelectedValue};
 use super::{QueryError, SemanticQuery};
 use crate::compile::Environment;
 use crate::security::Access;
@@ -60,6 +60,9 @@ pub fn resolve(
     }
     check_time_grain(model, &used, &groups)?;
     used.iter().for_each(|value| fact_cubes(model, *value, &mut facts));
+    if groups.iter().any(|group| group.by == GroupBy::MetricTime) {
+        facts.iter().try_for_each(|fact| resolver.own_time(*fact).map(|_| ()))?;
+    }
     let row_filters = resolver.row_filters(&row_conjuncts, &facts)?;
     let mut ranges = resolver.ranges(&facts)?;
     let clock = Clock { kind: resolver.time_kind(&groups, &facts), zone: &zone };

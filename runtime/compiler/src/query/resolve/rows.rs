@@ -58,7 +58,7 @@ impl Resolver<'_> {
                 return Err(QueryError::MetricTimeOfNothing);
             }
             for fact in facts {
-                primary_time(self.names.model, *fact)?;
+                self.own_time(*fact)?;
                 let predicate = self.filters_of(Some(*fact)).predicate(conjunct, false)?;
                 filters.push(RowFilter { fact: Some(*fact), predicate });
             }
@@ -101,7 +101,7 @@ impl Resolver<'_> {
             GroupBy::Dimension(id) => push(None, id),
             GroupBy::MetricTime if facts.is_empty() => Err(QueryError::MetricTimeOfNothing),
             GroupBy::MetricTime => {
-                facts.iter().try_for_each(|fact| push(Some(*fact), primary_time(self.names.model, *fact)?))
+                facts.iter().try_for_each(|fact| push(Some(*fact), self.own_time(*fact)?))
             }
         }
     }

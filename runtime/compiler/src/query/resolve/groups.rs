@@ -67,9 +67,9 @@ impl Resolver<'_> {
         match by {
             GroupBy::Dimension(id) => self.names.check_granularity(name, id, granularity),
             GroupBy::MetricTime if facts.is_empty() => Err(QueryError::MetricTimeOfNothing),
-            GroupBy::MetricTime => facts.iter().try_for_each(|fact| {
-                self.names.check_granularity(name, self.own_time(*fact)?, granularity)
-            }),
+            GroupBy::MetricTime => {
+                facts.iter().try_for_each(|fact| self.names.check_granularity(name, self.own_time(*fact)?, granularity))
+            }
         }
     }
 

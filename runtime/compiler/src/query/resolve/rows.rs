@@ -100,9 +100,7 @@ impl Resolver<'_> {
         match by {
             GroupBy::Dimension(id) => push(None, id),
             GroupBy::MetricTime if facts.is_empty() => Err(QueryError::MetricTimeOfNothing),
-            GroupBy::MetricTime => {
-                facts.iter().try_for_each(|fact| push(Some(*fact), self.own_time(*fact)?))
-            }
+            GroupBy::MetricTime => facts.iter().try_for_each(|fact| push(Some(*fact), self.own_time(*fact)?)),
         }
     }
 

@@ -237,23 +237,32 @@ impl<'a> Lowering<'a> {
         select
     }
 
+    /// The first step of a group's first bucket, and the last one of its last, which may be made of several.
+    fn ends_of_parts(&self, axis: &Axis, group: usize, ty: LogicalType) -> (SqlExpr<'a>, SqlExpr<'a>) {
+        let extreme = |op| SqlExpr::op(op, vec![SqlExpr::Derived(PARTS, Name::Numbered('g', group))]);
+        let granularity = self.group_at(group).granularity.unwrap_or(axis.step);
+        let mut last = extreme(Op::Max);
+        if granularity != axis.step {
+            last = added(granularity, last, SqlExpr::Integer(1), ty);
+            last = added(axis.step, last, SqlExpr::Integer(-1), ty);
+        }
+        (extreme(Op::Min), last)
+    }
+
     /// From the first to the last step that some selected fact has; totals run to the end of a range
     /// that has no start.
     fn steps_of_parts(&self, axis: &Axis, ty: LogicalType) -> Select<'a> {
-        let finest = SqlExpr::Derived(PARTS, Name::Numbered('g', axis.groups[0]));
-        let extreme = |op| SqlExpr::op(op, vec![finest.clone()]);
-        let finest_granularity = self.group_at(axis.groups[0]).granularity.unwrap_or(axis.step);
-        let mut last = extreme(Op::Max);
-        if finest_granularity != axis.step {
-            // The last bucket is made of several steps.
-            last = added(finest_granularity, last, SqlExpr::Integer(1), ty);
-            last = added(axis.step, last, SqlExpr::Integer(-1), ty);
+        // The first and the last step are within the first and the last bucket of each granularity.
+        let (mut first, mut last) = self.ends_of_parts(axis, axis.groups[0], ty);
+        for group in self.starting_groups().iter().skip(1) {
+            let (start, end) = self.ends_of_parts(axis, *group, ty);
+            first = chosen(Op::Gt, start, first);
+            last = chosen(Op::Lt, end, last);
         }
         if let (false, Some(end)) = (self.plan.fill_gaps, axis.last) {
             last = self.expressions.step(end, ty);
         }
-        let mut bounds =
-            Select::new(vec![(extreme(Op::Min), Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(PARTS));
+        let mut bounds = Select::new(vec![(first, Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(PARTS));
         bounds.filters = self.selected_parts();
         let column = |name| SqlExpr::Derived(BOUNDS, Name::Fixed(name));
         let number = || SqlExpr::Derived(NUMBERS, Name::Fixed("n"));
@@ -271,6 +280,12 @@ impl<'a> Lowering<'a> {
         select.filters = vec![SqlExpr::op(Op::Le, vec![step(number()), column(LAST)])];
         select
     }
+}
+
+/// The one of two that is before or after the other.
+fn chosen<'a>(op: Op, one: SqlExpr<'a>, other: SqlExpr<'a>) -> SqlExpr<'a> {
+    let is_one = SqlExpr::op(op, vec![one.clone(), other.clone()]);
+    SqlExpr::when(vec![is_one], one, Some(other))
 }
 
 fn named<'a>(name: &'static str) -> Source<'a> {

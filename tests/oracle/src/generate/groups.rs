@@ -85,6 +85,7 @@ impl Draft<'_, '_> {
                 time["date_range"] = self.generator.date_range();
             }
             times.push(time);
+            self.second_granularity(&member, &mut times);
         }
         if !dimensions.is_empty() {
             query.insert("dimensions".to_owned(), json!(dimensions));
@@ -118,5 +119,18 @@ impl Draft<'_, '_> {
             time["date_range"] = self.generator.date_range();
         }
         times.push(time);
+        if has_axis {
+            self.second_granularity("metric_time", times);
+        }
+    }
+
+    /// Now and then the axis by another granularity as well.
+    fn second_granularity(&mut self, member: &str, times: &mut Vec<Json>) {
+        let granularity = *self.generator.random.of(STEPS);
+        let key = format!("{member}.{granularity}");
+        if self.chance(20) && !self.groups.contains(&key) {
+            self.groups.push(key);
+            times.push(json!({"dimension": member, "granularity": granularity}));
+        }
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZ
     }
 }
 
-/// The number of a bucket of days and more: neighbours differ by one.
+/// The number of a bucket: neighbours differ by one.
 pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
     let (day, date) = (start.div_euclid(DAY), clock(start).date());
     let (year, month) = (i64::from(date.year()), i64::from(date.month()) - 1);
@@ -90,11 +90,22 @@ pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
         Granularity::Month => year * 12 + month,
         // 1970 began on a Thursday.
         Granularity::Week => (day + 3).div_euclid(7),
-        _ => day,
+        Granularity::Day => day,
+        finer => start.div_euclid(size(finer)),
     }
 }
 
-/// The bucket of a number.
+/// How long hours and finer last.
+pub(crate) fn size(granularity: Granularity) -> i64 {
+    match granularity {
+        Granularity::Second => 1_000_000,
+        Granularity::Minute => 60_000_000,
+        Granularity::Hour => 3_600_000_000,
+        _ => DAY,
+    }
+}
+
+/// The bucket of a number, of days and more.
 pub(crate) fn numbered(number: i64, granularity: Granularity) -> Value {
     let first = |year: i64, month: i64| jiff::civil::date(year as i16, month as i8 + 1, 1).at(0, 0, 0, 0);
     let from = match granularity {

@@ -53,6 +53,8 @@ pub enum Construct {
     BucketAndInstant,
     /// A filter on a bucket with the last day of the calendar.
     BucketAndLastDay,
+    /// Steps of one time by several granularities.
+    TwoGranularities,
     /// `metric_time`.
     MetricTime,
     /// `compare_range`.
@@ -72,6 +74,7 @@ impl Construct {
             Construct::ManySteps => "more steps than are allowed",
             Construct::BucketAndInstant => "a bucket compared with an instant",
             Construct::BucketAndLastDay => "a bucket compared with the last day",
+            Construct::TwoGranularities => "steps by several granularities",
             Construct::MetricTime => "metric_time",
             Construct::Compare => "compare_range",
             Construct::History => "history before a range",

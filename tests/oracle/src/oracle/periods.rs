@@ -83,7 +83,7 @@ pub(crate) fn filters(reading: &Reading<'_>, fact: &str, period: Period<'_>) -> 
         };
         let (operator, stretch) = match period {
             Period::Previous => (Operator::InDateRange, previous(reading, ranged.range, axis)?),
-            Period::History(along) if ranged.is_along(along.group()) => {
+            Period::History(along) if ranged.narrows(along.group(), &cube, &name) => {
                 (Operator::Lt, now(reading, ranged.range, axis)?)
             }
             _ => (Operator::InDateRange, now(reading, ranged.range, axis)?),
@@ -141,6 +141,11 @@ impl Ranged<'_> {
         self.of.clone().or_else(|| Some((fact.to_owned(), reading.primary_time(fact)?.to_owned())))
     }
 
+    /// Whether it is the range of an axis; each cube's own may be that of the one dimension by its name.
+    fn narrows(&self, group: &Group, cube: &str, name: &str) -> bool {
+        self.is_along(group) || (self.of.is_none() && group.cube == cube && group.dimension == name)
+    }
+
     fn is_along(&self, group: &Group) -> bool {
         match (&self.of, group.named()) {
             (None, Named::MetricTime) => true,
@@ -180,8 +185,8 @@ pub(crate) fn check_compared(reading: &Reading<'_>, facts: &[String], groups: &[
     if moved.len() > 1 {
         reading.leave_open("several granularities of one axis");
     }
-    if moved.iter().any(|group| group.granularity.is_none_or(|granularity| granularity < Granularity::Day)) {
-        reading.leave_open("a comparison by moments, or by steps finer than a day");
+    if moved.iter().any(|group| group.granularity.is_none()) {
+        reading.leave_open("a comparison by moments");
     }
 }
 
@@ -224,11 +229,19 @@ pub(crate) fn shifted(
         let first = axis.value(stretch?.first()?);
         Some(labels::number(labels::bucket(&first, granularity, &reading.zone).micros()?, granularity))
     };
+
     let ends = first(now(reading, ranged.range, axis)).zip(first(previous(reading, ranged.range, axis)));
     let Some((now, previous)) = ends else { return grouped };
     let moved = |mut key: Vec<Value>| {
         if let Some(start) = key[column].micros() {
-            key[column] = labels::numbered(labels::number(start, granularity) - previous + now, granularity);
+            key[column] = match granularity < Granularity::Day {
+                // Hours and finer are stretches of the axis itself.
+                true => {
+                    let start = start + (now - previous) * labels::size(granularity);
+                    labels::bucket(&axis.value(start), granularity, &reading.zone)
+                }
+                false => labels::numbered(labels::number(start, granularity) - previous + now, granularity),
+            };
         }
         key
     };

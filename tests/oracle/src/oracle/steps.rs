@@ -17,15 +17,17 @@ use crate::value::{Number, Value};
 /// Rows that may be added.
 const MAX_ADDED: usize = 100_000;
 
-/// The group-by column that time runs along.
+/// The group-by columns that time runs along: one time, by all its granularities together.
 pub(crate) struct Along {
     group: Group,
-    column: usize,
-    granularity: Granularity,
-    /// First and last step of the range, where it has those ends.
+    columns: Vec<(usize, Granularity)>,
+    /// What all of the columns' buckets are made of.
+    step: Granularity,
+    /// The moment that the range starts with, and its last step, where it has those ends.
     first: Option<Value>,
-    last: Option<Value>,
+    last: Option<i64>,
     fills: bool,
+    zone: TimeZone,
 }
 
 /// `None` where nothing runs, or a problem was noted.
@@ -34,33 +36,35 @@ pub(crate) fn along(reading: &Reading<'_>, facts: &[String], groups: &[Group], r
         return None;
     }
     reading.uses(Construct::Steps);
-    let columns: Vec<usize> = (0..groups.len())
-        .filter(|index| groups[*index].granularity.is_some() && reading.is_time(&groups[*index]))
-        .collect();
-    let axes: BTreeSet<(&str, &str)> = columns.iter().map(|c| (&*groups[*c].cube, &*groups[*c].dimension)).collect();
+    let is_along = |(_, group): &(usize, &Group)| group.granularity.is_some() && reading.is_time(group);
+    let timed: Vec<(usize, &Group)> = groups.iter().enumerate().filter(is_along).collect();
+    let axes: BTreeSet<(&str, &str)> = timed.iter().map(|(_, group)| (&*group.cube, &*group.dimension)).collect();
     if axes.len() != 1 {
         reading.refuse(Code::InvalidQuery);
         return None;
     }
-    let [column] = columns[..] else {
-        reading.leave_open("several granularities of one axis");
-        return None;
-    };
-    let granularity = groups[column].granularity?;
-    if granularity < Granularity::Day {
+    let columns: Vec<(usize, Granularity)> =
+        timed.iter().filter_map(|(column, group)| Some((*column, group.granularity?))).collect();
+    let finest = columns.iter().map(|(_, granularity)| *granularity).min()?;
+    if finest < Granularity::Day {
         reading.leave_open("steps finer than a day");
         return None;
     }
-    let (first, last) = range(reading, facts, &groups[column], granularity).unwrap_or_default();
-    Some(Along { group: groups[column].clone(), column, granularity, first, last, fills: reading.query.fill_gaps })
+    if columns.len() > 1 {
+        reading.uses(Construct::TwoGranularities);
+    }
+    // Weeks make no months.
+    let nests = finest != Granularity::Week || columns.iter().all(|(_, granularity)| *granularity == finest);
+    let step = if nests { finest } else { Granularity::Day };
+    let group = timed.first()?.1.clone();
+    let (first, last) = range(reading, facts, &group).unwrap_or_default();
+    let last = last.and_then(|last| labels::bucket(&last, step, &reading.zone).micros());
+    let zone = reading.zone.clone();
+    Some(Along { group, columns, step, first, last, fills: reading.query.fill_gaps, zone })
 }
 
-fn range(
-    reading: &Reading<'_>,
-    facts: &[String],
-    group: &Group,
-    granularity: Granularity,
-) -> Option<(Option<Value>, Option<Value>)> {
+/// The first and the last moment of the range on the axis, where it has those ends.
+fn range(reading: &Reading<'_>, facts: &[String], group: &Group) -> Option<(Option<Value>, Option<Value>)> {
     let own = group.of_fact(reading, facts.first()?)?;
     let axis = reading.axis_of(&own.cube, &own.dimension)?;
     let is_axis =
@@ -72,20 +76,26 @@ fn range(
             Some(member) if is_axis(member) => ranges.push(&range.range),
             Some(_) => {}
             None if group.is_metric_time => ranges.push(&range.range),
-            None => reading.leave_open("steps within each cube's own range"),
+            None => match facts {
+                [fact] if *fact == group.cube && reading.primary_time(fact) == Some(&*group.dimension) => {
+                    ranges.push(&range.range);
+                }
+                [_] => {}
+                _ => reading.leave_open("steps within each cube's own range"),
+            },
         }
     }
     if ranges.len() > 1 {
         reading.leave_open("several ranges on one axis");
     }
     let stretch = times::range(ranges.first()?, axis, &reading.zone, reading.now).ok()?;
-    let bucket = |micros| labels::bucket(&axis.value(micros), granularity, &reading.zone);
-    Some((stretch.first().map(bucket), stretch.last().map(bucket)))
+    Some((stretch.first().map(|first| axis.value(first)), stretch.last().map(|last| axis.value(last))))
 }
 
 impl Along {
+    /// One of the columns; all are of one time.
     pub(crate) fn column(&self) -> usize {
-        self.column
+        self.columns[0].0
     }
 
     pub(crate) fn group(&self) -> &Group {
@@ -102,7 +112,9 @@ impl Along {
         let Some(first) = &self.first else { return grouped };
         let mut groups: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
         for (mut key, rows) in grouped.groups {
-            key[self.column] = first.clone();
+            for (column, granularity) in &self.columns {
+                key[*column] = labels::bucket(first, *granularity, &self.zone);
+            }
             groups.entry(key).or_default().extend(rows);
         }
         Grouped { groups }
@@ -111,71 +123,79 @@ impl Along {
     /// Adds the steps without data.
     pub(crate) fn add(&self, reading: &Reading<'_>, groups: usize, keys: &mut BTreeSet<Vec<Value>>) {
         let had = keys.len();
-        let times: Vec<&Value> = keys.iter().map(|key| &key[self.column]).filter(|time| !time.is_null()).collect();
-        let seen = times.iter().min().zip(times.iter().max()).map(|(a, b)| ((*a).clone(), (*b).clone()));
-        let range = self.first.clone().zip(self.last.clone());
-        let Some((first, mut last)) = range.or(seen) else { return };
+        let times: Vec<i64> = keys.iter().filter_map(|key| self.time(key)).collect();
+        let seen = times.iter().min().zip(times.iter().max()).map(|(first, last)| (*first, *last));
+        let start = self.first.as_ref().and_then(|first| labels::bucket(first, self.step, &self.zone).micros());
+        let Some((first, mut last)) = start.zip(self.last).or(seen) else { return };
         // Totals run to the end of the range, also where it has no start.
-        if let (false, Some(end)) = (self.fills, &self.last) {
-            last = end.clone();
+        if let (false, Some(end)) = (self.fills, self.last) {
+            last = end;
         }
-        let mut partitions: BTreeMap<Vec<Value>, Option<Value>> = BTreeMap::new();
+        let mut partitions: BTreeMap<Vec<Value>, Option<i64>> = BTreeMap::new();
         for key in keys.iter() {
-            let time = Some(key[self.column].clone()).filter(|time| !time.is_null());
-            let earliest = partitions.entry(self.others(key)).or_insert_with(|| time.clone());
-            if let Some(time) = time
-                && earliest.as_ref().is_none_or(|known| time < *known)
-            {
-                *earliest = Some(time);
-            }
+            let time = self.time(key);
+            let earliest = partitions.entry(self.others(key)).or_insert(time);
+            *earliest = [*earliest, time].into_iter().flatten().min();
         }
-        if self.fills && groups == 1 {
+        if self.fills && groups == self.columns.len() {
             partitions.entry(Vec::new()).or_default();
         }
         for (others, earliest) in partitions {
             // Filled from the start; running from the partition's own first step with data.
-            let start = if self.fills { Some(first.clone()) } else { earliest };
-            let Some(mut step) = start else { continue };
+            let Some(mut step) = (if self.fills { Some(first) } else { earliest }) else { continue };
             while step <= last {
-                let mut key = others.clone();
-                key.insert(self.column, step.clone());
-                keys.insert(key);
+                keys.insert(self.key(&others, step));
                 if keys.len() > had + MAX_ADDED {
                     reading.refuse(Code::InvalidQuery);
                     reading.uses(Construct::ManySteps);
                     return;
                 }
-                let Some(next) = self.next(&step) else { break };
+                let Some(next) = self.next(step) else { break };
                 step = next;
             }
         }
     }
 
-    fn others(&self, key: &[Value]) -> Vec<Value> {
-        key.iter().enumerate().filter(|(index, _)| *index != self.column).map(|(_, value)| value.clone()).collect()
+    /// When a key's step starts: where the buckets of all granularities have started.
+    fn time(&self, key: &[Value]) -> Option<i64> {
+        self.columns.iter().map(|(column, _)| key[*column].micros()).collect::<Option<Vec<i64>>>()?.into_iter().max()
     }
 
-    fn next(&self, step: &Value) -> Option<Value> {
-        let span = match self.granularity {
+    fn others(&self, key: &[Value]) -> Vec<Value> {
+        let is_other = |(index, _): &(usize, &Value)| self.columns.iter().all(|(column, _)| column != index);
+        key.iter().enumerate().filter(is_other).map(|(_, value)| value.clone()).collect()
+    }
+
+    fn key(&self, others: &[Value], step: i64) -> Vec<Value> {
+        let size = others.len() + self.columns.len();
+        let mut others = others.iter();
+        let bucket = |granularity| labels::bucket(&Value::Local(step), granularity, &TimeZone::UTC);
+        let of = |index| match self.columns.iter().find(|(column, _)| *column == index) {
+            Some((_, granularity)) => Some(bucket(*granularity)),
+            None => others.next().cloned(),
+        };
+        (0..size).filter_map(of).collect()
+    }
+
+    fn next(&self, step: i64) -> Option<i64> {
+        let span = match self.step {
             Granularity::Week => 1.week(),
             Granularity::Month => 1.month(),
             Granularity::Quarter => 3.months(),
             Granularity::Year => 1.year(),
             _ => 1.day(),
         };
-        let next = labels::clock(step.micros()?).checked_add(span).ok()?;
-        Some(labels::bucket(&Value::Local(labels::micros(next)), self.granularity, &TimeZone::UTC))
+        labels::clock(step).checked_add(span).ok().map(labels::micros)
     }
 
-    /// Turns the sums of one aggregate into running totals. Keys come in order of the axis within
-    /// each partition.
+    /// Turns the sums of one aggregate into running totals.
     pub(crate) fn run(&self, rows: &mut [(Vec<Value>, Vec<Value>)], aggregate: usize) {
         let mut totals: BTreeMap<Vec<Value>, Option<Number>> = BTreeMap::new();
         let mut order: Vec<usize> = (0..rows.len()).collect();
-        order.sort_by(|a, b| rows[*a].0[self.column].cmp(&rows[*b].0[self.column]));
+        order.sort_by_key(|index| self.time(&rows[*index].0));
         for index in order {
             let (key, aggregates) = &mut rows[index];
-            if key[self.column].is_null() {
+            if self.time(key).is_none() {
                 aggregates[aggregate] = Value::Null;
                 continue;
             }

@@ -7,10 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::datatypes::DataType;
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::model::{self, ColumnTypes, CubeId, Model};
+use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::sql::profile::DialectProfile;
-use terrane_compiler::sql::{ProbedMember, type_probe};
+use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
 use terrane_compiler::types::LogicalType;
 
 use crate::ports::plugins::{PluginError, Plugins};
@@ -44,47 +44,92 @@ pub async fn load(
     Ok(Snapshot { model: model.with_types(&types), profile, diagnostics })
 }
 
-/// Asks the warehouse for the types of each cube's members. A cube that the warehouse refuses is a
-/// warning: its queries will be refused with the warehouse's own words.
+/// What the warehouse can't read of a cube: a warning, since the rest can be served.
+pub const NOT_DESCRIBED: &str = "cube-not-described";
+/// The same of one member.
+pub const NOT_READABLE: &str = "member-not-readable";
+
+/// Asks the warehouse for the types of each cube's members. What the warehouse refuses is a warning: its
+/// queries will be refused with the warehouse's own words.
 async fn read_types(
     model: &Model,
     profile: &DialectProfile,
     warehouse: &dyn Warehouse,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ColumnTypes {
-    let mut types = ColumnTypes::default();
+    let mut reading = Reading { model, profile, warehouse, types: ColumnTypes::default() };
     for cube in &model.cubes {
-        if let Err(problem) = read_cube_types(model, cube.id, profile, warehouse, &mut types).await {
+        let found = match reading.cube(cube.id).await {
+            Ok(()) => Vec::new(),
+            Err(problem) => reading.culprits(cube, &problem).await,
+        };
+        // An alias has its cube's problems.
+        diagnostics.extend(found.into_iter().filter(|_| cube.alias_of.is_none()));
+    }
+    reading.types
+}
+
+struct Reading<'a> {
+    model: &'a Model,
+    profile: &'a DialectProfile,
+    warehouse: &'a dyn Warehouse,
+    types: ColumnTypes,
+}
+
+impl Reading<'_> {
+    async fn cube(&mut self, cube: CubeId) -> Result<(), String> {
+        match type_probe(self.model, cube, self.profile).map_err(|error| error.to_string())? {
+            Some(probe) => self.describe(&probe).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn describe(&mut self, probe: &TypeProbe) -> Result<(), String> {
+        let schema = self.warehouse.describe(Statement::plain(&probe.text)).await.map_err(|error| error.message)?;
+        for (member, field) in probe.members.iter().zip(schema.fields()) {
+            let ty = logical_type(field.data_type());
+            match member {
+                ProbedMember::Dimension(id) => {
+                    self.types.dimensions.insert(*id, ty);
+                }
+                ProbedMember::Measure(id) => {
+                    self.types.measures.insert(*id, ty);
+                }
+                ProbedMember::Compared(id) => {
+                    self.types.compared.insert(*id, ty);
+                }
+                ProbedMember::WithinMeasure(_) | ProbedMember::Segment(_) | ProbedMember::Join(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Which members the warehouse refuses, each asked for alone; the others get their types.
+    async fn culprits(&mut self, cube: &Cube, problem: &str) -> Vec<Diagnostic> {
+        let probes = single_probes(self.model, cube.id, self.profile).unwrap_or_default();
+        let mut found = Vec::new();
+        for probe in &probes {
+            let Err(problem) = self.describe(probe).await else { continue };
+            let Some(member) = probe.members.first() else { break };
+            let (what, span) = place_of(self.model, cube.id, *member);
+            let diagnostic = Diagnostic::warning(NOT_READABLE, format!("the warehouse cannot read {what}: {problem}"));
+            let diagnostic = diagnostic.hint("check the columns that its `sql` names");
+            found.push(match span {
+                Some(span) => diagnostic.at(span),
+                None => diagnostic,
+            });
+        }
+        if found.is_empty() {
             let message = format!("the warehouse cannot describe cube `{}`: {problem}", cube.name);
-            let diagnostic = Diagnostic::warning("cube-not-described", message)
+            let diagnostic = Diagnostic::warning(NOT_DESCRIBED, message)
                 .hint("check that its table exists and that each `sql` names columns of it");
-            diagnostics.push(match &cube.span {
+            found.push(match &cube.span {
                 Some(span) => diagnostic.at(span.clone()),
                 None => diagnostic,
             });
         }
+        found
     }
-    types
-}
-
-async fn read_cube_types(
-    model: &Model,
-    cube: CubeId,
-    profile: &DialectProfile,
-    warehouse: &dyn Warehouse,
-    types: &mut ColumnTypes,
-) -> Result<(), String> {
-    let Some(probe) = type_probe(model, cube, profile).map_err(|error| error.to_string())? else { return Ok(()) };
-    let schema = warehouse.describe(Statement::plain(&probe.text)).await.map_err(|error| error.message)?;
-    for (member, field) in probe.members.iter().zip(schema.fields()) {
-        let ty = logical_type(field.data_type());
-        match member {
-            ProbedMember::Dimension(id) => types.dimensions.insert(*id, ty),
-            ProbedMember::Measure(id) => types.measures.insert(*id, ty),
-            ProbedMember::Compared(id) => types.compared.insert(*id, ty),
-        };
-    }
-    Ok(())
 }
 
 /// What an Arrow type means to the compiler.

@@ -260,7 +260,10 @@ fn where_instead(root: &Path) -> String {
         return format!("did you mean {}?", above.display());
     }
     let children = root.read_dir().into_iter().flatten().take(1_000).filter_map(Result::ok).map(|entry| entry.path());
-    let mut below: Vec<PathBuf> = children.filter(|child| child.join(PROJECT_FILE).is_file()).take(5).collect();
+    // Hidden ones are nobody's projects.
+    let is_shown = |child: &PathBuf| child.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'));
+    let mut below: Vec<PathBuf> =
+        children.filter(is_shown).filter(|child| child.join(PROJECT_FILE).is_file()).take(5).collect();
     below.sort();
     match below.first() {
         Some(first) => format!("did you mean {}?", first.display()),

@@ -77,7 +77,7 @@ pub async fn check(project: &Project) -> Checked {
                 loaded = Some(engine(&project.config, snapshot, plugins, warehouse));
             }
             Err(error) => problems.push(Diagnostic::error("no-dialect", error.to_string()).hint(
-                "run `cargo xtask components` to build the components for this program, or put one into the project's plugins/",
+                "run `cargo xtask components` to build the components for this program, or put one that fits into the project's plugins/, in the place of one that does not",
             )),
         }
     }

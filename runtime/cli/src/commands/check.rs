@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
+use terrane_app::catalog::{NOT_DESCRIBED, NOT_READABLE};
 use terrane_app::data_check::{self, DataReport};
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Diagnostic, Severity};
 
 use super::{Terminal, print, tell};
+use crate::expectations;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
@@ -59,6 +61,13 @@ struct CheckJson<'a> {
 pub async fn run(arguments: &CheckArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     let Checked { engine, mut problems } = wiring::check(&project).await;
     problems.extend(start_rules::warnings(&project.config));
+    let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
+    problems.extend(found);
+    problems.extend(expectations::read(&expected).1);
+    // A server starts with what can be read; a project in which something can't be is not in order.
+    for problem in problems.iter_mut().filter(|problem| [NOT_DESCRIBED, NOT_READABLE].contains(&problem.code)) {
+        problem.severity = Severity::Error;
+    }
     let checked = match engine.as_ref().filter(|_| arguments.data) {
         Some(engine) => {
             let report = rows(engine, &project, terminal).await;
@@ -82,7 +91,9 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         return Ok(errors == 0);
     }
     if !problems.is_empty() {
-        print(&format!("{}\n", report::draw(&problems, &project.tree, terminal.stdout)));
+        let mut tree = project.tree.clone();
+        tree.files.extend(expected.files);
+        print(&format!("{}\n", report::draw(&problems, &tree, terminal.stdout)));
     }
     let checked = checked.map_or(String::new(), |checked| format!("; {} on rows", plural(checked, "check")));
     print(&format!("{}{checked}\n", summary(engine.as_ref(), &problems)));

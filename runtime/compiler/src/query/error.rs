@@ -64,7 +64,9 @@ pub enum QueryError {
     GroupFilterNotSelected { dimension: Arc<str> },
     #[error("`{timezone}` is not a timezone of the IANA database")]
     UnknownTimezone { timezone: Arc<str> },
-    #[error("limit {limit} is over the maximum of {max}; larger results: POST /api/v1/query/async")]
+    #[error(
+        "limit {limit} is over the maximum of {max}; larger results: CSV or Arrow by `Accept`, or POST /api/v1/query/async"
+    )]
     LimitTooLarge { limit: u64, max: u64 },
     #[error("`{field}` can be ordered by only when it is selected")]
     OrderNotSelected { field: Arc<str> },

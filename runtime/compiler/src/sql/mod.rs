@@ -20,4 +20,4 @@ pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
 pub use lower::{Lowered, lower, lower_count};
 pub use print::{Parameters, print, print_explain};
-pub use probe::{ProbedMember, TypeProbe, type_probe};
+pub use probe::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};

@@ -1,14 +1,17 @@
-//! A statement that shows the warehouse's types of a cube's members, for a `describe` at load.
+//! Statements that show the warehouse's types of a cube's members, for a `describe` at load, and what of
+//! them it can't read.
 //!
-//! In: a cube. Out: one SELECT over its rows with a column per dimension and per measure's argument,
-//! which is described and never run, so no row filter is needed. Types are inputs of the compiler.
+//! In: a cube. Out: one SELECT over its rows with a column for each of its expressions, which is
+//! described and never run, so no row filter is needed; or one for each, to find out which is refused.
+//! Types are inputs of the compiler.
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
 use super::expression::RowScope;
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
-use crate::model::{ComparedId, CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet};
+use crate::diagnostic::Span;
+use crate::model::{ComparedId, CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet, SqlPart};
 use crate::plan::{Protection, joins_for};
 use crate::query::QueryError;
 
@@ -20,6 +23,12 @@ pub enum ProbedMember {
     Measure(MeasureId),
     /// What a policy compares a caller's value with.
     Compared(ComparedId),
+    /// A filter of a measure, or what a `number` aggregates: it has to be readable, and no more.
+    WithinMeasure(MeasureId),
+    /// The cube's n-th segment.
+    Segment(u32),
+    /// The cube's n-th join.
+    Join(u32),
 }
 
 /// A statement to describe.
@@ -34,29 +43,95 @@ pub struct TypeProbe {
 /// # Errors
 /// A join that can't be followed, or an operator that the dialect lacks.
 pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<Option<TypeProbe>, QueryError> {
+    let found = expressions(model, cube);
+    if found.is_empty() { Ok(None) } else { probe(model, cube, profile, &found).map(Some) }
+}
+
+/// The cube's rows alone, and then a probe for each of its expressions.
+///
+/// # Errors
+/// As [`type_probe`].
+pub fn single_probes(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<Vec<TypeProbe>, QueryError> {
+    let rows = probe(model, cube, profile, &[]);
+    let singles = expressions(model, cube).into_iter().map(|one| probe(model, cube, profile, &[one]));
+    std::iter::once(rows).chain(singles).collect()
+}
+
+/// What a person calls the member, and where it is written.
+pub fn place_of(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<Span>) {
+    let definition = model.cube(cube);
+    let name = &definition.name;
+    match member {
+        ProbedMember::Dimension(id) => {
+            let dimension = model.dimension(id);
+            (format!("dimension `{name}.{}`", dimension.name), dimension.span.clone())
+        }
+        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) => {
+            let measure = model.measure(id);
+            (format!("measure `{name}.{}`", measure.name), measure.span.clone())
+        }
+        ProbedMember::Compared(id) => {
+            let policy = &model.policies[id.policy as usize];
+            (format!("the row filter of policy `{}` on `{name}`", policy.name), definition.span.clone())
+        }
+        ProbedMember::Segment(index) => {
+            let segment = &definition.segments[index as usize];
+            (format!("segment `{name}.{}`", segment.name), definition.span.clone())
+        }
+        ProbedMember::Join(index) => {
+            let join = &definition.joins[index as usize];
+            (format!("the join of `{name}` to `{}`", model.cube(join.target).name), join.span.clone())
+        }
+    }
+}
+
+/// All expressions over a cube's rows whose cubes can be joined; the rest has been reported.
+fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     let definition = model.cube(cube);
     let mut found: Vec<(ProbedMember, &Snippet)> = Vec::new();
     for (index, dimension) in (0..).zip(&definition.dimensions) {
         found.push((ProbedMember::Dimension(DimensionId { cube, index }), &dimension.sql));
     }
     for (index, measure) in (0..).zip(&definition.measures) {
-        let (MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. }) = &measure.kind else {
-            continue;
-        };
-        if let Some(argument) = &aggregate.argument {
-            found.push((ProbedMember::Measure(MeasureId { cube, index }), argument));
+        let id = MeasureId { cube, index };
+        let within = |snippet| (ProbedMember::WithinMeasure(id), snippet);
+        match &measure.kind {
+            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                found.extend(aggregate.argument.iter().map(|argument| (ProbedMember::Measure(id), argument)));
+                found.extend(aggregate.filters.iter().map(within));
+            }
+            MeasureKind::Number(snippet) => snippet.for_each(&mut |part| {
+                if let SqlPart::Aggregate(aggregate) = part {
+                    found.extend(aggregate.argument.iter().chain(&aggregate.filters).map(within));
+                }
+            }),
         }
     }
     found.extend(model.compared_of(cube).map(|(id, sql)| (ProbedMember::Compared(id), sql)));
-    if found.is_empty() {
-        return Ok(None);
+    found.extend((0..).zip(&definition.segments).map(|(index, segment)| (ProbedMember::Segment(index), &segment.sql)));
+    // An alias' own joins are its cube's.
+    if definition.alias_of.is_none() {
+        found.extend((0..).zip(&definition.joins).map(|(index, join)| (ProbedMember::Join(index), &join.on)));
     }
+    found.retain(|(_, snippet)| joins_for(model, cube, std::iter::once(*snippet)).is_ok());
+    found
+}
+
+fn probe(
+    model: &Model,
+    cube: CubeId,
+    profile: &DialectProfile,
+    found: &[(ProbedMember, &Snippet)],
+) -> Result<TypeProbe, QueryError> {
     let tree = joins_for(model, cube, found.iter().map(|(_, snippet)| *snippet))?;
     let protection = Protection::default();
     let scope = RowScope { model, tree: &tree, protection: &protection, root: None };
-    let items = found.iter().enumerate();
-    let items = items.map(|(index, (_, sql))| (scope.snippet(0, sql), Name::Numbered('t', index))).collect();
-    let mut select = Select::new(items, Source::Cube { cube: definition, alias: scope.alias(0) });
+    let mut items: Vec<_> =
+        found.iter().enumerate().map(|(index, (_, sql))| (scope.snippet(0, sql), Name::Numbered('t', index))).collect();
+    if items.is_empty() {
+        items.push((SqlExpr::Integer(1), Name::Numbered('t', 0)));
+    }
+    let mut select = Select::new(items, Source::Cube { cube: model.cube(cube), alias: scope.alias(0) });
     let joins = tree.joins.iter().enumerate();
     select.joins = joins
         .map(|(index, planned)| JoinClause {
@@ -69,5 +144,5 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
     select.page = Some(Page { limit: 1, offset: 0 });
     let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None };
     let (text, _) = print(&lowered, profile, Parameters::Inline)?;
-    Ok(Some(TypeProbe { text, members: found.into_iter().map(|(member, _)| member).collect() }))
+    Ok(TypeProbe { text, members: found.iter().map(|(member, _)| *member).collect() })
 }

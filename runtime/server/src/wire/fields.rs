@@ -217,7 +217,10 @@ impl Misfit {
     pub(super) fn syntax(error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         let text = error.to_string();
-        let message = text.split(" at line ").next().unwrap_or_default().to_owned();
+        let message = match text.split(" at line ").next().unwrap_or_default() {
+            "recursion limit exceeded" => "it is nested deeper than 127 levels".to_owned(),
+            other => other.to_owned(),
+        };
         Misfit { path: String::new(), what: What::Syntax { message, line, column } }
     }
 }

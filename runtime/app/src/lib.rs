@@ -4,3 +4,4 @@ pub mod catalog;
 pub mod data_check;
 pub mod ports;
 pub mod query;
+pub mod security;

@@ -28,7 +28,7 @@ use std::thread;
 
 use clap::{Parser, Subcommand};
 
-use commands::{Terminal, check, explain, query, serve, tell, tell_problems, test};
+use commands::{Terminal, audit, auth, check, explain, query, serve, tell, tell_problems, test};
 use config::Environment;
 use failure::Failure;
 use project::Project;
@@ -81,6 +81,10 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
+    /// Make and end API keys and users
+    Auth(auth::AuthArguments),
+    /// Read and check the audit log
+    Audit(audit::AuditArguments),
 }
 
 /// Runs the program.
@@ -133,6 +137,14 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
         Command::Test(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, test::run(&arguments, project, terminal))?
+        }
+        Command::Auth(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, auth::run(&arguments, &project))?.map(|()| true)
+        }
+        Command::Audit(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, audit::run(&arguments, &project))?
         }
     }
 }

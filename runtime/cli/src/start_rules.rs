@@ -1,16 +1,17 @@
 //! What `serve` refuses to start with, and what it starts with but says.
 //!
 //! In: the configuration and the address asked for. Out: errors that
-//! name the key, the reason and what to do, and warnings. There are no credentials yet, so the only
-//! caller is anonymous and the only address is this machine's own; a key that would close more than
-//! that is never ignored. Not here: reading keys (`config`).
+//! name the key, the reason and what to do, and warnings. A key that would close more than is closed is
+//! never ignored. Not here: reading keys (`config`).
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::Model;
 
-use crate::config::{Config, Place, Scope};
+use terrane_identity::MIN_SECRET_BYTES;
+
+use crate::config::{Config, JwtAlgorithm, Place, Scope, SecurityConfig};
 
 const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` into service_project.yml: \
                     anybody on this machine may then read";
@@ -36,9 +37,12 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
         });
     }
     match &security.anonymous {
-        None => refused.push(error("nobody could read: there are no credentials and no `security.anonymous`", OPEN)),
+        None if !security.has_credentials() => {
+            refused.push(error("nobody could read: there are no credentials and no `security.anonymous`", OPEN));
+        }
+        None => {}
         Some(anonymous) => {
-            if anonymous.public {
+            if anonymous.public && !security.has_credentials() {
                 let message = "`security.anonymous.public: true` would let the whole network read";
                 let hint = "remove it: without credentials the server listens on a loopback address only";
                 refused.push(at(&anonymous.place, error(message, hint)));
@@ -47,6 +51,33 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
                 let message = "`security.anonymous.scopes` must be [read]: nothing else is offered without credentials";
                 refused.push(at(&anonymous.place, error(message, "write `scopes: [read]`")));
             }
+        }
+    }
+    let jwt = &security.jwt;
+    if jwt.is_on() {
+        let wrong = |message: String, hint: &str| match &jwt.place {
+            Some(place) => at(place, error(message, hint)),
+            None => error(message, hint),
+        };
+        let is_rs256 = jwt.algorithm == Some(JwtAlgorithm::Rs256);
+        match &jwt.secret {
+            Some(secret) if !is_rs256 && secret.expose().len() < MIN_SECRET_BYTES => {
+                let message = format!("`security.jwt.secret` has fewer than {MIN_SECRET_BYTES} bytes");
+                refused.push(wrong(message, "make one: `openssl rand -base64 48`, in SERVICE_SECURITY__JWT_SECRET"));
+            }
+            Some(_) if is_rs256 => {
+                let message = "`security.jwt.secret` is for HS256, and the algorithm is RS256".to_owned();
+                refused.push(wrong(message, "remove it, or write `algorithm: HS256`"));
+            }
+            None if !is_rs256 => {
+                let message = "HS256 signs with `security.jwt.secret`, which is not set".to_owned();
+                refused.push(wrong(message, "set it, or write `algorithm: RS256` beside the key files"));
+            }
+            _ => {}
+        }
+        if is_rs256 && jwt.public_key_path.is_none() {
+            let message = "RS256 checks with `security.jwt.public_key_path`, which is not set".to_owned();
+            refused.push(wrong(message, "write the public key of `private_key_path` into a PEM file and name it"));
         }
     }
     refused
@@ -79,11 +110,12 @@ pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     (!closed.is_empty()).then(|| Diagnostic::warning("closed-cubes", message).hint(hint))
 }
 
-/// The address to listen on: a loopback address, whatever name it was given by.
+/// The address to listen on. Others may reach it only where credentials are asked for, and anonymous
+/// callers are not let in, or are meant to be.
 ///
 /// # Errors
-/// The host has no address, or one that others can reach.
-pub fn address(host: &str, port: u16) -> Result<SocketAddr, Diagnostic> {
+/// The host has no address, or one that others can reach and must not.
+pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<SocketAddr, Diagnostic> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let found: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
         Ok(ip) => vec![SocketAddr::new(ip, port)],
@@ -98,10 +130,11 @@ pub fn address(host: &str, port: u16) -> Result<SocketAddr, Diagnostic> {
     let outside = found.iter().find(|address| !address.ip().to_canonical().is_loopback());
     match (outside, found.first()) {
         (None, Some(first)) => Ok(*first),
+        (Some(_), Some(first)) if security.may_be_reached() => Ok(*first),
         (Some(outside), _) => {
             let message = format!("`{host}` is {}, which others can reach", outside.ip());
-            let hint = "without credentials the server listens on a loopback address only: use 127.0.0.1, and a \
-                        reverse proxy that asks who is there";
+            let hint = "where callers without credentials are let in, the server listens on a loopback address only: \
+                        use 127.0.0.1, or remove `security.anonymous`, or set its `public: true`";
             Err(error(message, hint))
         }
         (None, None) => Err(error(format!("`{host}` has no address"), "write `server.host: 127.0.0.1`")),
@@ -133,13 +166,17 @@ mod tests {
     fn only_anonymous_readers_are_served() {
         assert!(check(ANONYMOUS).is_empty());
         for (file, words) in [
-            ("name: a\n", "no credentials"),
-            ("security: {anonymous: {scopes: [read], public: true}}\n", "public: true"),
+            ("security: {api_keys: {enabled: false}}\n", "no credentials"),
+            ("security: {api_keys: {enabled: false}, anonymous: {scopes: [read], public: true}}\n", "public: true"),
             ("security: {anonymous: {scopes: [read, admin]}}\n", "must be [read]"),
             ("security: {anonymous: {scopes: []}}\n", "must be [read]"),
             ("security: {enabled: false, anonymous: {scopes: [read]}}\n", "security.enabled: false"),
-            ("security: {jwt: {secret: x}, anonymous: {scopes: [read]}}\n", "`security.jwt`"),
-            ("security: {tenant_claim: org, anonymous: {scopes: [read]}}\n", "`security.tenant_claim`"),
+            ("security: {jwt: {secret: x}}\n", "fewer than 32 bytes"),
+            ("security: {jwt: {secret: x, algorithm: RS256, public_key_path: k}}\n", "is for HS256"),
+            ("security: {jwt: {public_key_path: k}}\n", "HS256 signs with"),
+            ("security: {jwt: {private_key_path: k, algorithm: RS256}}\n", "public_key_path"),
+            ("security: {jwt: {external_jwks_url: \"https://a.b/c\"}}\n", "`security.jwt.external_jwks_url`"),
+            ("security: {oauth: {enabled: true}}\n", "`security.oauth`"),
         ] {
             let refused = check(file);
             assert!(refused.len() == 1 && refused[0].contains(words), "{file}: {refused:?}");
@@ -147,12 +184,18 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_an_address() {
+    fn only_this_machine_is_an_address_where_anybody_may_read() {
+        let security = |file| config::read(Some(file), &Environment::default()).0.security;
+        let open = security(ANONYMOUS);
         for host in ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "::ffff:127.0.0.1"] {
-            assert!(address(host, 80).is_ok(), "{host}");
+            assert!(address(&open, host, 80).is_ok(), "{host}");
         }
         for host in ["0.0.0.0", "::", "192.168.0.1", "::ffff:10.0.0.1", "no such host", ""] {
-            assert!(address(host, 80).is_err(), "{host}");
+            assert!(address(&open, host, 80).is_err(), "{host}");
         }
+        for file in ["name: a\n", "security: {anonymous: {scopes: [read], public: true}}\n"] {
+            assert!(address(&security(file), "0.0.0.0", 80).is_ok(), "{file}");
+        }
+        assert!(address(&security("security: {api_keys: {enabled: false}}\n"), "0.0.0.0", 80).is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! In: a [`Project`]. Out: an [`Engine`]: ports with their adapters, and the use cases over them. Not
 //! here: what any of them does.
 
+mod security;
 mod warehouse;
 
 use std::path::{Path, PathBuf};
@@ -108,31 +109,40 @@ fn engine(config: &Config, snapshot: Snapshot, plugins: Arc<dyn Plugins>, wareho
     Engine { catalog, queries: Arc::new(queries), warehouse, plugins, clock }
 }
 
-/// The state database, with this start noted in it.
+/// The state database.
 ///
 /// # Errors
-/// It can't be opened or written.
-pub async fn store(project: &Project, engine: &Engine) -> Result<Arc<dyn Store>, Failure> {
-    let refused = |error: &dyn std::fmt::Display| {
-        Failure::new(error.to_string()).hint("check `state.url`: its folder must be yours to write")
-    };
+/// It can't be opened.
+pub async fn state(project: &Project) -> Result<Arc<SqliteStore>, Failure> {
     let url = project.config.state.url.expose();
-    let store = SqliteStore::open(url, project.folder.root()).await.map_err(|error| refused(&error))?;
-    let now = engine.clock.now().to_string();
-    store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| refused(&error))?;
-    Ok(Arc::new(store))
+    let store = SqliteStore::open(url, project.folder.root()).await;
+    store.map(Arc::new).map_err(|error| unwritable(&error))
 }
 
-/// What the server's handlers ask.
-pub fn ports(engine: &Engine, store: Arc<dyn Store>) -> Ports {
-    Ports {
+fn unwritable(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(error.to_string()).hint("check `state.url`: its folder must be yours to write")
+}
+
+/// What the server's handlers ask, with this start noted in the state database.
+///
+/// # Errors
+/// The state database can't be written, or a key file can't be used.
+pub async fn ports(project: &Project, engine: &Engine) -> Result<Ports, Failure> {
+    let store = state(project).await?;
+    let now = engine.clock.now().to_string();
+    store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
+    let (authenticator, journal) = security::open(project, &store, &engine.clock)?;
+    Ok(Ports {
         queries: Arc::clone(&engine.queries),
         catalog: Arc::clone(&engine.catalog),
         warehouse: Arc::clone(&engine.warehouse),
-        store,
+        store: store.clone(),
         plugins: Arc::clone(&engine.plugins),
         clock: Arc::clone(&engine.clock),
-    }
+        authenticator,
+        journal,
+        audit: store,
+    })
 }
 
 pub fn http_settings(config: &Config) -> HttpSettings {

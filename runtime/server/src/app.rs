@@ -7,12 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use terrane_app::catalog::Catalog;
+use terrane_app::ports::audit::AuditLog;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::store::Store;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::query::QueryService;
+use terrane_app::security::{Authenticator, Journal};
 use terrane_compiler::SecurityContext;
+
+pub use terrane_app::security::{Scope, Scopes};
 
 /// The use cases and ports that the wiring made.
 #[derive(Clone)]
@@ -23,6 +27,10 @@ pub struct Ports {
     pub store: Arc<dyn Store>,
     pub plugins: Arc<dyn Plugins>,
     pub clock: Arc<dyn Clock>,
+    pub authenticator: Arc<Authenticator>,
+    /// Where authentications and denials are noted.
+    pub journal: Arc<Journal>,
+    pub audit: Arc<dyn AuditLog>,
 }
 
 /// What the operator set for HTTP.
@@ -33,7 +41,7 @@ pub struct HttpSettings {
     pub body_limit_bytes: usize,
     /// How long a request's body may take to arrive.
     pub body_timeout: Duration,
-    /// `None`: every route that demands a scope answers 401.
+    /// `None`: every route that demands a scope answers callers without credentials with 401.
     pub anonymous: Option<Anonymous>,
 }
 
@@ -53,48 +61,6 @@ impl Default for HttpSettings {
 pub struct Anonymous {
     pub caller: SecurityContext,
     pub scopes: Scopes,
-}
-
-/// What a caller may do; routes demand one each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Query data, read metadata.
-    Read,
-    /// Modify definitions, run models.
-    Write,
-    /// Everything, including security.
-    Admin,
-}
-
-impl Scope {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Scope::Read => "read",
-            Scope::Write => "write",
-            Scope::Admin => "admin",
-        }
-    }
-}
-
-/// A set of scopes. `admin` holds the others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Scopes {
-    pub read: bool,
-    pub write: bool,
-    pub admin: bool,
-}
-
-impl Scopes {
-    pub const READ: Scopes = Scopes { read: true, write: false, admin: false };
-
-    pub fn hold(self, scope: Scope) -> bool {
-        self.admin
-            || match scope {
-                Scope::Read => self.read,
-                Scope::Write => self.write,
-                Scope::Admin => false,
-            }
-    }
 }
 
 /// The state of the server; a clone is the same server.

@@ -1,16 +1,20 @@
 //! One admitted request: who calls, under which correlation id, and the parts a handler may read.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::RequestExt as _;
 use axum::extract::{Path, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use terrane_app::query::RequestContext;
+use terrane_app::security::Identity;
 
-use crate::app::{Anonymous, App, Scope, Scopes};
+use crate::admission::Demand;
+use crate::app::{App, Scopes};
+use crate::edge::Connection;
 use crate::error::{ApiError, Code};
 use crate::routes::Access;
 
@@ -23,6 +27,8 @@ pub(crate) struct CorrelationId(pub(crate) Arc<str>);
 pub(crate) struct Call {
     pub(crate) context: RequestContext,
     pub(crate) scopes: Scopes,
+    pub(crate) identity: Identity,
+    pub(crate) client: Option<IpAddr>,
     request: Request,
 }
 
@@ -31,30 +37,17 @@ impl Call {
         request.extensions().get::<CorrelationId>().map(|id| id.0.clone()).unwrap_or_default()
     }
 
-    /// Finds out who calls and holds it against what the route demands.
-    pub(crate) fn admit(app: &App, access: Access, request: Request) -> Result<Self, ApiError> {
+    /// Finds out who calls and holds it against what the route demands. A credential that proves
+    /// nothing is refused, never taken for none.
+    pub(crate) async fn admit(app: &App, access: Access, request: Request) -> Result<Self, ApiError> {
         let correlation_id = Call::correlation_id(&request);
-        let anonymous = app.settings.anonymous.as_ref();
-        let scopes = anonymous.map(|a| a.scopes).unwrap_or_default();
-        if let Access::Scoped(scope) = access {
-            if has_credential(&request) {
-                log_denial(anonymous, scope, &request, "a credential that cannot be checked");
-                let message = "this server has no credentials to check yours against: send none, \
-                               neither `Authorization` nor `api_key`";
-                return Err(ApiError::new(Code::Unauthorized, message));
-            }
-            if anonymous.is_none() {
-                log_denial(anonymous, scope, &request, "no credentials");
-                let message = "this server does not answer callers without credentials";
-                return Err(ApiError::new(Code::Unauthorized, message));
-            }
-            if !scopes.hold(scope) {
-                log_denial(anonymous, scope, &request, "missing scope");
-                return Err(ApiError::missing_scope(scope));
-            }
-        }
-        let caller = anonymous.map(|a| a.caller.clone()).unwrap_or_default();
-        Ok(Call { context: RequestContext { caller, correlation_id }, scopes, request })
+        let client = request.extensions().get::<Connection>().and_then(|connection| connection.peer);
+        let identity = match access {
+            Access::Public => Identity::default(),
+            _ => Demand::of(app, access, client, &request).meet().await?,
+        };
+        let context = RequestContext { caller: identity.caller.clone(), correlation_id };
+        Ok(Call { context, scopes: identity.scopes, identity, client, request })
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
@@ -94,24 +87,6 @@ impl Call {
             }
         }
     }
-}
-
-/// A caller who names himself must not be answered as anybody.
-fn has_credential(request: &Request) -> bool {
-    let parameters = request.uri().query().unwrap_or_default();
-    request.headers().contains_key(AUTHORIZATION)
-        || form_urlencoded::parse(parameters.as_bytes()).any(|(name, _)| name == "api_key")
-}
-
-fn log_denial(anonymous: Option<&Anonymous>, required: Scope, request: &Request, reason: &'static str) {
-    tracing::warn!(
-        event = "access_denied",
-        user_id = anonymous.map(|anonymous| &*anonymous.caller.user_id),
-        resource = request.uri().path(),
-        action = request.method().as_str(),
-        reason,
-        required_permission = required.as_str(),
-    );
 }
 
 fn too_large(limit: usize) -> ApiError {

@@ -60,6 +60,7 @@ impl Edge {
     pub async fn call(&self, connection: Connection, mut request: Request) -> Response {
         let id = self.ids.adopt_or_make(request.headers().get(CORRELATION_HEADER));
         request.extensions_mut().insert(CorrelationId(id.clone()));
+        request.extensions_mut().insert(connection);
         let span = tracing::error_span!("request", correlation_id = &*id);
         let mut response = self.answer(connection, &id, request).instrument(span).await;
         if let Ok(value) = HeaderValue::from_str(&id) {

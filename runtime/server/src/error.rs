@@ -12,8 +12,10 @@ use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
+use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_app::query::RunError;
+use terrane_app::security::AuthError;
 use terrane_compiler::query::{ErrorCode, Operator, QueryError};
 use terrane_compiler::types::Granularity;
 
@@ -50,6 +52,8 @@ codes! {
     InvalidFilter "INVALID_FILTER" BAD_REQUEST;
     NoJoinPath "NO_JOIN_PATH" BAD_REQUEST;
     Unauthorized "UNAUTHORIZED" UNAUTHORIZED;
+    TokenExpired "TOKEN_EXPIRED" UNAUTHORIZED;
+    InvalidToken "INVALID_TOKEN" UNAUTHORIZED;
     Forbidden "FORBIDDEN" FORBIDDEN;
     NotFound "NOT_FOUND" NOT_FOUND;
     MethodNotAllowed "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED;
@@ -61,6 +65,8 @@ codes! {
     WarehouseError "WAREHOUSE_ERROR" BAD_GATEWAY;
     WarehouseUnavailable "WAREHOUSE_UNAVAILABLE" SERVICE_UNAVAILABLE;
     Overloaded "OVERLOADED" SERVICE_UNAVAILABLE;
+    RateLimited "RATE_LIMITED" TOO_MANY_REQUESTS;
+    StateUnavailable "STATE_UNAVAILABLE" SERVICE_UNAVAILABLE;
 }
 
 /// A refusal on its way out.
@@ -83,8 +89,12 @@ struct Refusal {
 impl ApiError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let headers = match code {
-            Code::Overloaded | Code::WarehouseUnavailable => vec![(RETRY_AFTER, HeaderValue::from_static("1"))],
-            Code::Unauthorized => vec![(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))],
+            Code::Overloaded | Code::WarehouseUnavailable | Code::StateUnavailable => {
+                vec![(RETRY_AFTER, HeaderValue::from_static("1"))]
+            }
+            Code::Unauthorized | Code::TokenExpired | Code::InvalidToken => {
+                vec![(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))]
+            }
             _ => Vec::new(),
         };
         ApiError(Box::new(Refusal {
@@ -127,6 +137,37 @@ impl ApiError {
     pub(crate) fn missing_scope(scope: Scope) -> Self {
         ApiError::new(Code::Forbidden, format!("this needs the scope `{}`", scope.as_str()))
             .detail("required_scope", scope.as_str())
+    }
+
+    /// Who calls could not be found out.
+    pub(crate) fn from_auth(error: AuthError) -> Self {
+        let message = error.to_string();
+        match error {
+            AuthError::UnknownKey
+            | AuthError::ExpiredKey { .. }
+            | AuthError::RevokedKey
+            | AuthError::WrongPassword
+            | AuthError::NoTokens => ApiError::new(Code::Unauthorized, message),
+            AuthError::TokenExpired { at } => {
+                ApiError::new(Code::TokenExpired, message).extra("expired_at", at.to_string())
+            }
+            AuthError::InvalidToken { .. } | AuthError::InvalidRefreshToken => {
+                ApiError::new(Code::InvalidToken, message)
+            }
+            AuthError::TooManyAttempts { wait } => {
+                let mut refusal = ApiError::new(Code::RateLimited, message);
+                let seconds = HeaderValue::from(wait.as_secs().max(1));
+                refusal.0.headers.push((RETRY_AFTER, seconds));
+                refusal
+            }
+            AuthError::Unavailable => ApiError::new(Code::StateUnavailable, message),
+        }
+    }
+
+    /// The state database doesn't answer; its own words are in the log.
+    pub(crate) fn from_store(error: &StoreError) -> Self {
+        tracing::error!(event = "state_unavailable", error_message = %error);
+        ApiError::new(Code::StateUnavailable, "the state database cannot be reached")
     }
 
     /// Adds a field to `details`.

@@ -4,6 +4,7 @@
 //! for servers of one's own. [`telemetry`] writes the log. Not here: configuration and wiring (cli),
 //! warehouses and stores.
 
+mod admission;
 mod app;
 mod arrow_stream;
 mod call;

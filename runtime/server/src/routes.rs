@@ -19,6 +19,8 @@ use crate::error::ApiError;
 pub enum Access {
     /// Everyone, without credentials: the probes.
     Public,
+    /// Callers who proved who they are, whatever they may do.
+    Identified,
     /// Callers that hold the scope.
     Scoped(Scope),
 }
@@ -62,7 +64,7 @@ impl Routes {
     {
         let endpoint = async move |State(app): State<App>, request: Request| {
             let correlation_id = Call::correlation_id(&request);
-            let outcome = match Call::admit(&app, access, request) {
+            let outcome = match Call::admit(&app, access, request).await {
                 Ok(call) => handler(app, call).await,
                 Err(refusal) => Err(refusal),
             };

@@ -18,7 +18,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// An open state database.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
-    pool: SqlitePool,
+    pub(crate) pool: SqlitePool,
 }
 
 /// Why the state database can't be opened.
@@ -117,7 +117,7 @@ mod tests {
         drop(store);
         let store = SqliteStore::open(URL, project.path()).await.unwrap();
         store.ping().await.unwrap();
-        assert_eq!(store.schema_version().await.unwrap(), 1);
+        assert_eq!(store.schema_version().await.unwrap(), 2);
         let starts: i64 =
             sqlx::query_scalar("SELECT count(*) FROM server_starts").fetch_one(&store.pool).await.unwrap();
         assert_eq!(starts, 1);

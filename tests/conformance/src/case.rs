@@ -20,6 +20,7 @@ use terrane_server::{Anonymous, App, Connection, Edge, HttpSettings, Ports, Scop
 use crate::compare::differences;
 use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
 use crate::project;
+use crate::security::Security;
 
 /// One file: cases that belong together.
 #[derive(Debug, Deserialize)]
@@ -137,6 +138,11 @@ pub fn all() -> Vec<(String, Case)> {
 
 impl World {
     pub fn edge(&self) -> Edge {
+        self.edge_with(Security::of_nobody())
+    }
+
+    /// With credentials to check.
+    pub fn edge_with(&self, security: Security) -> Edge {
         let snapshot = project::snapshot();
         let profile = (!self.is_dialect_missing).then(|| snapshot.profile.clone());
         let catalog = Arc::new(Catalog::new(snapshot));
@@ -168,6 +174,9 @@ impl World {
                 store: Arc::new(FakeStore { ping: self.database_ping }),
                 plugins: Arc::new(FakePlugins { profile }),
                 clock,
+                authenticator: security.authenticator,
+                journal: security.journal,
+                audit: security.audit,
             },
             HttpSettings { version: "1.2.3".into(), anonymous: self.caller.anonymous(), ..HttpSettings::default() },
         );

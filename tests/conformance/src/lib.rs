@@ -7,3 +7,4 @@ pub mod case;
 pub mod compare;
 pub mod fakes;
 pub mod project;
+pub mod security;

@@ -29,6 +29,21 @@ impl Answer {
 /// # Errors
 /// No connection, no answer within the time, or no HTTP.
 pub fn request(address: SocketAddr, method: &str, path: &str, body: Option<&str>) -> Result<Answer> {
+    request_as(address, None, method, path, body)
+}
+
+/// The same, with a credential.
+///
+/// # Errors
+/// There is no whole answer.
+pub fn request_as(
+    address: SocketAddr,
+    bearer: Option<&str>,
+    method: &str,
+    path: &str,
+    body: Option<&str>,
+) -> Result<Answer> {
+    let authorization = bearer.map(|bearer| format!("Authorization: Bearer {bearer}\r\n")).unwrap_or_default();
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let body = body.unwrap_or_default();
@@ -36,7 +51,7 @@ pub fn request(address: SocketAddr, method: &str, path: &str, body: Option<&str>
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
-         Connection: close\r\n\r\n{body}"
+         {authorization}Connection: close\r\n\r\n{body}"
     )?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;

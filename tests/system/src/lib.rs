@@ -6,6 +6,6 @@ mod http;
 mod program;
 mod scratch;
 
-pub use http::{Answer, request};
+pub use http::{Answer, request, request_as};
 pub use program::{Output, Program, Server};
 pub use scratch::{FLIGHTS, Scratch, path};

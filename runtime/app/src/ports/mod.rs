@@ -1,6 +1,9 @@
 //! The ports: what the use cases need from the outside, as traits that adapters implement.
 
+pub mod audit;
 pub mod clock;
+pub mod credentials;
 pub mod plugins;
 pub mod store;
+pub mod tokens;
 pub mod warehouse;

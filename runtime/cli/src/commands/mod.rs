@@ -1,5 +1,7 @@
 //! The commands, one a file. Each reads what it was given, asks the other modules, and prints.
 
+pub mod audit;
+pub mod auth;
 pub mod check;
 pub mod explain;
 pub mod query;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use terrane_app::security::{Journal, WINDOW};
 use terrane_server::{App, ServeError, telemetry};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -25,8 +26,8 @@ Then ask:
   curl -s http://127.0.0.1:8000/api/v1/query -H 'Content-Type: application/json' \\
     -d '{\"metrics\": [\"on_time_rate\"], \"dimensions\": [\"airlines.name\"]}'
 
-There are no credentials yet: the project must say `security: {anonymous: {scopes: [read]}}`, and the
-server listens on a loopback address only. SIGTERM and Ctrl-C end it once the requests in flight are
+Callers prove who they are with API keys (`terrane auth create-key`) or tokens (`security.jwt`). With
+`security: {anonymous: {scopes: [read]}}` anybody on this machine may read. SIGTERM and Ctrl-C end it once the requests in flight are
 answered.")]
 pub struct ServeArguments {
     /// The project: the folder that holds service_project.yml
@@ -56,7 +57,7 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     problems.extend(start_rules::warnings(&project.config));
     problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
     tell_problems(&problems, &project.tree, terminal.stderr);
-    let store = wiring::store(&project, &engine).await?;
+    let ports = wiring::ports(&project, &engine).await?;
     // The guard writes what is left when it is dropped.
     let _log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&engine.clock))
         .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
@@ -68,14 +69,32 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
         tell(&format!("terrane serves {name} on http://{bound}: {}; {warnings}\n", contents(&engine)));
     }
     tracing::info!(event = "server_started", address = %bound, project = name, warnings = problems.len());
-    let app = App::new(wiring::ports(&engine, store), wiring::http_settings(&project.config));
+    let journal = ports.journal.clone();
+    let app = App::new(ports, wiring::http_settings(&project.config));
     let settings = wiring::serve_settings(&project.config);
+    let writing = tokio::spawn(write_journal(journal.clone()));
     let is_finished = tokio::select! {
         is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,
         () = second.comes_twice() => false,
     };
+    writing.abort();
+    if let Err(error) = journal.flush().await {
+        tracing::error!(event = "audit_lost", error_message = %error);
+    }
     tracing::info!(event = "server_stopped", is_finished);
     Ok(())
+}
+
+/// Puts what was noted into the audit log, again and again.
+async fn write_journal(journal: Arc<Journal>) {
+    let mut turns = tokio::time::interval(WINDOW);
+    turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        turns.tick().await;
+        if let Err(error) = journal.flush().await {
+            tracing::error!(event = "state_unavailable", error_message = %error);
+        }
+    }
 }
 
 /// The address to listen on, if this configuration may be served there.
@@ -85,7 +104,7 @@ fn address(arguments: &ServeArguments, project: &Project) -> Result<SocketAddr, 
     let mut refused: Vec<_> = project.problems.iter().filter(|problem| problem.is_error()).cloned().collect();
     refused.extend(start_rules::refusals(config));
     let host = arguments.host.as_deref().unwrap_or(&config.server.host);
-    match start_rules::address(host, arguments.port.unwrap_or(config.server.port)) {
+    match start_rules::address(&config.security, host, arguments.port.unwrap_or(config.server.port)) {
         Ok(address) if refused.is_empty() => return Ok(address),
         Ok(_) => {}
         Err(problem) => refused.push(problem),

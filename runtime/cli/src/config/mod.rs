@@ -23,7 +23,7 @@ use terrane_server::telemetry::LogSettings;
 
 pub use environment::Environment;
 pub use reader::{Located, Place, Secret};
-pub use security::{Anonymous, Refusable, Scope, SecurityConfig};
+pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Refusable, Scope, SecurityConfig};
 
 use reader::{Collected, Section};
 

@@ -1,5 +1,7 @@
 //! The REST surface: one file per family of resources.
 
+mod audit;
+mod auth;
 mod health;
 mod metadata;
 mod query;
@@ -14,7 +16,9 @@ use crate::error::ApiError;
 use crate::routes::{Route, Routes};
 
 fn all() -> Routes {
-    health::register(metadata::register(query::register(Routes::default())))
+    let routes = query::register(Routes::default());
+    let routes = health::register(metadata::register(routes));
+    audit::register(auth::register(routes))
 }
 
 /// Every route and who may call it.

@@ -4,6 +4,8 @@
 //! written. Here: REST.
 
 pub(crate) mod answer;
+pub(crate) mod audit;
+pub(crate) mod auth;
 pub(crate) mod explanation;
 mod fields;
 mod filter;

@@ -82,6 +82,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
     },
     Rule {
+        package: "terrane-identity",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
+    },
+    Rule {
         package: "terrane-server",
         may_use: &["terrane-app", "terrane-compiler"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
@@ -91,6 +96,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "terrane-app",
             "terrane-compiler",
+            "terrane-identity",
             "terrane-plugin-host",
             "terrane-server",
             "terrane-store",
@@ -107,7 +113,7 @@ const RULES: &[Rule] = &[
     Rule { package: "terrane-golden-tests", may_use: &["terrane-compiler", "terrane-app"], must_not_reach: &HEAVY },
     Rule {
         package: "terrane-conformance-tests",
-        may_use: &["terrane-compiler", "terrane-app", "terrane-server"],
+        may_use: &["terrane-compiler", "terrane-app", "terrane-identity", "terrane-server", "terrane-store"],
         must_not_reach: &HEAVY,
     },
     Rule {

@@ -132,15 +132,16 @@ fn a_database_file_that_is_none() {
 }
 
 #[test]
-fn nobody_is_served_without_anonymous() {
-    let project = Scratch::project().with("service_project.yml", "name: a\n");
+fn nobody_is_served_without_credentials_or_anonymous() {
+    let settings = "name: a\nsecurity: {api_keys: {enabled: false}}\n";
+    let project = Scratch::project().with("service_project.yml", settings);
     assert_explains(&run("serve", project.path(), &[]), &["not-served", "security: {anonymous:"]);
 }
 
 #[test]
 fn what_would_open_more_or_close_more_is_refused() {
     for (security, words) in [
-        ("{anonymous: {scopes: [read], public: true}}", "public: true"),
+        ("{anonymous: {scopes: [read], public: true}, api_keys: {enabled: false}}", "public: true"),
         ("{anonymous: {scopes: [read, write]}}", "must be [read]"),
         ("{enabled: false, anonymous: {scopes: [read]}}", "security.enabled: false"),
         ("{anonymous: {scopes: [read]}, jwt: {secret: 0123456789}}", "security.jwt"),

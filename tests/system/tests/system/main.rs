@@ -2,6 +2,7 @@
 //!
 //! One binary, since linking it takes as long as running it.
 
+mod auth;
 mod bad_input;
 mod commands;
 mod data_check;

@@ -1,0 +1,104 @@
+//! The port to what callers prove themselves with: keys, users, sessions.
+//!
+//! Secrets never pass: keys and refresh tokens are hashes, passwords are hashes that are slow to make.
+//! Every change comes with the record of it, and both are written or neither.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
+
+use super::audit::AuditEntry;
+use super::store::StoreError;
+use crate::security::Scopes;
+use crate::security::api_key::SecretHash;
+
+/// An API key, as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiKey {
+    pub id: Arc<str>,
+    pub name: Arc<str>,
+    pub secret_hash: SecretHash,
+    pub scopes: Scopes,
+    /// What policies see of whoever holds it; the user id is `key:<id>` unless another was given.
+    pub caller: SecurityContext,
+    pub tenant: Option<Arc<str>>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// Somebody with a password.
+#[derive(Debug, Clone, PartialEq)]
+pub struct User {
+    pub username: Arc<str>,
+    /// A PHC string.
+    pub password_hash: Arc<str>,
+    pub scopes: Scopes,
+    pub caller: SecurityContext,
+    pub tenant: Option<Arc<str>>,
+    pub created_at: Timestamp,
+    pub disabled_at: Option<Timestamp>,
+}
+
+/// What one sign-in began: a family of refresh tokens, of which only the newest is good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub id: Arc<str>,
+    pub username: Arc<str>,
+    pub created_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A refresh token, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefreshToken {
+    pub hash: SecretHash,
+    pub session_id: Arc<str>,
+    pub expires_at: Timestamp,
+}
+
+/// What came of using a refresh token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rotation {
+    /// The new one is in its place.
+    Rotated(Session),
+    /// It had been used before: somebody has a copy, and the session is over.
+    Reused(Session),
+    /// There is none, it has expired, or its session is over.
+    Refused,
+}
+
+/// Keys, users and sessions.
+#[async_trait]
+pub trait Credentials: Send + Sync {
+    async fn add_key(&self, key: &ApiKey, entry: AuditEntry) -> Result<(), StoreError>;
+    async fn key(&self, id: &str) -> Result<Option<ApiKey>, StoreError>;
+    /// Newest first.
+    async fn keys(&self) -> Result<Vec<ApiKey>, StoreError>;
+    /// False where there is none, or none that is still good.
+    async fn revoke_key(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<bool, StoreError>;
+
+    /// False where the name is taken.
+    async fn add_user(&self, user: &User, entry: AuditEntry) -> Result<bool, StoreError>;
+    async fn user(&self, username: &str) -> Result<Option<User>, StoreError>;
+    async fn users(&self) -> Result<Vec<User>, StoreError>;
+    /// Ends the user's sessions too; false where there is none.
+    async fn disable_user(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<bool, StoreError>;
+
+    async fn begin_session(&self, session: &Session, token: &RefreshToken, entry: AuditEntry)
+    -> Result<(), StoreError>;
+    async fn session(&self, id: &str) -> Result<Option<Session>, StoreError>;
+    /// Puts `next` in the place of the token whose hash is `used`. `next` says all but its session.
+    async fn rotate(
+        &self,
+        used: &SecretHash,
+        next: &RefreshToken,
+        now: Timestamp,
+        entry: AuditEntry,
+    ) -> Result<Rotation, StoreError>;
+    /// The session that a refresh token belongs to, used or not.
+    async fn session_of(&self, token: &SecretHash) -> Result<Option<Session>, StoreError>;
+    async fn end_session(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<(), StoreError>;
+}

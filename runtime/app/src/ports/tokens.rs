@@ -1,0 +1,69 @@
+//! The ports to what proves an identity: signed tokens, passwords, random bytes.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
+
+use crate::security::Scopes;
+
+/// What an access token of ours says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grant {
+    pub caller: SecurityContext,
+    pub username: Arc<str>,
+    pub scopes: Scopes,
+    pub session_id: Arc<str>,
+    pub tenant: Option<Arc<str>>,
+    pub issued_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+/// What a token that holds says of its bearer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verified {
+    pub caller: SecurityContext,
+    /// `None` where the token says nothing of them.
+    pub scopes: Option<Scopes>,
+    /// Only of tokens of ours.
+    pub session_id: Option<Arc<str>>,
+    pub tenant: Option<Arc<str>>,
+}
+
+/// Why a token proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFault {
+    #[error("the token expired at {at}")]
+    Expired { at: Timestamp },
+    /// For people; never what the token says.
+    #[error("the token is not valid: {why}")]
+    Invalid { why: &'static str },
+    /// The keys can't be had now.
+    #[error("the keys of the identity provider cannot be had")]
+    Unavailable,
+    #[error("this server signs no tokens")]
+    NotSigning,
+}
+
+/// Signs and checks access tokens.
+#[async_trait]
+pub trait Tokens: Send + Sync {
+    /// # Errors
+    /// [`TokenFault::NotSigning`]: only another's tokens are accepted.
+    fn sign(&self, grant: &Grant) -> Result<String, TokenFault>;
+    async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault>;
+}
+
+/// Hashes that are slow on purpose. Both take tens of milliseconds of a core and run elsewhere.
+#[async_trait]
+pub trait Passwords: Send + Sync {
+    async fn hash(&self, password: &str) -> Arc<str>;
+    /// `None` checks against a hash that nothing fits, so that an unknown name takes as long.
+    async fn fits(&self, password: &str, hash: Option<&str>) -> bool;
+}
+
+/// Bytes that nobody can guess.
+pub trait Randomness: Send + Sync {
+    fn fill(&self, bytes: &mut [u8]);
+}

@@ -1,0 +1,200 @@
+//! Who may ask: credentials to identities, and the sessions behind tokens.
+//!
+//! In: what a request carried. Out: an [`Identity`], or an [`AuthError`] that says no more than the
+//! caller may know. Every surface authenticates here and nowhere else; policies are the compiler's
+//! (`plan::secure`). Not here: headers and status codes (server), signatures and slow hashes (identity),
+//! tables (store).
+
+pub mod api_key;
+mod attempts;
+pub mod chain;
+mod identity;
+mod journal;
+mod recent;
+mod scope;
+mod sessions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
+
+pub use identity::{AuthMethod, Credential, Identity};
+pub use journal::{Journal, WINDOW};
+pub use scope::{Scope, Scopes};
+pub use sessions::TokenPair;
+
+use crate::ports::audit::AuditEntry;
+use crate::ports::clock::Clock;
+use crate::ports::credentials::{ApiKey, Credentials, Session};
+use crate::ports::store::StoreError;
+use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens};
+use attempts::Attempts;
+use recent::Recent;
+
+/// What the authenticator works with.
+#[derive(Clone)]
+pub struct SecurityPorts {
+    pub credentials: Arc<dyn Credentials>,
+    /// `None`: JWTs are not accepted.
+    pub tokens: Option<Arc<dyn Tokens>>,
+    pub passwords: Arc<dyn Passwords>,
+    pub randomness: Arc<dyn Randomness>,
+    pub clock: Arc<dyn Clock>,
+    pub journal: Arc<Journal>,
+}
+
+/// What the operator set of sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionSettings {
+    pub access_lifetime: Duration,
+    pub refresh_lifetime: Duration,
+    pub accepts_keys: bool,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        SessionSettings {
+            access_lifetime: Duration::from_secs(3_600),
+            refresh_lifetime: Duration::from_secs(604_800),
+            accepts_keys: true,
+        }
+    }
+}
+
+/// Why a caller stays unknown.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AuthError {
+    #[error("there is no such key")]
+    UnknownKey,
+    #[error("the key expired at {at}")]
+    ExpiredKey { at: Timestamp },
+    #[error("the key was revoked")]
+    RevokedKey,
+    #[error("the token expired at {at}")]
+    TokenExpired { at: Timestamp },
+    #[error("the token is not valid: {why}")]
+    InvalidToken { why: &'static str },
+    #[error("this server accepts no tokens")]
+    NoTokens,
+    #[error("the user name or the password is wrong")]
+    WrongPassword,
+    #[error("too many tries: wait {} seconds", wait.as_secs().max(1))]
+    TooManyAttempts { wait: Duration },
+    #[error("the refresh token is not valid")]
+    InvalidRefreshToken,
+    #[error("credentials cannot be checked now")]
+    Unavailable,
+}
+
+impl From<StoreError> for AuthError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(event = "state_unavailable", error_message = %error);
+        AuthError::Unavailable
+    }
+}
+
+/// Proves identities and keeps sessions.
+pub struct Authenticator {
+    ports: SecurityPorts,
+    settings: SessionSettings,
+    keys: Recent<ApiKey>,
+    sessions: Recent<Session>,
+    attempts: Attempts,
+}
+
+impl Authenticator {
+    pub fn new(ports: SecurityPorts, settings: SessionSettings) -> Self {
+        let clock = || ports.clock.clone();
+        Authenticator {
+            keys: Recent::new(clock()),
+            sessions: Recent::new(clock()),
+            attempts: Attempts::new(clock()),
+            ports,
+            settings,
+        }
+    }
+
+    /// Whether access tokens are accepted at all.
+    pub fn accepts_tokens(&self) -> bool {
+        self.ports.tokens.is_some()
+    }
+
+    /// Finds out who a bearer is.
+    ///
+    /// # Errors
+    /// [`AuthError`]; the caller is nobody then, never somebody anonymous.
+    pub async fn identify(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
+        if api_key::is_key(credential.bearer) { self.by_key(credential).await } else { self.by_token(credential).await }
+    }
+
+    async fn by_key(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
+        let parsed = api_key::parse(credential.bearer).filter(|_| self.settings.accepts_keys);
+        let (id, secret) = parsed.ok_or(AuthError::UnknownKey)?;
+        let found = self.keys.get(id, self.ports.credentials.key(id)).await?;
+        // Compared also where there is none, so that the answer takes as long.
+        let hash = found.as_ref().map_or([0; 32], |key| key.secret_hash);
+        let is_it = api_key::is_equal(&hash, &secret);
+        let key = found.filter(|_| is_it).ok_or(AuthError::UnknownKey)?;
+        if key.revoked_at.is_some() {
+            return Err(AuthError::RevokedKey);
+        }
+        if let Some(at) = key.expires_at.filter(|at| *at <= self.ports.clock.now()) {
+            return Err(AuthError::ExpiredKey { at });
+        }
+        let ApiKey { id, scopes, caller, tenant, .. } = key;
+        Ok(Identity { caller, scopes, method: AuthMethod::ApiKey, credential: format!("key:{id}").into(), tenant })
+    }
+
+    async fn by_token(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
+        let tokens = self.ports.tokens.as_ref().ok_or(AuthError::NoTokens)?;
+        let verified = tokens.verify(credential.bearer, self.ports.clock.now()).await.map_err(|fault| match fault {
+            TokenFault::Expired { at } => AuthError::TokenExpired { at },
+            TokenFault::Invalid { why } => AuthError::InvalidToken { why },
+            TokenFault::Unavailable => AuthError::Unavailable,
+            TokenFault::NotSigning => AuthError::NoTokens,
+        })?;
+        let name = match &verified.session_id {
+            Some(id) => {
+                let session = self.sessions.get(id, self.ports.credentials.session(id)).await?;
+                if session.is_none_or(|session| session.ended_at.is_some()) {
+                    return Err(AuthError::InvalidToken { why: "its session is over" });
+                }
+                format!("session:{id}")
+            }
+            None => format!("user:{}", verified.caller.user_id),
+        };
+        Ok(Identity {
+            caller: verified.caller,
+            // A token that names no scope reads.
+            scopes: verified.scopes.unwrap_or(Scopes::READ),
+            method: AuthMethod::Jwt,
+            credential: name.into(),
+            tenant: verified.tenant,
+        })
+    }
+}
+
+/// The beginning of an audit record about somebody.
+pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, resource: String) -> AuditEntry {
+    AuditEntry {
+        at,
+        event: event.into(),
+        actor: identity.caller.user_id.clone(),
+        auth_method: identity.method.as_str().into(),
+        resource: resource.into(),
+        count: 1,
+        ..AuditEntry::default()
+    }
+}
+
+/// The user id of a key that was given none.
+pub fn key_user(id: &str) -> Arc<str> {
+    format!("key:{id}").into()
+}
+
+/// Somebody without roles or attributes.
+pub fn plain_caller(user_id: Arc<str>) -> SecurityContext {
+    SecurityContext { user_id, ..SecurityContext::default() }
+}

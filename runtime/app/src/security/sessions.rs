@@ -1,0 +1,192 @@
+//! Signing in, staying and leaving.
+//!
+//! A sign-in begins a session: a short access token, and a refresh token that is good once. Each refresh
+//! gives a new one; using an old one again ends the session, because somebody has a copy (RFC 9700,
+//! section 4.14.2). Ending a session ends its access tokens at once.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::api_key::{base64url, hash};
+use super::{AuthError, AuthMethod, Authenticator, Identity, entry};
+use crate::ports::audit::AuditEntry;
+use crate::ports::credentials::{RefreshToken, Rotation, Session, User};
+use crate::ports::tokens::{Grant, TokenFault, Tokens};
+
+/// Longer ones are refused before they cost a hash.
+const MAX_PASSWORD_BYTES: usize = 1_024;
+const MAX_NAME_BYTES: usize = 256;
+
+/// What a sign-in or a refresh answers.
+#[derive(Clone)]
+pub struct TokenPair {
+    pub access_token: String,
+    pub expires_in: Duration,
+    pub refresh_token: String,
+}
+
+impl Authenticator {
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// [`AuthError::WrongPassword`] for an unknown or disabled name too.
+    pub async fn sign_in(
+        &self,
+        username: &str,
+        password: &str,
+        client: Option<IpAddr>,
+    ) -> Result<TokenPair, AuthError> {
+        let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
+        if username.len() > MAX_NAME_BYTES || password.len() > MAX_PASSWORD_BYTES {
+            return Err(AuthError::WrongPassword);
+        }
+        let by_name = format!("name:{username}");
+        let names: Vec<String> =
+            [Some(by_name.clone()), client.map(|ip| format!("address:{ip}"))].into_iter().flatten().collect();
+        if let Some(wait) = self.attempts.wait(&names) {
+            return Err(AuthError::TooManyAttempts { wait });
+        }
+        // Counted before the hash is computed: tries that run side by side count too.
+        self.attempts.failed(&names);
+        let found = self.ports.credentials.user(username).await?;
+        let hash = found.as_ref().map(|user| &*user.password_hash);
+        let fits = self.ports.passwords.fits(password, hash).await;
+        let Some(user) = found.filter(|user| fits && user.disabled_at.is_none()) else {
+            self.note_failure(username, client, "wrong user name or password").await?;
+            return Err(AuthError::WrongPassword);
+        };
+        names.iter().for_each(|name| self.attempts.succeeded(name));
+        let now = self.ports.clock.now();
+        let session =
+            Session { id: self.random_id(), username: user.username.clone(), created_at: now, ended_at: None };
+        let (text, token) = self.refresh_token(&session.id, now)?;
+        let identity = identity_of(&user, &session);
+        let record = with_client(entry("session_started", now, &identity, format!("session:{}", session.id)), client);
+        self.ports.credentials.begin_session(&session, &token, record).await?;
+        self.pair(&*tokens, &user, &session.id, text, now)
+    }
+
+    /// Goes on with a session: the refresh token that was sent is used up.
+    ///
+    /// # Errors
+    /// [`AuthError::InvalidRefreshToken`], whatever is wrong with it.
+    pub async fn refresh(&self, refresh_token: &str, client: Option<IpAddr>) -> Result<TokenPair, AuthError> {
+        let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
+        let now = self.ports.clock.now();
+        let (text, next) = self.refresh_token("", now)?;
+        let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
+        let record = with_client(entry("session_refreshed", now, &nobody, String::new()), client);
+        match self.ports.credentials.rotate(&hash(refresh_token), &next, now, record).await? {
+            Rotation::Rotated(session) => {
+                let user = self.ports.credentials.user(&session.username).await?;
+                let user = user.filter(|user| user.disabled_at.is_none()).ok_or(AuthError::InvalidRefreshToken)?;
+                self.pair(&*tokens, &user, &session.id, text, now)
+            }
+            Rotation::Reused(session) => {
+                self.sessions.forget(&session.id);
+                tracing::warn!(event = "refresh_token_reused", session_id = &*session.id, user_id = &*session.username);
+                Err(AuthError::InvalidRefreshToken)
+            }
+            Rotation::Refused => {
+                self.note_failure("", client, "refresh token").await?;
+                Err(AuthError::InvalidRefreshToken)
+            }
+        }
+    }
+
+    /// Ends a session at once, with its access tokens. One's own only: another's token is refused as if
+    /// there were none.
+    ///
+    /// # Errors
+    /// [`AuthError::InvalidRefreshToken`].
+    pub async fn revoke(
+        &self,
+        identity: &Identity,
+        refresh_token: &str,
+        client: Option<IpAddr>,
+    ) -> Result<(), AuthError> {
+        let session = self.ports.credentials.session_of(&hash(refresh_token)).await?;
+        let is_own = |session: &Session| *identity.credential == *format!("session:{}", session.id);
+        let session = session.filter(is_own).ok_or(AuthError::InvalidRefreshToken)?;
+        let now = self.ports.clock.now();
+        let record = with_client(entry("session_ended", now, identity, format!("session:{}", session.id)), client);
+        self.ports.credentials.end_session(&session.id, now, record).await?;
+        self.sessions.forget(&session.id);
+        Ok(())
+    }
+
+    fn pair(
+        &self,
+        tokens: &dyn Tokens,
+        user: &User,
+        session_id: &Arc<str>,
+        refresh_token: String,
+        now: Timestamp,
+    ) -> Result<TokenPair, AuthError> {
+        let expires_in = self.settings.access_lifetime;
+        let grant = Grant {
+            caller: user.caller.clone(),
+            username: user.username.clone(),
+            scopes: user.scopes,
+            session_id: session_id.clone(),
+            tenant: user.tenant.clone(),
+            issued_at: now,
+            expires_at: after(now, expires_in),
+        };
+        let access_token = tokens.sign(&grant).map_err(|fault| match fault {
+            TokenFault::NotSigning => AuthError::NoTokens,
+            _ => AuthError::Unavailable,
+        })?;
+        Ok(TokenPair { access_token, expires_in, refresh_token })
+    }
+
+    fn refresh_token(&self, session_id: &str, now: Timestamp) -> Result<(String, RefreshToken), AuthError> {
+        let mut random = [0; 32];
+        self.ports.randomness.fill(&mut random);
+        let text = base64url(&random);
+        let expires_at = after(now, self.settings.refresh_lifetime);
+        let token = RefreshToken { hash: hash(&text), session_id: session_id.into(), expires_at };
+        Ok((text, token))
+    }
+
+    fn random_id(&self) -> Arc<str> {
+        let mut random = [0; 16];
+        self.ports.randomness.fill(&mut random);
+        random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
+
+    async fn note_failure(
+        &self,
+        username: &str,
+        client: Option<IpAddr>,
+        reason: &'static str,
+    ) -> Result<(), AuthError> {
+        let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
+        let resource = if username.is_empty() { "session".to_owned() } else { format!("user:{username}") };
+        let record = entry("authentication_failure", self.ports.clock.now(), &nobody, resource);
+        let record = AuditEntry { reason: Some(reason.into()), ..with_client(record, client) };
+        Ok(self.ports.journal.note(record).await?)
+    }
+}
+
+fn identity_of(user: &User, session: &Session) -> Identity {
+    Identity {
+        caller: user.caller.clone(),
+        scopes: user.scopes,
+        method: AuthMethod::Jwt,
+        credential: format!("session:{}", session.id).into(),
+        tenant: user.tenant.clone(),
+    }
+}
+
+fn with_client(entry: AuditEntry, client: Option<IpAddr>) -> AuditEntry {
+    AuditEntry { client_ip: client.map(|ip| ip.to_string().into()), ..entry }
+}
+
+/// The end of a lifetime; the calendar's end for one that is longer.
+fn after(start: Timestamp, lifetime: Duration) -> Timestamp {
+    start.checked_add(lifetime).unwrap_or(Timestamp::MAX)
+}

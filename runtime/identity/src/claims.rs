@@ -1,0 +1,164 @@
+//! Claims to a caller: which claim says what, and what shapes are taken.
+//!
+//! A claim of the wrong shape is as good as none: roles that can't be read give no rights. Attributes are
+//! texts, numbers, booleans, or lists of them; anything deeper is left out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+use terrane_app::security::{Scope, Scopes};
+use terrane_compiler::types::Value;
+use terrane_compiler::{Attribute, SecurityContext};
+
+/// The claims of a verified token.
+pub(crate) type Claims = Map<String, Json>;
+
+/// `realm_access.roles`: a claim, or one inside others. A claim whose own name has the dots wins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimPath(Arc<str>);
+
+impl ClaimPath {
+    pub fn new(path: &str) -> Self {
+        ClaimPath(path.into())
+    }
+
+    fn find<'c>(&self, claims: &'c Claims) -> Option<&'c Json> {
+        if let Some(found) = claims.get(&*self.0) {
+            return Some(found);
+        }
+        let mut parts = self.0.split('.');
+        let first = claims.get(parts.next()?)?;
+        parts.try_fold(first, |inside, part| inside.as_object()?.get(part))
+    }
+}
+
+/// Which claim says what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimsMapping {
+    pub user_id: ClaimPath,
+    pub email: ClaimPath,
+    pub roles: ClaimPath,
+    pub groups: ClaimPath,
+    pub attributes: ClaimPath,
+    pub scopes: ClaimPath,
+    pub tenant: Option<ClaimPath>,
+}
+
+impl Default for ClaimsMapping {
+    fn default() -> Self {
+        ClaimsMapping {
+            user_id: ClaimPath::new("sub"),
+            email: ClaimPath::new("email"),
+            roles: ClaimPath::new("roles"),
+            groups: ClaimPath::new("groups"),
+            attributes: ClaimPath::new("attributes"),
+            scopes: ClaimPath::new("scope"),
+            tenant: None,
+        }
+    }
+}
+
+impl ClaimsMapping {
+    /// `None` where nobody is named.
+    pub(crate) fn caller(&self, claims: &Claims) -> Option<SecurityContext> {
+        let text = |path: &ClaimPath| path.find(claims).and_then(Json::as_str).filter(|text| !text.is_empty());
+        let attributes = self.attributes.find(claims).and_then(Json::as_object);
+        let attributes = attributes.into_iter().flatten();
+        let attributes = attributes.filter_map(|(name, value)| Some((name.as_str().into(), attribute(value)?)));
+        Some(SecurityContext {
+            user_id: text(&self.user_id)?.into(),
+            email: text(&self.email).map(Into::into),
+            roles: texts(self.roles.find(claims)),
+            groups: texts(self.groups.find(claims)),
+            attributes: attributes.collect::<BTreeMap<_, _>>(),
+        })
+    }
+
+    /// `None` where no word is a scope of ours.
+    pub(crate) fn scopes(&self, claims: &Claims) -> Option<Scopes> {
+        let words = texts(self.scopes.find(claims));
+        let scopes: Scopes = words.iter().flat_map(|words| words.split(' ')).filter_map(Scope::named).collect();
+        (scopes != Scopes::default()).then_some(scopes)
+    }
+
+    pub(crate) fn tenant(&self, claims: &Claims) -> Option<Arc<str>> {
+        self.tenant.as_ref()?.find(claims)?.as_str().filter(|text| !text.is_empty()).map(Into::into)
+    }
+}
+
+/// A list of texts, or one text.
+fn texts(claim: Option<&Json>) -> Vec<Arc<str>> {
+    match claim {
+        Some(Json::String(one)) => vec![one.as_str().into()],
+        Some(Json::Array(all)) => all.iter().filter_map(Json::as_str).map(Into::into).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn attribute(json: &Json) -> Option<Attribute> {
+    match json {
+        // A list that can't be read whole is none: a part of it could open or close too much.
+        Json::Array(all) => all.iter().map(value).collect::<Option<_>>().map(Attribute::Many),
+        one => value(one).map(Attribute::One),
+    }
+}
+
+fn value(json: &Json) -> Option<Value> {
+    match json {
+        Json::Bool(is_true) => Some(Value::Boolean(*is_true)),
+        Json::String(text) => Some(Value::Text(text.as_str().into())),
+        Json::Number(number) => match number.as_i64() {
+            Some(integer) => Some(Value::Integer(integer)),
+            None => number.as_f64().filter(|float| float.is_finite()).map(Value::Float),
+        },
+        Json::Null | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claims(json: &str) -> Claims {
+        serde_json::from_str(json).expect("an object")
+    }
+
+    #[test]
+    fn nested_claims_are_found() {
+        let mapping = ClaimsMapping {
+            roles: ClaimPath::new("realm_access.roles"),
+            groups: ClaimPath::new("a.b"),
+            ..ClaimsMapping::default()
+        };
+        let claims =
+            claims(r#"{"sub": "u", "realm_access": {"roles": ["x", 5, "y"]}, "a.b": "one", "a": {"b": "two"}}"#);
+        let caller = mapping.caller(&claims).expect("a caller");
+        assert_eq!(caller.roles, ["x".into(), "y".into()]);
+        assert_eq!(caller.groups, ["one".into()]);
+    }
+
+    #[test]
+    fn odd_shapes_give_nothing() {
+        let mapping = ClaimsMapping::default();
+        let caller = mapping
+            .caller(&claims(
+                r#"{"sub": "u", "roles": {"admin": true}, "attributes": {"a": [1, {}], "b": {"c": 1}, "d": [1, "x"], "e": null}}"#,
+            ))
+            .expect("a caller");
+        assert!(caller.roles.is_empty());
+        assert_eq!(caller.attributes.len(), 1, "{caller:?}");
+        for nobody in ["{}", r#"{"sub": ""}"#, r#"{"sub": 5}"#, r#"{"sub": ["u"]}"#] {
+            assert!(mapping.caller(&claims(nobody)).is_none(), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn scopes_are_words_of_ours() {
+        let scopes = |json| ClaimsMapping::default().scopes(&claims(json)).map(Scopes::names);
+        assert_eq!(scopes(r#"{"scope": "openid write read"}"#), Some(vec!["read", "write"]));
+        assert_eq!(scopes(r#"{"scope": ["read"]}"#), Some(vec!["read"]));
+        assert_eq!(scopes(r#"{"scope": "openid"}"#), None);
+        assert_eq!(scopes("{}"), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! Who calls, and whether they may: credentials out of a request, denials into the log and the journal.
+//!
+//! In: a request and what its route demands. Out: an [`Identity`], or a refusal. Secrets are read here
+//! and go to the authenticator alone. Not here: proving (`app::security`).
+
+use std::net::IpAddr;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{Method, Uri};
+use terrane_app::ports::audit::AuditEntry;
+use terrane_app::security::{AuthError, AuthMethod, Credential, Identity};
+
+use crate::app::App;
+use crate::error::{ApiError, Code};
+use crate::routes::Access;
+
+/// What a route asks of a request's caller. Holds what it needs of the request and not its body, so that
+/// it may wait for the store.
+pub(crate) struct Demand<'a> {
+    app: &'a App,
+    access: Access,
+    client: Option<IpAddr>,
+    method: Method,
+    uri: Uri,
+    /// As it is registered, so that made-up names in a path can't fill the journal.
+    route: Option<MatchedPath>,
+    credential: Result<Option<String>, Refused>,
+}
+
+/// A refusal, and what the log says of it.
+struct Refused {
+    error: ApiError,
+    reason: &'static str,
+}
+
+impl<'a> Demand<'a> {
+    pub(crate) fn of(app: &'a App, access: Access, client: Option<IpAddr>, request: &Request) -> Self {
+        Demand {
+            app,
+            access,
+            client,
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            route: request.extensions().get::<MatchedPath>().cloned(),
+            credential: bearer(request),
+        }
+    }
+
+    /// The caller, who may do what the route demands.
+    pub(crate) async fn meet(mut self) -> Result<Identity, ApiError> {
+        let credential = std::mem::replace(&mut self.credential, Ok(None));
+        let identity = match self.identity(credential).await {
+            Ok(identity) => identity,
+            Err(refusal) => {
+                self.deny(&Identity::default(), refusal.reason).await?;
+                return Err(refusal.error);
+            }
+        };
+        if identity.method != AuthMethod::Anonymous {
+            self.proven(&identity).await?;
+        }
+        if let Access::Scoped(scope) = self.access
+            && !identity.scopes.hold(scope)
+        {
+            self.deny(&identity, "missing scope").await?;
+            return Err(ApiError::missing_scope(scope));
+        }
+        Ok(identity)
+    }
+
+    /// The caller: proven, or anonymous where that is offered and nothing was sent.
+    async fn identity(&self, credential: Result<Option<String>, Refused>) -> Result<Identity, Refused> {
+        if let Some(bearer) = credential? {
+            let credential = Credential { bearer: &bearer, client: self.client };
+            let proven = self.app.ports.authenticator.identify(credential).await;
+            return proven.map_err(|error| Refused { reason: reason(&error), error: ApiError::from_auth(error) });
+        }
+        match (&self.app.settings.anonymous, self.access) {
+            (Some(anonymous), Access::Scoped(_)) => {
+                Ok(Identity { caller: anonymous.caller.clone(), scopes: anonymous.scopes, ..Identity::default() })
+            }
+            _ => {
+                let message = "send a credential: `Authorization: Bearer <API key or access token>`";
+                Err(Refused { reason: "no credentials", error: ApiError::new(Code::Unauthorized, message) })
+            }
+        }
+    }
+
+    /// Tells the log and the journal of a denial.
+    async fn deny(&self, identity: &Identity, reason: &'static str) -> Result<(), ApiError> {
+        let required = match self.access {
+            Access::Scoped(scope) => scope.as_str(),
+            Access::Identified | Access::Public => "identified",
+        };
+        tracing::warn!(
+            event = "access_denied",
+            user_id = &*identity.caller.user_id,
+            resource = self.uri.path(),
+            action = self.method.as_str(),
+            reason,
+            required_permission = required,
+        );
+        let route = self.route.as_ref().map_or("unknown", MatchedPath::as_str);
+        let entry = self.entry("access_denied", identity, format!("{} {route}", self.method));
+        self.note(AuditEntry { reason: Some(reason.into()), ..entry }).await
+    }
+
+    async fn proven(&self, identity: &Identity) -> Result<(), ApiError> {
+        tracing::info!(
+            event = "authentication_success",
+            user_id = &*identity.caller.user_id,
+            auth_method = identity.method.as_str(),
+            client_ip = self.client.map(tracing::field::display),
+            permissions = identity.scopes.names().join(","),
+        );
+        self.note(self.entry("authentication_success", identity, identity.credential.to_string())).await
+    }
+
+    fn entry(&self, event: &'static str, identity: &Identity, resource: String) -> AuditEntry {
+        AuditEntry {
+            at: self.app.ports.clock.now(),
+            event: event.into(),
+            actor: identity.caller.user_id.clone(),
+            auth_method: identity.method.as_str().into(),
+            client_ip: self.client.map(|ip| ip.to_string().into()),
+            resource: resource.into(),
+            count: 1,
+            ..AuditEntry::default()
+        }
+    }
+
+    async fn note(&self, entry: AuditEntry) -> Result<(), ApiError> {
+        self.app.ports.journal.note(entry).await.map_err(|error| ApiError::from_store(&error))
+    }
+}
+
+/// The one credential of a request. A key may be a query parameter; a token may not, because addresses
+/// are written down in many places.
+fn bearer(request: &Request) -> Result<Option<String>, Refused> {
+    let refused = |reason, message: &str| Refused { reason, error: ApiError::new(Code::Unauthorized, message) };
+    let mut headers = request.headers().get_all(AUTHORIZATION).iter();
+    let parameters = request.uri().query().unwrap_or_default();
+    let mut keys = form_urlencoded::parse(parameters.as_bytes()).filter(|(name, _)| name == "api_key");
+    let (header, key) = (headers.next(), keys.next());
+    if headers.next().is_some() || keys.next().is_some() || (header.is_some() && key.is_some()) {
+        return Err(refused("several credentials", "send one credential, not several"));
+    }
+    if let Some((_, key)) = key {
+        if !terrane_app::security::api_key::is_key(&key) {
+            return Err(refused("malformed credential", "`api_key` is no API key"));
+        }
+        return Ok(Some(key.into_owned()));
+    }
+    let Some(header) = header else { return Ok(None) };
+    let bearer = header.to_str().ok().and_then(|text| {
+        let (scheme, token) = text.split_once(' ')?;
+        let token = token.trim();
+        (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
+    });
+    match bearer {
+        Some(token) => Ok(Some(token)),
+        None => Err(refused("malformed credential", "write `Authorization: Bearer <API key or access token>`")),
+    }
+}
+
+fn reason(error: &AuthError) -> &'static str {
+    match error {
+        AuthError::UnknownKey => "unknown key",
+        AuthError::ExpiredKey { .. } => "expired key",
+        AuthError::RevokedKey => "revoked key",
+        AuthError::TokenExpired { .. } => "expired token",
+        AuthError::InvalidToken { why } => why,
+        AuthError::NoTokens => "tokens are not accepted",
+        AuthError::WrongPassword => "wrong password",
+        AuthError::TooManyAttempts { .. } => "too many tries",
+        AuthError::InvalidRefreshToken => "invalid refresh token",
+        AuthError::Unavailable => "credentials cannot be checked",
+    }
+}

@@ -1,0 +1,49 @@
+//! Sessions: begin one with a password, go on with it, end it.
+
+use axum::http::HeaderValue;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::Response;
+use serde_json::{Value as Json, json};
+
+use crate::app::App;
+use crate::call::Call;
+use crate::edge::json_response;
+use crate::error::ApiError;
+use crate::routes::{Access, Routes};
+use crate::wire::auth::{refresh_token_from_wire, sign_in_from_wire, token_pair_to_wire};
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .post("/api/v1/auth/token", Access::Public, sign_in)
+        .post("/api/v1/auth/refresh", Access::Public, refresh)
+        .post("/api/v1/auth/revoke", Access::Identified, revoke)
+}
+
+async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
+    let client = call.client;
+    let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
+    let pair = app.ports.authenticator.sign_in(&username, &password, client).await;
+    Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
+}
+
+async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
+    let client = call.client;
+    let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
+    let pair = app.ports.authenticator.refresh(&token, client).await;
+    Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
+}
+
+async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
+    let (client, identity) = (call.client, call.identity.clone());
+    let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
+    let ended = app.ports.authenticator.revoke(&identity, &token, client).await;
+    ended.map_err(ApiError::from_auth)?;
+    Ok(secret(&json!({"revoked": true})))
+}
+
+/// An answer that nobody on the way may keep (RFC 6749, section 5.1).
+fn secret(body: &Json) -> Response {
+    let mut response = json_response(body.to_string().into_bytes());
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,36 @@
+//! Signing in, refreshing and leaving, as JSON (specification, "Authentication endpoints").
+
+use serde_json::{Value as Json, json};
+use terrane_app::security::TokenPair;
+
+use super::fields::{Fields, Misfit, Path};
+
+const TEXT_FITS: &str = "a text";
+
+/// `{username, password}`.
+pub(crate) fn sign_in_from_wire(body: &[u8]) -> Result<(String, String), Misfit> {
+    let json = parse(body)?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object", &["username", "password"])?;
+    let username = fields.required_text("username", TEXT_FITS)?.to_owned();
+    Ok((username, fields.required_text("password", TEXT_FITS)?.to_owned()))
+}
+
+/// `{refresh_token}`.
+pub(crate) fn refresh_token_from_wire(body: &[u8]) -> Result<String, Misfit> {
+    let json = parse(body)?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object", &["refresh_token"])?;
+    Ok(fields.required_text("refresh_token", TEXT_FITS)?.to_owned())
+}
+
+pub(crate) fn token_pair_to_wire(pair: &TokenPair) -> Json {
+    json!({
+        "access_token": pair.access_token,
+        "token_type": "bearer",
+        "expires_in": pair.expires_in.as_secs(),
+        "refresh_token": pair.refresh_token,
+    })
+}
+
+fn parse(body: &[u8]) -> Result<Json, Misfit> {
+    serde_json::from_slice(body).map_err(|error| Misfit::syntax(&error))
+}

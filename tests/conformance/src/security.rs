@@ -1,0 +1,115 @@
+//! Who a case lets in: nobody, or whom a real store knows.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
+use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rotation, Session, User};
+use terrane_app::ports::store::StoreError;
+use terrane_app::ports::tokens::Tokens;
+use terrane_app::security::api_key::SecretHash;
+use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
+use terrane_identity::{Argon2Passwords, OsRandomness};
+
+use crate::fakes::{FakeClock, SECRET};
+
+/// What finds out who calls.
+pub struct Security {
+    pub authenticator: Arc<Authenticator>,
+    pub journal: Arc<Journal>,
+    pub audit: Arc<dyn AuditLog>,
+}
+
+impl Security {
+    /// There are no keys and no tokens.
+    pub fn of_nobody() -> Self {
+        Security::of(Arc::new(Nobody { is_broken: false }), None)
+    }
+
+    /// The state database doesn't answer.
+    pub fn of_a_broken_store() -> Self {
+        Security::of(Arc::new(Nobody { is_broken: true }), None)
+    }
+
+    pub fn of<S: Credentials + AuditLog + 'static>(store: Arc<S>, tokens: Option<Arc<dyn Tokens>>) -> Self {
+        let audit: Arc<dyn AuditLog> = store.clone();
+        let journal = Arc::new(Journal::new(audit.clone()));
+        let ports = SecurityPorts {
+            credentials: store,
+            tokens,
+            passwords: Arc::new(Argon2Passwords::default()),
+            randomness: Arc::new(OsRandomness),
+            clock: Arc::new(FakeClock::default()),
+            journal: journal.clone(),
+        };
+        Security { authenticator: Arc::new(Authenticator::new(ports, SessionSettings::default())), journal, audit }
+    }
+}
+
+/// A store that knows nobody and forgets what happens.
+struct Nobody {
+    is_broken: bool,
+}
+
+#[async_trait]
+impl Credentials for Nobody {
+    async fn add_key(&self, _: &ApiKey, _: AuditEntry) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn key(&self, _: &str) -> Result<Option<ApiKey>, StoreError> {
+        if self.is_broken { Err(StoreError { message: SECRET.to_owned() }) } else { Ok(None) }
+    }
+    async fn keys(&self) -> Result<Vec<ApiKey>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn revoke_key(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+    async fn add_user(&self, _: &User, _: AuditEntry) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+    async fn user(&self, _: &str) -> Result<Option<User>, StoreError> {
+        Ok(None)
+    }
+    async fn users(&self) -> Result<Vec<User>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn disable_user(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+    async fn begin_session(&self, _: &Session, _: &RefreshToken, _: AuditEntry) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn session(&self, _: &str) -> Result<Option<Session>, StoreError> {
+        Ok(None)
+    }
+    async fn rotate(
+        &self,
+        _: &SecretHash,
+        _: &RefreshToken,
+        _: Timestamp,
+        _: AuditEntry,
+    ) -> Result<Rotation, StoreError> {
+        Ok(Rotation::Refused)
+    }
+    async fn session_of(&self, _: &SecretHash) -> Result<Option<Session>, StoreError> {
+        Ok(None)
+    }
+    async fn end_session(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl AuditLog for Nobody {
+    async fn append(&self, _: Vec<AuditEntry>) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn records(&self, _: &AuditFilter) -> Result<Vec<AuditRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn verify(&self) -> Result<ChainState, StoreError> {
+        Ok(ChainState::Whole { records: 0, last_hash: "".into() })
+    }
+}

@@ -1,0 +1,83 @@
+//! Keys and users from the command line, against the real server: made, used, ended, and written down.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use terrane_system_tests::{Program, Scratch, request_as};
+
+use crate::BINARY;
+
+const SETTINGS: &str = "name: scratch\nwarehouse: {type: duckdb, init: [\"CREATE TABLE t AS SELECT * FROM (VALUES (1, 'EU'), (2, 'US'), (3, 'EU')) AS v(id, region)\"]}\n";
+const CUBE: &str = "cubes:\n  - name: t\n    sql_table: t\n    measures: [{name: count, type: count}]\n    \
+                    dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: region, type: string, sql: region}]\n";
+const POLICY: &str =
+    "policies:\n  - {name: own, cubes: [t], row_filter: \"{region} = {{ user.attributes.region }}\"}\n";
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+/// The server asks the state database again after two seconds.
+const PAUSE: Duration = Duration::from_millis(100);
+const PASSWORD: &str = "correct horse battery staple";
+
+#[test]
+fn callers_see_what_their_key_or_token_lets_them() {
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE);
+    let project = project.with("policies/t.yml", POLICY);
+    let auth = |call: &[&str], arguments: &[&str], input: &str| {
+        let called = Program::new(BINARY, call, project.path()).arguments(arguments).input(input);
+        let output = called.run().unwrap();
+        assert_eq!(output.code, Some(0), "{call:?}: {}", output.stderr);
+        output.stdout
+    };
+    let arguments = ["--name", "eu", "--attribute", "region=EU", "--expires", "365d", "--json"];
+    let made: Value = serde_json::from_str(&auth(&["auth", "create-key"], &arguments, "")).unwrap();
+    let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+    auth(&["auth", "create-user", "ada"], &["--password-stdin", "--attribute", "region=US"], PASSWORD);
+
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]);
+    let server = server.variable("SERVICE_SECURITY__JWT_SECRET", SECRET).serve().unwrap();
+    let count = |bearer: Option<&str>| {
+        let body = r#"{"measures": ["t.count"]}"#;
+        let answer = request_as(server.address, bearer, "POST", "/api/v1/query", Some(body)).unwrap();
+        (answer.status, answer.json().unwrap()["data"][0]["t.count"].clone())
+    };
+    assert_eq!(count(Some(key)), (200, json!(2)));
+    let body = json!({"username": "ada", "password": PASSWORD}).to_string();
+    let pair = request_as(server.address, None, "POST", "/api/v1/auth/token", Some(&body)).unwrap();
+    let token = pair.json().unwrap()["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(count(Some(&token)), (200, json!(1)));
+    assert_eq!((count(None).0, count(Some("nobody")).0), (401, 401));
+
+    auth(&["auth", "revoke-key", id], &[], "");
+    let is_refused = (0..100).any(|_| {
+        std::thread::sleep(PAUSE);
+        count(Some(key)).0 == 401
+    });
+    assert!(is_refused, "a revoked key is still good");
+    let (code, log) = server.terminate().unwrap();
+    assert_eq!(code, Some(0), "{log}");
+    for secret in [key, &token, PASSWORD, SECRET] {
+        assert!(!log.contains(secret), "the log holds a secret: {log}");
+    }
+    let verified = auth(&["audit", "verify"], &[], "");
+    assert!(verified.starts_with("the audit log is whole"), "{verified}");
+    let listed = auth(&["audit", "list"], &["--event", "access_denied"], "");
+    assert!(listed.contains("revoked key") && listed.contains("no credentials"), "{listed}");
+}
+
+#[test]
+fn what_makes_no_key_or_user_is_told() {
+    let project = Scratch::project();
+    for (call, arguments, input, words) in [
+        (&["auth", "create-key"][..], &["--name", "a", "--scopes", "raed"][..], "", "`raed` is no scope"),
+        (&["auth", "create-key"], &["--name", "a", "--expires", "soon"], "", "`soon` is no length of time"),
+        (&["auth", "create-key"], &["--name", "a", "--expires=-1d"], "", "is over already"),
+        (&["auth", "create-key"], &["--name", ""], "", "1 to 256"),
+        (&["auth", "create-key"], &["--name", "a", "--attribute", "EU"], "", "`EU` is no attribute"),
+        (&["auth", "revoke-key", "0123456789abcdef"], &[], "", "list-keys"),
+        (&["auth", "create-user", "ada"], &["--password-stdin"], "short", "fewer than 12"),
+        (&["auth", "disable-user", "ada"], &[], "", "list-users"),
+    ] {
+        let output = Program::new(BINARY, call, project.path()).arguments(arguments).input(input).run().unwrap();
+        assert_eq!(output.code, Some(1), "{call:?} {arguments:?}: {}", output.stdout);
+        assert!(output.stderr.contains(words), "{call:?} {arguments:?}: {}", output.stderr);
+    }
+}

@@ -58,7 +58,7 @@ impl Authenticator {
             self.note_failure(username, client, "wrong user name or password").await?;
             return Err(AuthError::WrongPassword);
         };
-        names.iter().for_each(|name| self.attempts.succeeded(name));
+        self.attempts.succeeded(&by_name, names.get(1).map(String::as_str));
         let now = self.ports.clock.now();
         let session =
             Session { id: self.random_id(), username: user.username.clone(), created_at: now, ended_at: None };

@@ -23,8 +23,8 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
         .refusable
         .iter()
         .map(|found| {
-            let message = format!("`security.{}` is set, and this version cannot check credentials yet", found.key);
-            let hint = "remove it, and serve with `security.anonymous` on a loopback address only";
+            let message = format!("`security.{}` is set, and this version asks no identity provider yet", found.key);
+            let hint = "remove it; callers can prove who they are with API keys, or with tokens of this server";
             at(&found.place, error(message, hint))
         })
         .collect();

@@ -2,6 +2,8 @@
 //!
 //! In: a [`Lowered`] statement and a validated dialect. Out: the text and its bound values. Values
 //! become placeholders; names are quoted by the dialect's rules; syntax comes from its templates.
+//! One file, because the border is the file: a reviewer, and the test of the layers, read it to see all
+//! SQL that can leave.
 
 use std::sync::Arc;
 

@@ -6,13 +6,12 @@
 //! needs a network the first time, and minutes.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::command::{is_installed, run_shown};
 use crate::context::{Context, shown};
+use crate::python;
 
 const ENGINES: [&str; 10] =
     ["duckdb", "postgres", "mariadb", "sqlite", "clickhouse", "spark", "snowflake", "trino", "bigquery", "redshift"];
@@ -30,7 +29,8 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
     let folder = context.target()?.join("dialects");
     let answers = folder.join("answers");
     fs::create_dir_all(&answers)?;
-    let python = prepare_python(context, &folder)?;
+    let requirements = context.root.join("xtask/dialects/requirements.txt");
+    let python = python::environment(context, &folder.join("venv"), &requirements, "the engines, about 1 GB")?;
     let is_asked = |engine: &&str| arguments.engines.is_empty() || arguments.engines.iter().any(|e| e == engine);
     for engine in ENGINES.into_iter().filter(is_asked) {
         println!("ask   {engine}");
@@ -58,25 +58,6 @@ fn suite(context: &Context) -> Command {
     let mut command = context.cargo();
     command.args(["run", "--quiet", "--package", "terrane-golden-tests", "--example", "dialects", "--"]);
     command
-}
-
-/// A virtual environment with the engines, made again when the list of them changes.
-fn prepare_python(context: &Context, folder: &Path) -> Result<PathBuf> {
-    let requirements = context.root.join("xtask/dialects/requirements.txt");
-    let (venv, stamp) = (folder.join("venv"), folder.join("venv/requirements.txt"));
-    let python = venv.join("bin/python");
-    let wanted = fs::read_to_string(&requirements)?;
-    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
-        return Ok(python);
-    }
-    if !is_installed("python3") {
-        bail!("python3 is not installed; the engines are Python packages");
-    }
-    println!("get   the engines, about 1 GB, into {}", shown(context, &venv));
-    run_shown(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    run_shown(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements))?;
-    fs::write(stamp, wanted)?;
-    Ok(python)
 }
 
 /// What a program printed; what it complains about goes to the terminal.

@@ -18,6 +18,8 @@ mod duckdb;
 mod fuzz;
 mod http;
 mod package;
+mod python;
+mod schemathesis;
 mod test;
 mod wasm_std;
 
@@ -81,6 +83,7 @@ fn run(command: Command) -> Result<ExitCode> {
             let toolchain = wasm_std::prepare(&context, arguments.wasm_std)?;
             components::build(&context, &toolchain)?;
             databases::prepare();
+            schemathesis::prepare(&context);
             Ok(ExitCode::SUCCESS)
         }
         Command::Components => {

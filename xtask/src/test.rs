@@ -23,6 +23,7 @@ pub(crate) struct TestArguments {
 pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
     crate::databases::prepare();
+    crate::schemathesis::prepare(context);
     let mut failed = None;
     for mut step in steps(context, arguments) {
         println!("\n==> {}", step.name);

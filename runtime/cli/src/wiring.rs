@@ -158,6 +158,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         version: env!("CARGO_PKG_VERSION").into(),
         body_limit_bytes: config.server.max_body_bytes as usize,
         anonymous,
+        docs: config.server.docs,
         ..HttpSettings::default()
     }
 }

@@ -2,10 +2,11 @@
 //! anonymous caller is.
 
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use terrane_app::catalog::Catalog;
 use terrane_app::ports::audit::AuditLog;
 use terrane_app::ports::clock::Clock;
@@ -43,6 +44,8 @@ pub struct HttpSettings {
     pub body_timeout: Duration,
     /// `None`: every route that demands a scope answers callers without credentials with 401.
     pub anonymous: Option<Anonymous>,
+    /// Whether the interface describes itself, with a page to try it.
+    pub docs: bool,
 }
 
 impl Default for HttpSettings {
@@ -52,6 +55,7 @@ impl Default for HttpSettings {
             body_limit_bytes: 256 * 1024,
             body_timeout: Duration::from_secs(30),
             anonymous: None,
+            docs: true,
         }
     }
 }
@@ -74,13 +78,21 @@ pub struct State {
     /// As the clock's `elapsed` said then.
     started: Duration,
     draining: AtomicBool,
+    /// Made when it is first asked for.
+    pub(crate) description: OnceLock<Bytes>,
 }
 
 impl App {
     /// The server counts as started now.
     pub fn new(ports: Ports, settings: HttpSettings) -> Self {
         let started = ports.clock.elapsed();
-        App(Arc::new(State { ports, settings, started, draining: AtomicBool::new(false) }))
+        App(Arc::new(State {
+            ports,
+            settings,
+            started,
+            draining: AtomicBool::new(false),
+            description: OnceLock::new(),
+        }))
     }
 
     pub fn uptime(&self) -> Duration {

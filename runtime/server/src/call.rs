@@ -54,6 +54,10 @@ impl Call {
         self.request.headers()
     }
 
+    pub(crate) fn path(&self) -> &str {
+        self.request.uri().path()
+    }
+
     /// The text behind `?`, still percent-encoded.
     pub(crate) fn query_string(&self) -> &str {
         self.request.uri().query().unwrap_or_default()

@@ -13,6 +13,7 @@ mod edge;
 mod error;
 pub mod json;
 mod local;
+mod openapi;
 mod rest;
 mod routes;
 mod rows;

@@ -1,4 +1,5 @@
-//! The only way to register a route: it demands to be told who may call it.
+//! The only way to register a route: it demands to be told who may call it, and what the interface's
+//! description says of it.
 //!
 //! A handler is `async fn(App, Call) -> Result<Response, ApiError>` and runs only after the demand is
 //! met. The list of routes is kept, so that a test can find one without a case.
@@ -13,6 +14,7 @@ use axum::routing::{MethodFilter, Router, on};
 use crate::app::{App, Scope};
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::openapi::Doc;
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct Route {
     pub method: Method,
     pub path: &'static str,
     pub access: Access,
+    /// What `/openapi.json` says of it.
+    pub doc: &'static Doc,
 }
 
 /// Routes being collected.
@@ -41,27 +45,28 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    pub(crate) fn get<H, F>(self, path: &'static str, access: Access, handler: H) -> Self
+    pub(crate) fn get<H, F>(self, path: &'static str, access: Access, doc: &'static Doc, handler: H) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
-        self.add(Method::GET, MethodFilter::GET, path, access, handler)
+        self.add(MethodFilter::GET, Route { method: Method::GET, path, access, doc }, handler)
     }
 
-    pub(crate) fn post<H, F>(self, path: &'static str, access: Access, handler: H) -> Self
+    pub(crate) fn post<H, F>(self, path: &'static str, access: Access, doc: &'static Doc, handler: H) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
-        self.add(Method::POST, MethodFilter::POST, path, access, handler)
+        self.add(MethodFilter::POST, Route { method: Method::POST, path, access, doc }, handler)
     }
 
-    fn add<H, F>(mut self, method: Method, filter: MethodFilter, path: &'static str, access: Access, handler: H) -> Self
+    fn add<H, F>(mut self, filter: MethodFilter, route: Route, handler: H) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
+        let (path, access) = (route.path, route.access);
         let endpoint = async move |State(app): State<App>, request: Request| {
             let correlation_id = Call::correlation_id(&request);
             let outcome = match Call::admit(&app, access, request).await {
@@ -71,7 +76,7 @@ impl Routes {
             outcome.unwrap_or_else(|refusal| refusal.into_response(&correlation_id))
         };
         self.router = self.router.route(path, on(filter, endpoint));
-        self.list.push(Route { method, path, access });
+        self.list.push(route);
         self
     }
 

@@ -58,6 +58,8 @@ pub struct World {
     pub is_draining: bool,
     /// Another query has the only turn, and none may wait.
     pub is_busy: bool,
+    /// The operator took the description away.
+    pub has_no_docs: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -178,7 +180,12 @@ impl World {
                 journal: security.journal,
                 audit: security.audit,
             },
-            HttpSettings { version: "1.2.3".into(), anonymous: self.caller.anonymous(), ..HttpSettings::default() },
+            HttpSettings {
+                version: "1.2.3".into(),
+                anonymous: self.caller.anonymous(),
+                docs: !self.has_no_docs,
+                ..HttpSettings::default()
+            },
         );
         if self.is_draining {
             app.start_draining();

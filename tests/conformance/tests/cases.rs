@@ -63,7 +63,7 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
     for route in terrane_server::routes() {
         let asked = case::Asked {
             method: route.method.to_string(),
-            path: route.path.replace("{cube_name}", "orders"),
+            path: route.path.replace("{cube_name}", "orders").replace("{file}", "index.css"),
             headers: Default::default(),
             json: None,
             text: None,

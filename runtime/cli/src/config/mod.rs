@@ -101,6 +101,7 @@ pub struct ServerConfig {
     pub cors_origins: Vec<String>,
     pub max_body_bytes: u64,
     pub shutdown_seconds: u64,
+    pub docs: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -118,6 +118,7 @@ fn server(s: &mut Section<'_>) -> ServerConfig {
         cors_origins: s.section("cors", |s| s.texts("origins").unwrap_or_default()),
         max_body_bytes: s.integer("max_body_bytes", 1_024..=1_073_741_824).unwrap_or(256 * 1024),
         shutdown_seconds: s.integer("shutdown_seconds", 1..=3_600).unwrap_or(25),
+        docs: s.boolean("docs").unwrap_or(true),
     }
 }
 

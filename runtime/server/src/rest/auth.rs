@@ -8,15 +8,16 @@ use serde_json::{Value as Json, json};
 use crate::app::App;
 use crate::call::Call;
 use crate::edge::json_response;
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc};
 use crate::routes::{Access, Routes};
 use crate::wire::auth::{refresh_token_from_wire, sign_in_from_wire, token_pair_to_wire};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .post("/api/v1/auth/token", Access::Public, sign_in)
-        .post("/api/v1/auth/refresh", Access::Public, refresh)
-        .post("/api/v1/auth/revoke", Access::Identified, revoke)
+        .post("/api/v1/auth/token", Access::Public, &SIGN_IN, sign_in)
+        .post("/api/v1/auth/refresh", Access::Public, &REFRESH, refresh)
+        .post("/api/v1/auth/revoke", Access::Identified, &REVOKE, revoke)
 }
 
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
@@ -47,3 +48,40 @@ fn secret(body: &Json) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
+
+const TAG: &str = "authentication";
+const TOKENS: &[Answer] = &[Answer {
+    status: 200,
+    description: "an access token, and a refresh token that is good once",
+    content: &[("application/json", Some("Tokens"))],
+}];
+
+static SIGN_IN: Doc = Doc {
+    id: "sign_in",
+    tag: TAG,
+    summary: "Begin a session with a password",
+    parameters: &[],
+    body: Some("SignIn"),
+    answers: TOKENS,
+    refusals: &[Code::Unauthorized, Code::RateLimited, Code::StateUnavailable],
+};
+
+static REFRESH: Doc = Doc {
+    id: "refresh",
+    tag: TAG,
+    summary: "Go on with a session; the refresh token is used up",
+    parameters: &[],
+    body: Some("RefreshToken"),
+    answers: TOKENS,
+    refusals: &[Code::Unauthorized, Code::InvalidToken, Code::RateLimited, Code::StateUnavailable],
+};
+
+static REVOKE: Doc = Doc {
+    id: "revoke",
+    tag: TAG,
+    summary: "End a session at once, with its access tokens",
+    parameters: &[],
+    body: Some("RefreshToken"),
+    answers: &[Answer { status: 200, description: "it is over", content: &[("application/json", Some("Revoked"))] }],
+    refusals: &[Code::InvalidToken],
+};

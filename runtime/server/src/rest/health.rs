@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::call::Call;
 use crate::edge::json_response;
 use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc};
 use crate::routes::{Access, Routes};
 
 /// A dependency that takes longer counts as down.
@@ -17,10 +18,10 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .get("/health/live", Access::Public, live)
-        .get("/health/ready", Access::Public, ready)
-        .get("/health/status", Access::Public, status)
-        .get("/api/v1/health", Access::Public, status)
+        .get("/health/live", Access::Public, &LIVE, live)
+        .get("/health/ready", Access::Public, &READY, ready)
+        .get("/health/status", Access::Public, &STATUS, status)
+        .get("/api/v1/health", Access::Public, &HEALTH, status)
 }
 
 #[derive(Serialize)]
@@ -134,3 +135,30 @@ fn answer(body: &impl Serialize) -> Response {
     // A struct of words and numbers always serialises.
     json_response(serde_json::to_vec(body).unwrap_or_default())
 }
+
+const TAG: &str = "operations";
+const STATUS_ANSWER: &[Answer] = &[Answer {
+    status: 200,
+    description: "also where something is down: `status` says it",
+    content: &[("application/json", Some("HealthStatus"))],
+}];
+
+static LIVE: Doc = Doc::simple(
+    "live",
+    TAG,
+    "The process answers",
+    &[Answer { status: 200, description: "alive", content: &[("application/json", Some("Live"))] }],
+);
+
+static READY: Doc = Doc {
+    id: "ready",
+    tag: TAG,
+    summary: "Queries can be sent here",
+    parameters: &[],
+    body: None,
+    answers: &[Answer { status: 200, description: "ready", content: &[("application/json", Some("Ready"))] }],
+    refusals: &[Code::WarehouseUnavailable],
+};
+
+static STATUS: Doc = Doc::simple("status", TAG, "What the server depends on, in detail", STATUS_ANSWER);
+static HEALTH: Doc = Doc::simple("health", TAG, "As `/health/status`", STATUS_ANSWER);

@@ -12,7 +12,8 @@ use terrane_compiler::Access as Visible;
 use crate::app::{App, Scope};
 use crate::call::Call;
 use crate::edge::json_response;
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc, Parameter};
 use crate::routes::{Access, Routes};
 use crate::wire::metadata;
 
@@ -20,10 +21,10 @@ const READ: Access = Access::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .get("/api/v1/query/meta/cubes", READ, cubes)
-        .get("/api/v1/query/meta/cubes/{cube_name}", READ, cube)
-        .get("/api/v1/query/meta/metrics", READ, metrics)
-        .get("/api/v1/query/meta/dimensions", READ, dimensions)
+        .get("/api/v1/query/meta/cubes", READ, &CUBES, cubes)
+        .get("/api/v1/query/meta/cubes/{cube_name}", READ, &CUBE, cube)
+        .get("/api/v1/query/meta/metrics", READ, &METRICS, metrics)
+        .get("/api/v1/query/meta/dimensions", READ, &DIMENSIONS, dimensions)
 }
 
 async fn cubes(app: App, call: Call) -> Result<Response, ApiError> {
@@ -86,3 +87,54 @@ fn matches(sent: &HeaderValue, tag: &str) -> bool {
     let sent = sent.to_str().unwrap_or_default();
     sent.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == opaque)
 }
+
+const TAG: &str = "metadata";
+const UNCHANGED: Answer = Answer { status: 304, description: "as the `If-None-Match` names it", content: &[] };
+
+static CUBES: Doc = Doc::simple(
+    "cubes",
+    TAG,
+    "All cubes that the caller may see",
+    &[Answer { status: 200, description: "cubes", content: &[("application/json", Some("Cubes"))] }, UNCHANGED],
+);
+
+static CUBE: Doc = Doc {
+    id: "cube",
+    tag: TAG,
+    summary: "One cube",
+    parameters: &[Parameter::path("cube_name", "a cube's name")],
+    body: None,
+    answers: &[
+        Answer { status: 200, description: "the cube", content: &[("application/json", Some("Cube"))] },
+        UNCHANGED,
+    ],
+    refusals: &[Code::NotFound],
+};
+
+static METRICS: Doc = Doc::simple(
+    "metrics",
+    TAG,
+    "All measures and metrics",
+    &[
+        Answer {
+            status: 200,
+            description: "measures of all cubes, and metrics",
+            content: &[("application/json", Some("Metrics"))],
+        },
+        UNCHANGED,
+    ],
+);
+
+static DIMENSIONS: Doc = Doc::simple(
+    "dimensions",
+    TAG,
+    "All dimensions",
+    &[
+        Answer {
+            status: 200,
+            description: "dimensions of all cubes",
+            content: &[("application/json", Some("Dimensions"))],
+        },
+        UNCHANGED,
+    ],
+);

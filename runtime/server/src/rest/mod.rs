@@ -2,6 +2,7 @@
 
 mod audit;
 mod auth;
+mod docs;
 mod health;
 mod metadata;
 mod query;
@@ -18,7 +19,7 @@ use crate::routes::{Route, Routes};
 fn all() -> Routes {
     let routes = query::register(Routes::default());
     let routes = health::register(metadata::register(routes));
-    audit::register(auth::register(routes))
+    docs::register(audit::register(auth::register(routes)))
 }
 
 /// Every route and who may call it.

@@ -7,7 +7,8 @@ use terrane_app::query::{Extent, RequestContext};
 use crate::app::{App, Scope, Scopes};
 use crate::call::Call;
 use crate::edge::json_response;
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
 use crate::routes::{Access, Routes};
 use crate::wire::answer;
 use crate::wire::explanation::{self, WarehousePlan};
@@ -18,10 +19,10 @@ const READ: Access = Access::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .post("/api/v1/query", READ, run_body)
-        .get("/api/v1/query", READ, run_parameters)
-        .post("/api/v1/query/sql", READ, show_sql)
-        .post("/api/v1/query/explain", READ, explain)
+        .post("/api/v1/query", READ, &RUN_BODY, run_body)
+        .get("/api/v1/query", READ, &RUN_PARAMETERS, run_parameters)
+        .post("/api/v1/query/sql", READ, &SHOW_SQL, show_sql)
+        .post("/api/v1/query/explain", READ, &EXPLAIN, explain)
 }
 
 async fn run_body(app: App, call: Call) -> Result<Response, ApiError> {
@@ -79,3 +80,97 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     };
     Ok(json_response(Json::Object(explanation::to_wire(&explanation, plan)).to_string().into_bytes()))
 }
+
+const TAG: &str = "query";
+const ROWS: &[Answer] = &[Answer {
+    status: 200,
+    description: "the rows; in CSV and Arrow the headers `x-terrane-*` say what `meta` says in JSON",
+    content: &[
+        ("application/json", Some("QueryAnswer")),
+        ("text/csv", None),
+        ("application/vnd.apache.arrow.stream", None),
+    ],
+}];
+const OF_QUERIES: &[Code] = &[
+    Code::InvalidQuery,
+    Code::InvalidMeasure,
+    Code::InvalidDimension,
+    Code::InvalidFilter,
+    Code::NoJoinPath,
+    Code::UnsupportedMediaType,
+];
+const OF_RUNS: &[Code] = &[
+    Code::InvalidQuery,
+    Code::InvalidMeasure,
+    Code::InvalidDimension,
+    Code::InvalidFilter,
+    Code::NoJoinPath,
+    Code::UnsupportedMediaType,
+    Code::QueryTimeout,
+    Code::WarehouseError,
+    Code::WarehouseUnavailable,
+];
+
+static RUN_BODY: Doc = Doc {
+    id: "query",
+    tag: TAG,
+    summary: "Answer a query",
+    parameters: &[],
+    body: Some("Query"),
+    answers: ROWS,
+    refusals: OF_RUNS,
+};
+
+static RUN_PARAMETERS: Doc = Doc {
+    id: "query_by_address",
+    tag: TAG,
+    summary: "Answer a query that stands in the address",
+    parameters: &[
+        Parameter::query("query", ParameterKind::Text, "the whole query as JSON, instead of everything else here"),
+        Parameter::query("metrics", ParameterKind::Members, "metrics and measures"),
+        Parameter::query("measures", ParameterKind::Members, "as `metrics`"),
+        Parameter::query("dimensions", ParameterKind::Members, "what to group by"),
+        Parameter::query("segments", ParameterKind::Members, "named filters"),
+        Parameter::query("limit", ParameterKind::Integer(0), "rows of the page"),
+        Parameter::query("offset", ParameterKind::Integer(0), "rows before the page"),
+        Parameter::query("time_range", ParameterKind::Text, "`last 7 days`, `2024-Q3`, or JSON as in a body"),
+        Parameter::query("compare_range", ParameterKind::Text, "`2023`, or JSON as in a body"),
+        Parameter::query("fill_gaps", ParameterKind::Flag, "a row for each step of time"),
+        Parameter::query("ungrouped", ParameterKind::Flag, "rows of one cube as they are"),
+        Parameter::query("cube", ParameterKind::Text, "whose members have no dot"),
+        Parameter::query("timezone", ParameterKind::Text, "of the IANA database"),
+        Parameter::query("total", ParameterKind::Flag, "false: `meta.total_rows` need not be known"),
+        Parameter::query("totals", ParameterKind::Flag, "each measure without dimensions in `meta.totals`"),
+    ],
+    body: None,
+    answers: ROWS,
+    refusals: OF_RUNS,
+};
+
+static SHOW_SQL: Doc = Doc {
+    id: "query_sql",
+    tag: TAG,
+    summary: "The SQL of a query; nothing is executed",
+    parameters: &[],
+    body: Some("SqlQuery"),
+    answers: &[Answer {
+        status: 200,
+        description: "the statement with its values, or one runnable text with `inline: true`",
+        content: &[("application/json", Some("Sql"))],
+    }],
+    refusals: OF_QUERIES,
+};
+
+static EXPLAIN: Doc = Doc {
+    id: "query_explain",
+    tag: TAG,
+    summary: "Why a query becomes the SQL that it becomes",
+    parameters: &[],
+    body: Some("Query"),
+    answers: &[Answer {
+        status: 200,
+        description: "members, joins and why, policies, plan and statement; the warehouse's own plan for `admin`",
+        content: &[("application/json", Some("Explanation"))],
+    }],
+    refusals: OF_RUNS,
+};

@@ -5,12 +5,14 @@ use terrane_app::security::TokenPair;
 
 use super::fields::{Fields, Misfit, Path};
 
+pub(super) const SIGN_IN: &[&str] = &["username", "password"];
+pub(super) const REFRESH_TOKEN: &[&str] = &["refresh_token"];
 const TEXT_FITS: &str = "a text";
 
 /// `{username, password}`.
 pub(crate) fn sign_in_from_wire(body: &[u8]) -> Result<(String, String), Misfit> {
     let json = parse(body)?;
-    let fields = Fields::new(&json, &Path::ROOT, "an object", &["username", "password"])?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object", SIGN_IN)?;
     let username = fields.required_text("username", TEXT_FITS)?.to_owned();
     Ok((username, fields.required_text("password", TEXT_FITS)?.to_owned()))
 }
@@ -18,7 +20,7 @@ pub(crate) fn sign_in_from_wire(body: &[u8]) -> Result<(String, String), Misfit>
 /// `{refresh_token}`.
 pub(crate) fn refresh_token_from_wire(body: &[u8]) -> Result<String, Misfit> {
     let json = parse(body)?;
-    let fields = Fields::new(&json, &Path::ROOT, "an object", &["refresh_token"])?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object", REFRESH_TOKEN)?;
     Ok(fields.required_text("refresh_token", TEXT_FITS)?.to_owned())
 }
 

@@ -15,3 +15,14 @@ mod number;
 mod parameters;
 pub(crate) mod query;
 mod time;
+
+/// The fields of each body, as its reader knows them, by the name of its schema.
+#[cfg(test)]
+pub(crate) const BODIES: &[(&str, &[&str])] = &[
+    ("Query", query::FIELDS),
+    ("SqlQuery", query::FIELDS_FOR_SQL),
+    ("SignIn", auth::SIGN_IN),
+    ("RefreshToken", auth::REFRESH_TOKEN),
+    ("OrderBy", query::ORDER_BY),
+    ("TimeDimension", time::DIMENSION),
+];

@@ -24,7 +24,7 @@ pub(crate) struct QueryRequest {
 }
 
 const FITS: &str = "a query, which is a JSON object,";
-const FIELDS_FOR_SQL: &[&str] = &[
+pub(super) const FIELDS_FOR_SQL: &[&str] = &[
     "metrics",
     "measures",
     "dimensions",
@@ -47,7 +47,7 @@ const FIELDS_FOR_SQL: &[&str] = &[
     "inline",
 ];
 /// All but the last.
-const FIELDS: &[&str] = match FIELDS_FOR_SQL.split_last() {
+pub(super) const FIELDS: &[&str] = match FIELDS_FOR_SQL.split_last() {
     Some((_, others)) => others,
     None => &[],
 };
@@ -99,11 +99,12 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Mis
     Ok(QueryRequest { query, numbers: numbers(&fields, &path)?, inline: fields.flag("inline")? == Some(true) })
 }
 
+pub(super) const ORDER_BY: &[&str] = &["field", "direction"];
 const ORDERS_FIT: &str = "a list like [{\"field\": …, \"direction\": \"desc\"}]";
 
 fn order_item(value: &Json, path: &Path<'_>) -> Result<OrderBy, Misfit> {
     let fits = "an object like {\"field\": …, \"direction\": \"desc\"}";
-    let fields = Fields::new(value, path, fits, &["field", "direction"])?;
+    let fields = Fields::new(value, path, fits, ORDER_BY)?;
     let member = member(fields.required_text("field", "a member, like \"orders.count\",")?, &path.field("field"))?;
     let descending = match fields.text("direction", "\"asc\" or \"desc\"")? {
         None | Some("asc") => false,

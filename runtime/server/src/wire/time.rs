@@ -7,6 +7,7 @@ use terrane_compiler::types::Granularity;
 use super::fields::{Fields, Misfit, Path};
 use super::query::member;
 
+pub(super) const DIMENSION: &[&str] = &["dimension", "granularity", "date_range"];
 const DIMENSION_FITS: &str = "an object like {\"dimension\": …, \"granularity\": …, \"date_range\": […, …]}";
 const RANGE_FITS: &str = "words like \"last 7 days\" or an object like {\"start\": …, \"end\": …}";
 const DATES_FITS: &str = "words like \"last 7 days\" or a list of a start and an end";
@@ -16,7 +17,7 @@ const DATE_FITS: &str = "a date or timestamp, like \"2024-01-31\",";
 const MEMBER_FITS: &str = "a time dimension, like \"orders.created_at\",";
 
 pub(super) fn dimension(value: &Json, path: &Path<'_>) -> Result<TimeDimension, Misfit> {
-    let fields = Fields::new(value, path, DIMENSION_FITS, &["dimension", "granularity", "date_range"])?;
+    let fields = Fields::new(value, path, DIMENSION_FITS, DIMENSION)?;
     let member = member(fields.required_text("dimension", MEMBER_FITS)?, &path.field("dimension"))?;
     let range = match fields.get("date_range") {
         None => None,

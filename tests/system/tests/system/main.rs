@@ -8,6 +8,7 @@ mod commands;
 mod data_check;
 mod engines;
 mod expectations;
+mod interface;
 mod policies;
 mod serving;
 

@@ -1,0 +1,490 @@
+//! The shapes of bodies and answers, by name.
+//!
+//! Bodies are read field by field in `wire`, so what is known there is held against what is said here by
+//! a test. Objects that a client sends are closed, as their readers are; objects that it gets are open,
+//! because fields may be added.
+
+use serde_json::{Map, Value as Json, json};
+use terrane_compiler::query::{MAX_FILTER_DEPTH, Operator};
+use terrane_compiler::types::Granularity;
+
+use super::reference;
+use crate::error::Code;
+
+pub(super) fn all() -> Json {
+    let rooms = [queries(), answers(), metadata(), sessions(), operations(), errors()];
+    Json::Object(rooms.into_iter().flatten().collect())
+}
+
+type Schemas = Map<String, Json>;
+
+fn named<const N: usize>(schemas: [(&str, Json); N]) -> Schemas {
+    schemas.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// An object that a client sends: nothing else may stand in it.
+fn closed<const N: usize>(required: &[&str], properties: [(&str, Json); N]) -> Json {
+    let mut schema = object(required, properties);
+    schema["additionalProperties"] = false.into();
+    schema
+}
+
+fn object<const N: usize>(required: &[&str], properties: [(&str, Json); N]) -> Json {
+    let properties: Map<String, Json> =
+        properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+fn text() -> Json {
+    json!({ "type": "string" })
+}
+
+fn text_or_null() -> Json {
+    json!({ "type": ["string", "null"] })
+}
+
+fn flag_or_null() -> Json {
+    json!({ "type": ["boolean", "null"] })
+}
+
+fn flag() -> Json {
+    json!({ "type": "boolean" })
+}
+
+fn number() -> Json {
+    json!({ "type": "number" })
+}
+
+fn count() -> Json {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+/// Null is as good as left out.
+fn count_or_null() -> Json {
+    json!({ "type": ["integer", "null"], "minimum": 0, "maximum": u64::MAX })
+}
+
+fn list(items: Json) -> Json {
+    json!({ "type": "array", "items": items })
+}
+
+fn list_or_null(items: Json) -> Json {
+    json!({ "type": ["array", "null"], "items": items })
+}
+
+fn words(words: &[&str]) -> Json {
+    json!({ "type": "string", "enum": words })
+}
+
+fn queries() -> Schemas {
+    let members = || list_or_null(reference("MemberRef"));
+    let granularities = Granularity::ALL.map(Granularity::as_str);
+    let query = [
+        ("metrics", members()),
+        ("measures", members()),
+        ("dimensions", members()),
+        ("filters", list_or_null(reference("Filter"))),
+        ("order_by", list_or_null(reference("OrderBy"))),
+        ("order", list_or_null(reference("OrderBy"))),
+        ("limit", count_or_null()),
+        ("offset", count_or_null()),
+        ("time_range", json!({ "anyOf": [reference("TimeRange"), { "type": "null" }] })),
+        ("time_dimensions", list_or_null(reference("TimeDimension"))),
+        ("compare_range", json!({ "anyOf": [reference("CompareRange"), { "type": "null" }] })),
+        ("fill_gaps", flag_or_null()),
+        ("ungrouped", flag_or_null()),
+        ("cube", text_or_null()),
+        ("segments", members()),
+        ("timezone", json!({ "type": ["string", "null"], "examples": ["Europe/Berlin"] })),
+        ("total", flag_or_null()),
+        ("totals", flag_or_null()),
+        ("numbers", json!({ "type": ["string", "null"], "enum": ["string", "number", null] })),
+    ];
+    let for_sql = closed(&[], query.clone());
+    let mut query = closed(&[], query);
+    query["example"] = json!({
+        "measures": ["orders.count"], "dimensions": ["orders.created_at.month"],
+        "filters": [{ "dimension": "orders.status", "operator": "equals", "value": "paid" }], "limit": 100,
+    });
+    let mut for_sql = for_sql;
+    for_sql["properties"]["inline"] = flag_or_null();
+    let condition = |name: &str| {
+        let mut schema = closed(
+            &[name, "operator"],
+            [
+                (name, reference("MemberRef")),
+                ("operator", words(&Operator::ALL.map(Operator::as_str))),
+                ("value", reference("Values")),
+                ("values", reference("Values")),
+            ],
+        );
+        schema["not"] = json!({ "required": ["value", "values"] });
+        schema
+    };
+    named([
+        ("Query", query),
+        ("SqlQuery", for_sql),
+        (
+            "MemberRef",
+            json!({
+                "type": "string", "pattern": r"^[^.]+(\.[^.]+){0,2}$", "maxLength": 1024,
+                "description": "`cube.member`, `cube.time_dimension.granularity`, or a metric",
+                "examples": ["orders.count", "orders.created_at.month"],
+            }),
+        ),
+        (
+            "Filter",
+            json!({
+                "description": format!("a condition, or a tree of them, at most {MAX_FILTER_DEPTH} deep"),
+                "anyOf": [
+                    condition("dimension"),
+                    condition("member"),
+                    closed(&["and"], [("and", list(reference("Filter")))]),
+                    closed(&["or"], [("or", list(reference("Filter")))]),
+                    closed(&["not"], [("not", reference("Filter"))]),
+                ],
+            }),
+        ),
+        ("Values", json!({ "anyOf": [reference("Value"), { "type": "array", "items": reference("Value") }] })),
+        ("Value", json!({ "type": ["string", "number", "boolean", "null"] })),
+        (
+            "OrderBy",
+            closed(
+                &["field"],
+                [
+                    ("field", reference("MemberRef")),
+                    ("direction", json!({ "type": ["string", "null"], "enum": ["asc", "desc", null] })),
+                ],
+            ),
+        ),
+        ("Granularity", words(&granularities)),
+        ("GranularityOrNull", json!({ "anyOf": [reference("Granularity"), { "type": "null" }] })),
+        (
+            "TimeRange",
+            json!({
+                "anyOf": [
+                    text(),
+                    closed(&[], [
+                        ("dimension", json!({ "anyOf": [reference("MemberRef"), { "type": "null" }] })),
+                        ("start", text_or_null()),
+                        ("end", text_or_null()),
+                        ("granularity", reference("GranularityOrNull")),
+                    ]),
+                ],
+                "examples": ["last 7 days", { "start": "2024-01-01", "end": "2024-03-31" }],
+            }),
+        ),
+        (
+            "TimeDimension",
+            closed(
+                &["dimension"],
+                [
+                    ("dimension", reference("MemberRef")),
+                    ("granularity", reference("GranularityOrNull")),
+                    ("date_range", json!({ "anyOf": [text(), ends(), { "type": "null" }] })),
+                ],
+            ),
+        ),
+        (
+            "CompareRange",
+            json!({ "anyOf": [text(), ends(), closed(&["shift"], [("shift", json!({ "type": "string", "examples": ["1 year"] }))])] }),
+        ),
+    ])
+}
+
+/// A start and an end; one of them may be open.
+fn ends() -> Json {
+    json!({ "type": "array", "items": { "type": ["string", "null"] }, "minItems": 2, "maxItems": 2 })
+}
+
+fn answers() -> Schemas {
+    let row =
+        || json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean", "null"] } });
+    let meta = object(
+        &["total_rows", "returned_rows", "truncated", "warnings", "cached", "cache_key"],
+        [
+            ("total_rows", json!({ "type": ["integer", "null"], "minimum": 0 })),
+            ("returned_rows", count()),
+            ("truncated", flag_or_null()),
+            ("warnings", list(text())),
+            ("totals", row()),
+            ("cached", flag()),
+            ("cache_key", text()),
+            ("cube", text()),
+            ("query_time_ms", number()),
+        ],
+    );
+    named([
+        (
+            "QueryAnswer",
+            object(
+                &["data", "query", "meta"],
+                [
+                    ("data", list(row())),
+                    ("query", object(&["sql", "duration_ms"], [("sql", text()), ("duration_ms", number())])),
+                    ("meta", meta),
+                ],
+            ),
+        ),
+        ("Sql", object(&["sql", "params"], [("sql", text()), ("params", list(json!({})))])),
+        (
+            "Explanation",
+            object(
+                &["members", "facts", "policies", "plan", "sql", "params", "warehouse_plan", "warehouse_plan_reason"],
+                [
+                    (
+                        "members",
+                        list(object(
+                            &["key", "kind", "member", "granularity"],
+                            [
+                                ("key", text()),
+                                ("kind", words(&["dimension", "measure", "metric"])),
+                                ("member", text()),
+                                ("granularity", reference("GranularityOrNull")),
+                            ],
+                        )),
+                    ),
+                    (
+                        "facts",
+                        list(object(
+                            &["cube", "role", "joins"],
+                            [
+                                ("cube", text()),
+                                ("role", words(&["fact", "lookup"])),
+                                (
+                                    "joins",
+                                    list(object(
+                                        &["from", "to", "relationship", "join", "why", "also_joined_from"],
+                                        [
+                                            ("from", text()),
+                                            ("to", text()),
+                                            ("relationship", words(&["many_to_one", "one_to_many", "one_to_one"])),
+                                            ("join", words(&["inner", "left"])),
+                                            ("why", words(&["only_path", "fewest_hops", "declared_first"])),
+                                            ("also_joined_from", list(text())),
+                                        ],
+                                    )),
+                                ),
+                            ],
+                        )),
+                    ),
+                    ("policies", list(text())),
+                    ("plan", list(text())),
+                    ("sql", text()),
+                    ("params", list(json!({}))),
+                    ("warehouse_plan", json!({})),
+                    ("warehouse_plan_reason", text_or_null()),
+                ],
+            ),
+        ),
+    ])
+}
+
+fn metadata() -> Schemas {
+    let presented = |more: &[(&str, Json)], required: &[&str]| {
+        let mut schema = object(required, [("name", text()), ("title", text()), ("description", text_or_null())]);
+        for (name, field) in more {
+            schema["properties"][*name] = field.clone();
+        }
+        schema
+    };
+    let measure = presented(
+        &[
+            ("cube", text()),
+            (
+                "type",
+                words(&[
+                    "count",
+                    "count_distinct",
+                    "count_distinct_approx",
+                    "sum",
+                    "avg",
+                    "min",
+                    "max",
+                    "number",
+                    "running_total",
+                ]),
+            ),
+            ("format", text_or_null()),
+            ("drill_members", list(text())),
+        ],
+        &["name", "cube", "type", "title", "description", "format", "drill_members"],
+    );
+    let dimension = presented(
+        &[
+            ("cube", text()),
+            ("type", words(&["string", "number", "time", "boolean", "geo"])),
+            ("primary_key", flag()),
+            ("granularities", list(reference("Granularity"))),
+        ],
+        &["name", "cube", "type", "title", "description", "primary_key", "granularities"],
+    );
+    let metric = presented(
+        &[
+            ("type", words(&["simple", "ratio", "derived"])),
+            ("time_grain", reference("GranularityOrNull")),
+            ("format", text_or_null()),
+            ("cubes", list(text())),
+        ],
+        &["name", "type", "title", "description", "time_grain", "format", "cubes"],
+    );
+    let cube = presented(
+        &[
+            ("measures", list(reference("Measure"))),
+            ("dimensions", list(reference("Dimension"))),
+            ("segments", list(text())),
+            ("joins", list(text())),
+        ],
+        &["name", "title", "description", "measures", "dimensions", "segments", "joins"],
+    );
+    named([
+        ("Cube", cube),
+        ("Cubes", object(&["cubes"], [("cubes", list(reference("Cube")))])),
+        ("Measure", measure),
+        ("Metric", metric),
+        (
+            "Metrics",
+            object(
+                &["measures", "metrics"],
+                [("measures", list(reference("Measure"))), ("metrics", list(reference("Metric")))],
+            ),
+        ),
+        ("Dimension", dimension),
+        ("Dimensions", object(&["dimensions"], [("dimensions", list(reference("Dimension")))])),
+    ])
+}
+
+fn sessions() -> Schemas {
+    let tokens = [
+        ("access_token", text()),
+        ("token_type", words(&["bearer"])),
+        ("expires_in", json!({ "type": "integer", "minimum": 0, "description": "seconds" })),
+        ("refresh_token", text()),
+    ];
+    named([
+        ("SignIn", closed(&["username", "password"], [("username", text()), ("password", text())])),
+        ("RefreshToken", closed(&["refresh_token"], [("refresh_token", text())])),
+        ("Tokens", object(&["access_token", "token_type", "expires_in", "refresh_token"], tokens)),
+        ("Revoked", object(&["revoked"], [("revoked", flag())])),
+        (
+            "AuditPage",
+            object(
+                &["records", "next"],
+                [
+                    ("records", list(reference("AuditRecord"))),
+                    ("next", json!({ "type": ["integer", "null"], "description": "the `before` of the next page" })),
+                ],
+            ),
+        ),
+        (
+            "AuditRecord",
+            object(
+                &["sequence", "at", "event", "actor", "auth_method", "resource", "count", "hash", "previous"],
+                [
+                    ("sequence", count()),
+                    ("at", json!({ "type": "string", "format": "date-time" })),
+                    ("event", text()),
+                    ("actor", text()),
+                    ("auth_method", text()),
+                    ("client_ip", text_or_null()),
+                    ("correlation_id", text_or_null()),
+                    ("resource", text()),
+                    ("reason", text_or_null()),
+                    ("before", json!({})),
+                    ("after", json!({})),
+                    ("count", count()),
+                    ("hash", text()),
+                    ("previous", text()),
+                ],
+            ),
+        ),
+    ])
+}
+
+fn operations() -> Schemas {
+    let word = || words(&["ok", "error", "draining"]);
+    named([
+        ("Live", object(&["status"], [("status", words(&["alive"]))])),
+        (
+            "Ready",
+            object(
+                &["status", "checks"],
+                [
+                    ("status", words(&["ready"])),
+                    (
+                        "checks",
+                        object(
+                            &["server", "database", "warehouse", "plugins"],
+                            [("server", word()), ("database", word()), ("warehouse", word()), ("plugins", word())],
+                        ),
+                    ),
+                ],
+            ),
+        ),
+        (
+            "HealthStatus",
+            object(
+                &["status", "version", "checks", "uptime_seconds"],
+                [
+                    ("status", words(&["healthy", "unhealthy"])),
+                    ("version", text()),
+                    (
+                        "checks",
+                        object(
+                            &["database", "redis", "warehouse"],
+                            [("database", word()), ("redis", word()), ("warehouse", word())],
+                        ),
+                    ),
+                    ("uptime_seconds", count()),
+                ],
+            ),
+        ),
+        (
+            "OpenApi",
+            object(&["openapi", "info", "paths"], [("openapi", text()), ("info", json!({})), ("paths", json!({}))]),
+        ),
+    ])
+}
+
+fn errors() -> Schemas {
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    named([
+        (
+            "Error",
+            object(
+                &["error"],
+                [(
+                    "error",
+                    object(
+                        &["code", "message", "correlation_id"],
+                        [
+                            ("code", words(&codes)),
+                            ("message", text()),
+                            ("details", json!({ "type": "object" })),
+                            ("correlation_id", text()),
+                        ],
+                    ),
+                )],
+            ),
+        ),
+        ("Detail", object(&["detail"], [("detail", text())])),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::wire;
+
+    #[test]
+    fn bodies_have_the_fields_that_their_readers_know() {
+        let schemas = all();
+        for (name, known) in wire::BODIES {
+            let said: BTreeSet<&str> =
+                schemas[name]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(said, known.iter().copied().collect(), "{name}");
+        }
+    }
+}

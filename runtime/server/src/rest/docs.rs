@@ -1,0 +1,118 @@
+//! The interface's description, and a page to try it.
+//!
+//! Both tell nothing of a project, so they need no credentials; `server.docs: false` takes them away. The
+//! page is Swagger UI, served from this program; what it may load is said in its headers.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+use utoipa_swagger_ui::Config;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::edge::json_response;
+use crate::error::{ApiError, Code};
+use crate::openapi::{self, Answer, Doc, Parameter};
+use crate::routes::{Access, Routes};
+
+/// From here alone, and no script that stands in the page itself.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+const REFERRER_POLICY: HeaderName = HeaderName::from_static("referrer-policy");
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .get("/openapi.json", Access::Public, &DESCRIPTION, description)
+        .get("/docs", Access::Public, &PAGE, page)
+        .get("/docs/{file}", Access::Public, &FILE, file)
+}
+
+async fn description(app: App, call: Call) -> Result<Response, ApiError> {
+    offered(&app, call.path())?;
+    let body = app.description.get_or_init(|| {
+        let settings = &app.settings;
+        openapi::document(&crate::routes(), &settings.version, settings.anonymous.is_some()).to_string().into()
+    });
+    Ok(json_response(body.to_vec()))
+}
+
+/// The page lies beside its folder, so its own addresses are told to begin there; they stay relative, for
+/// servers that a proxy shows under a path.
+async fn page(app: App, call: Call) -> Result<Response, ApiError> {
+    offered(&app, call.path())?;
+    let (bytes, _) = asset("index.html").ok_or_else(|| ApiError::not_found(call.path()))?;
+    let page =
+        String::from_utf8_lossy(&bytes).replace("\"./", "\"./docs/").replace("\"index.css", "\"./docs/index.css");
+    Ok(respond(page.into_bytes(), "text/html; charset=utf-8"))
+}
+
+async fn file(app: App, mut call: Call) -> Result<Response, ApiError> {
+    offered(&app, call.path())?;
+    let name = call.path_parameter().await?;
+    let (bytes, content_type) = asset(&name).ok_or_else(|| ApiError::not_found(call.path()))?;
+    Ok(respond(bytes, &content_type))
+}
+
+fn offered(app: &App, path: &str) -> Result<(), ApiError> {
+    if app.settings.docs { Ok(()) } else { Err(ApiError::not_found(path)) }
+}
+
+/// A file of the page, with its media type.
+fn asset(name: &str) -> Option<(Vec<u8>, String)> {
+    // Relative to the page. Nobody else is asked whether the description is right.
+    let config = Config::new(["openapi.json"]).validator_url("none").try_it_out_enabled(true);
+    let file = utoipa_swagger_ui::serve(name, Arc::new(config)).ok().flatten()?;
+    Some((file.bytes.into_owned(), file.content_type))
+}
+
+fn respond(bytes: Vec<u8>, content_type: &str) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    if let Ok(content_type) = HeaderValue::from_str(content_type) {
+        headers.insert(CONTENT_TYPE, content_type);
+    }
+    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+const TAG: &str = "description";
+
+static DESCRIPTION: Doc = Doc {
+    id: "openapi",
+    tag: TAG,
+    summary: "This description",
+    parameters: &[],
+    body: None,
+    answers: &[Answer { status: 200, description: "OpenAPI 3.1", content: &[("application/json", Some("OpenApi"))] }],
+    refusals: &[Code::NotFound],
+};
+
+static PAGE: Doc = Doc {
+    id: "docs",
+    tag: TAG,
+    summary: "A page to read and try it",
+    parameters: &[],
+    body: None,
+    answers: &[Answer { status: 200, description: "the page", content: &[("text/html", None)] }],
+    refusals: &[Code::NotFound],
+};
+
+static FILE: Doc = Doc {
+    id: "docs_file",
+    tag: TAG,
+    summary: "A file of that page",
+    parameters: &[Parameter::path("file", "its name")],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "the file",
+        content: &[("text/css", None), ("text/javascript", None), ("image/png", None), ("text/html", None)],
+    }],
+    refusals: &[Code::NotFound],
+};

@@ -20,6 +20,7 @@ mod http;
 mod package;
 mod python;
 mod schemathesis;
+mod soak;
 mod test;
 mod wasm_std;
 
@@ -51,6 +52,8 @@ enum Command {
     Dialects(dialects::DialectsArguments),
     /// Compare the product with the oracle on random models, data and queries.
     Fuzz(fuzz::FuzzArguments),
+    /// Attack a real server, then put it under load, and print what was measured.
+    Soak(soak::SoakArguments),
     /// Build the release folder: `terrane` with `lib/` and `components/` beside it.
     Package(package::PackageArguments),
 }
@@ -95,6 +98,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(arguments) => test::run(&context, &arguments),
         Command::Dialects(arguments) => dialects::run(&context, &arguments),
         Command::Fuzz(arguments) => fuzz::run(&context, &arguments),
+        Command::Soak(arguments) => soak::run(&context, &arguments),
         Command::Package(arguments) => package::run(&context, &arguments),
     }
 }

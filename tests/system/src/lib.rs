@@ -5,6 +5,7 @@ pub mod engines;
 mod http;
 mod program;
 mod scratch;
+pub mod soak;
 
 pub use http::{Answer, request, request_as};
 pub use program::{Output, Program, Server};

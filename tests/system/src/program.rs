@@ -126,6 +126,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends SIGTERM and waits. The exit code, and what was logged after the start.
     ///
     /// # Errors

@@ -1,0 +1,138 @@
+//! Many clients at once that mean well: how long does each wait?
+//!
+//! Every client keeps its connection and asks again as soon as it is answered.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::hostile::Credentials;
+use super::watch::{self, Watched};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const STACK_BYTES: usize = 256 * 1_024;
+const BODIES: &[&str] = &[
+    r#"{"measures":["flights.count"],"dimensions":["flights.origin"]}"#,
+    r#"{"measures":["flights.count"],"dimensions":["flights.time_hour.month"],"filters":[{"dimension":"flights.origin","operator":"equals","value":"JFK"}]}"#,
+    r#"{"metrics":["on_time_rate"],"dimensions":["airlines.name"]}"#,
+];
+
+#[derive(Debug, Default)]
+pub struct LoadReport {
+    /// 0: the connection was refused or broken off.
+    pub answers: BTreeMap<u16, u64>,
+    /// Sorted.
+    pub waits: Vec<Duration>,
+    pub watched: Watched,
+}
+
+/// `clients` ask for about as long as is said.
+pub fn run(
+    address: SocketAddr,
+    process: u32,
+    credentials: &Credentials,
+    clients: usize,
+    duration: Duration,
+) -> LoadReport {
+    let (stop, begun) = (AtomicBool::new(false), Instant::now());
+    let collected = Mutex::new(LoadReport::default());
+    let mut watched = Watched::default();
+    thread::scope(|scope| {
+        let watching = scope.spawn(|| watch::watch(address, process, &stop));
+        let asking: Vec<_> = (0..clients)
+            .filter_map(|number| {
+                let (body, collected) = (BODIES[number % BODIES.len()], &collected);
+                let ask = move || ask(address, &credentials.reader, body, begun, duration, collected);
+                thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, ask).ok()
+            })
+            .collect();
+        for client in asking {
+            let _ = client.join();
+        }
+        stop.store(true, Ordering::Relaxed);
+        watched = watching.join().unwrap_or_default();
+    });
+    let mut report = collected.into_inner().unwrap_or_default();
+    report.waits.sort_unstable();
+    LoadReport { watched, ..report }
+}
+
+fn ask(
+    address: SocketAddr,
+    bearer: &str,
+    body: &str,
+    begun: Instant,
+    duration: Duration,
+    collected: &Mutex<LoadReport>,
+) {
+    let request = format!(
+        "POST /api/v1/query HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {bearer}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = None;
+    while begun.elapsed() < duration {
+        let started = Instant::now();
+        let status = exchange(&mut stream, address, &request);
+        let wait = started.elapsed();
+        if status.is_none() {
+            stream = None;
+        }
+        let Ok(mut report) = collected.lock() else { return };
+        *report.answers.entry(status.unwrap_or(0)).or_default() += 1;
+        report.waits.push(wait);
+        drop(report);
+        if status != Some(200) {
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+fn exchange(stream: &mut Option<TcpStream>, address: SocketAddr, request: &str) -> Option<u16> {
+    if stream.is_none() {
+        let fresh = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+        fresh.set_read_timeout(Some(PATIENCE)).ok()?;
+        *stream = Some(fresh);
+    }
+    let stream = stream.as_mut()?;
+    stream.write_all(request.as_bytes()).ok()?;
+    let (mut answer, mut piece) = (Vec::new(), [0; 8_192]);
+    loop {
+        let count = stream.read(&mut piece).ok().filter(|count| *count > 0)?;
+        answer.extend_from_slice(&piece[..count]);
+        let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok())?;
+        if answer.len() >= end + 4 + length {
+            return head.get(9..12)?.parse().ok();
+        }
+    }
+}
+
+impl LoadReport {
+    /// What so many of a hundred requests waited at most.
+    pub fn percentile(&self, hundredths: usize) -> Duration {
+        let at = (self.waits.len() * hundredths / 100).min(self.waits.len().saturating_sub(1));
+        self.waits.get(at).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for LoadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} requests: {:?}", self.waits.len(), self.answers)?;
+        let [p50, p99, p100] = [50, 99, 100].map(|hundredths| self.percentile(hundredths).as_millis());
+        writeln!(f, "waits: {p50} ms for half, {p99} ms for 99 of 100, {p100} ms at most")?;
+        let Watched { probes, slowest_probe, failed_probes, .. } = &self.watched;
+        writeln!(
+            f,
+            "liveness: {probes} probes, {failed_probes} failed, the slowest took {} ms",
+            slowest_probe.as_millis()
+        )?;
+        let most = self.watched.memory_bytes.iter().max().copied().unwrap_or_default();
+        writeln!(f, "memory: {} MiB at most", most >> 20)
+    }
+}

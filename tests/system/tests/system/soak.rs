@@ -1,0 +1,20 @@
+//! A bounded sample of `cargo xtask soak`: no attack gets a 5xx, a secret, or the process.
+
+use terrane_system_tests::soak::{self, Settings, stage};
+
+use crate::BINARY;
+
+#[test]
+fn no_request_ends_the_process_or_finds_a_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, credentials) = stage::start(BINARY, folder.path(), &[]).unwrap();
+    let settings = Settings { requests: 1_500, seed: 20_131_101, clients: 8 };
+    let report = soak::run(server.address, server.process(), &credentials, settings);
+    assert!(report.faults.is_empty(), "{report}");
+    assert_eq!(report.watched.failed_probes, 0, "{report}");
+    // The attacks reached what they were for: some were answered well, some refused, some thrown out.
+    for status in [200, 400, 401, 404, 405] {
+        assert!(report.answers.contains_key(&Some(status)), "{report}");
+    }
+    assert_eq!(server.terminate().unwrap().0, Some(0));
+}

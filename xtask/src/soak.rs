@@ -1,0 +1,39 @@
+//! `cargo xtask soak`: a real server under attack, then under many clients.
+//!
+//! In: how much of it. Out: figures, and failure if a rule was broken: a 5xx, an error without its shape, a
+//! secret in an answer, a liveness probe over 2 seconds, an end that was not asked for. Absent on purpose: the
+//! attacks, which are a program of the system tests; a smaller sample runs with them.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+
+use crate::context::Context;
+
+#[derive(clap::Args)]
+pub(crate) struct SoakArguments {
+    /// Attacks in all.
+    #[arg(long, default_value_t = 50_000)]
+    requests: u64,
+    /// The same seed makes the same attacks.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Clients of the load that follows.
+    #[arg(long, default_value_t = 1_000)]
+    clients: u64,
+    /// How long they ask.
+    #[arg(long, default_value_t = 30)]
+    seconds: u64,
+}
+
+pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCode> {
+    crate::set_up(context)?;
+    let built = context.cargo().args(["build", "--quiet", "--package", "terrane-system-tests", "--bins"]).status()?;
+    anyhow::ensure!(built.success(), "the build failed");
+    let mut command = context.cargo();
+    command.args(["run", "--quiet", "--package", "terrane-system-tests", "--bin", "terrane-soak", "--"]);
+    let SoakArguments { requests, seed, clients, seconds } = arguments;
+    command.args([requests, seed, clients, seconds].map(u64::to_string));
+    let status = command.status().context("starting the soak")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -376,6 +376,16 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether a key says `none`: a variable's way to take away what the file sets.
+    pub(super) fn is_none(&mut self, key: &'static str) -> bool {
+        let is_none = |text: &str| text.trim().eq_ignore_ascii_case("none");
+        match self.take(key) {
+            (Some((_, text)), _) => is_none(text),
+            (None, Some(Node { value: NodeValue::Scalar { text, .. }, .. })) => is_none(text),
+            (None, _) => false,
+        }
+    }
+
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self) {
         for (key, _) in &self.entries {

@@ -110,7 +110,8 @@ const SCOPES: &[(&str, Scope)] = &[("read", Scope::Read), ("write", Scope::Write
 pub(super) fn read(s: &mut Section<'_>) -> SecurityConfig {
     let enabled_place = s.place("enabled");
     let enabled = s.boolean("enabled").unwrap_or(true);
-    let anonymous = s.place("anonymous").map(|place| s.section("anonymous", |s| anonymous(s, place)));
+    let place = if s.is_none("anonymous") { None } else { s.place("anonymous") };
+    let anonymous = place.map(|place| s.section("anonymous", |s| anonymous(s, place)));
     let mut refusable = Vec::new();
     refusable.extend(s.place("oauth").map(|place| Refusable { key: "oauth", place }));
     let jwt_place = s.place("jwt");

@@ -204,3 +204,15 @@ fn the_reference_names_every_setting() {
         }
     }
 }
+
+#[test]
+fn a_variable_can_close_what_the_file_opens() {
+    let file = "security: {anonymous: {scopes: [read], roles: []}}\n";
+    let variables = |value: &str| [("SERVICE_SECURITY__ANONYMOUS".to_owned(), value.to_owned())].into_iter().collect();
+    let (config, problems) = read(Some(file), &variables("none"));
+    assert!(problems.is_empty() && config.security.anonymous.is_none(), "{problems:?}");
+    let (config, _) = read(Some("security: {anonymous: none}\n"), &Environment::default());
+    assert!(config.security.anonymous.is_none());
+    let (config, problems) = read(Some(file), &variables("{scopes: [read]}"));
+    assert!(problems.is_empty() && config.security.anonymous.is_some(), "{problems:?}");
+}

@@ -11,6 +11,7 @@ mod expectations;
 mod interface;
 mod policies;
 mod serving;
+mod shutdown;
 mod soak;
 
 use std::path::Path;

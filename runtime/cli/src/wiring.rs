@@ -186,7 +186,7 @@ fn plugins(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<dyn 
     }
     let search =
         SearchPath { folders: component_folders(project.folder.root(), &config.paths), ..SearchPath::default() };
-    match PluginHost::new(Settings::new(search)) {
+    match PluginHost::new(Settings { cache: config.cache.clone(), ..Settings::new(search) }) {
         Ok(host) => Some(Arc::new(host)),
         Err(error) => {
             problems.push(Diagnostic::error("no-plugins", format!("components can't be run here: {error}")));

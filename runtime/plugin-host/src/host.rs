@@ -4,12 +4,14 @@
 //! asked for, so that a repaired file needs no restart. Not here: signatures, breakers, reload.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use terrane_app::ports::plugins::{PluginError, PluginRole, PluginState, PluginStatus, Plugins};
 use terrane_compiler::sql::profile::DialectProfile;
 
+use crate::cache::Cache;
 use crate::dialect;
 use crate::engine::{Engine, EngineError};
 use crate::limits::{CallLimits, GuestLimits};
@@ -22,12 +24,15 @@ pub struct Settings {
     pub guest: GuestLimits,
     /// For the calls that describe a component, once per load.
     pub describe: CallLimits,
+    /// Where compiled components are kept: a folder of this user's, which no project brings. `None`: each
+    /// start compiles.
+    pub cache: Option<PathBuf>,
 }
 
 impl Settings {
     /// The default limits.
     pub fn new(search: SearchPath) -> Settings {
-        Settings { search, guest: GuestLimits::default(), describe: CallLimits::DESCRIBE }
+        Settings { search, guest: GuestLimits::default(), describe: CallLimits::DESCRIBE, cache: None }
     }
 }
 
@@ -35,6 +40,7 @@ impl Settings {
 pub struct PluginHost {
     engine: Engine,
     settings: Settings,
+    cache: Option<Cache>,
     guest_calls: AtomicU64,
     /// By component name. The lock is held while a component is loaded, so that two callers that ask
     /// at once load it once.
@@ -53,7 +59,14 @@ impl PluginHost {
     /// When this machine can't run WebAssembly.
     pub fn new(settings: Settings) -> Result<PluginHost, EngineError> {
         let engine = Engine::new(settings.guest)?;
-        Ok(PluginHost { engine, settings, guest_calls: AtomicU64::new(0), components: Mutex::default() })
+        let cache = settings.cache.as_deref().and_then(|folder| match Cache::open(folder) {
+            Ok(cache) => Some(cache),
+            Err(error) => {
+                tracing::debug!(event = "component_cache_off", error_message = %error);
+                None
+            }
+        });
+        Ok(PluginHost { engine, settings, cache, guest_calls: AtomicU64::new(0), components: Mutex::default() })
     }
 
     fn components(&self) -> MutexGuard<'_, BTreeMap<String, Component>> {
@@ -73,7 +86,7 @@ impl PluginHost {
             describe_fuel: None,
             state: PluginState::Active,
         };
-        let found = match loader::load(&self.engine, &self.settings.search, name) {
+        let found = match loader::load(&self.engine, self.cache.as_ref(), &self.settings.search, name) {
             Ok(found) => found,
             Err(error) => return (refused(status, &error), Err(error)),
         };

@@ -1,4 +1,4 @@
-//! From a name to a compiled component: find, read, refuse what isn't one, compile.
+//! From a name to a compiled component: find, read, refuse what isn't one, compile or find it compiled.
 //!
 //! In: a search path made by the caller, a name. Out: a compiled component whose imports are
 //! granted. Precompiled artefacts are never loaded: they are native code, whatever their name says.
@@ -15,6 +15,7 @@ use terrane_app::ports::plugins::{FileKind, PluginError, PluginFault};
 use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentInstance, ComponentItem};
 
+use crate::cache::Cache;
 use crate::engine::Engine;
 use crate::error::shortened;
 
@@ -63,14 +64,27 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// When there is no such file.
-pub(crate) fn load(engine: &Engine, search: &SearchPath, name: &str) -> Result<Found, PluginError> {
+pub(crate) fn load(
+    engine: &Engine,
+    cache: Option<&Cache>,
+    search: &SearchPath,
+    name: &str,
+) -> Result<Found, PluginError> {
     let path = search.find(name)?;
     let bytes = match read(&path) {
         Ok(bytes) => bytes,
         Err(fault) => return Ok(Found { path, digest: None, outcome: Err(fault) }),
     };
     let digest = hexadecimal(&Sha256::digest(&bytes));
-    Ok(Found { path, digest: Some(digest), outcome: compile(engine, &bytes) })
+    if let Some(component) = cache.and_then(|cache| cache.get(&engine.wasmtime, &digest)) {
+        let outcome = check_imports(engine, &component).map(|()| component);
+        return Ok(Found { path, digest: Some(digest), outcome });
+    }
+    let outcome = compile(engine, &bytes);
+    if let (Some(cache), Ok(component)) = (cache, &outcome) {
+        cache.put(&engine.wasmtime, &digest, component);
+    }
+    Ok(Found { path, digest: Some(digest), outcome })
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

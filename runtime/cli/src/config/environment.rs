@@ -4,6 +4,7 @@
 //! reads a variable. Not here: which settings there are (`sections`).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use terrane_compiler::diagnostic::Diagnostic;
 
@@ -36,6 +37,14 @@ impl Environment {
     pub fn for_projects(&self) -> BTreeMap<String, String> {
         let shown = self.variables.iter().filter(|(name, _)| name.starts_with(FOR_PROJECTS));
         shown.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Where this user's programs keep what they can make again: of systemd, else of the XDG base
+    /// directories. Not a setting, because a project must not choose it.
+    pub(super) fn cache_folder(&self) -> Option<PathBuf> {
+        let absolute = |name: &str| self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let of_user = || absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        absolute("CACHE_DIRECTORY").or_else(|| Some(of_user()?.join("terrane")))
     }
 
     /// The names of variables that look like settings.

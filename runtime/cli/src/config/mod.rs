@@ -13,6 +13,7 @@ mod security;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -116,6 +117,8 @@ pub struct PluginsConfig {
     pub paths: Vec<String>,
     pub listed: Vec<PluginConfig>,
     pub place: Option<Place>,
+    /// Where compiled components are kept; `None` where the environment names no such folder.
+    pub cache: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -163,7 +166,8 @@ fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collec
     };
     let definitions = definitions::effective(node.as_ref(), environment, collected);
     let mut top = Section::top(node.as_ref(), environment, collected);
-    let config = Config { definitions, ..sections::all(&mut top) };
+    let mut config = Config { definitions, ..sections::all(&mut top) };
     top.finish();
+    config.plugins.cache = environment.cache_folder().map(|folder| folder.join("components"));
     config
 }

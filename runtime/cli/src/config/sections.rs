@@ -130,10 +130,10 @@ fn plugins(top: &mut Section<'_>) -> PluginsConfig {
             s.accept(&["sha256", "signature", "enforcement", "mode", "config", "grants", "limits"]);
             plugin
         });
-        return PluginsConfig { paths: Vec::new(), listed: listed.unwrap_or_default(), place };
+        return PluginsConfig { paths: Vec::new(), listed: listed.unwrap_or_default(), place, cache: None };
     }
     let paths = top.section("plugins", |s| s.texts("paths").unwrap_or_default());
-    PluginsConfig { paths, listed: Vec::new(), place }
+    PluginsConfig { paths, listed: Vec::new(), place, cache: None }
 }
 
 fn log(s: &mut Section<'_>) -> LogSettings {

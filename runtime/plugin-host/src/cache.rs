@@ -1,0 +1,239 @@
+//! Compiled components on disk, so that a program that starts often compiles once.
+//!
+//! In: a folder that belongs to this user alone. Out: a component that this machine compiled before, or
+//! nothing. What is loaded here is native code, so three things must hold: the folder is ours and nobody
+//! else may write there, each file begins with a MAC by a key that lies in the same folder, and the file's
+//! name, which the MAC covers, holds the component's digest and all that the compiler depends on. Whatever
+//! does not fit is a miss, and never an error. Not here: a folder of a project, which may come from
+//! somebody else with files already in it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// As long as a block of SHA-256.
+const KEY_BYTES: usize = 64;
+const MAC_BYTES: usize = 32;
+/// Compiled code is some ten times its component.
+const MAX_ENTRY_BYTES: u64 = 128 * 1024 * 1024;
+/// More entries push out the oldest.
+const MAX_ENTRIES: usize = 64;
+const EXTENSION: &str = "compiled";
+
+/// A folder of compiled components.
+pub(crate) struct Cache {
+    folder: PathBuf,
+    key: [u8; KEY_BYTES],
+}
+
+impl Cache {
+    /// Opens the folder, or makes it.
+    ///
+    /// # Errors
+    /// It can't be written, or others can.
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let found = fs::symlink_metadata(folder)?;
+        let is_ours = found.is_dir() && found.mode() & 0o077 == 0;
+        let key = if is_ours { key(folder, found.uid())? } else { return Err(not_ours()) };
+        Ok(Cache { folder: folder.to_owned(), key })
+    }
+
+    /// The component with this digest, if it was compiled here by an engine like this one.
+    pub(crate) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let name = entry_name(engine, digest);
+        let mut bytes = Vec::new();
+        let file = File::open(self.folder.join(&name)).ok()?;
+        file.take(MAX_ENTRY_BYTES).read_to_end(&mut bytes).ok()?;
+        let (mac, code) = bytes.split_at_checked(MAC_BYTES)?;
+        self.mac(&name, code).verify_slice(mac).ok()?;
+        deserialize(engine, code)
+    }
+
+    /// Keeps a component. What can't be kept is compiled again next time.
+    pub(crate) fn put(&self, engine: &Engine, digest: &str, component: &Component) {
+        let kept = component.serialize().map_err(|error| error.to_string()).and_then(|code| {
+            let name = entry_name(engine, digest);
+            let mac = self.mac(&name, &code).finalize().into_bytes();
+            self.make_room();
+            write(&self.folder, &name, &[mac.as_slice(), &code]).map_err(|error| error.to_string())
+        });
+        if let Err(reason) = kept {
+            tracing::debug!(event = "component_not_cached", reason);
+        }
+    }
+
+    fn mac(&self, name: &str, code: &[u8]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new(&self.key.into());
+        mac.update(&(name.len() as u64).to_le_bytes());
+        mac.update(name.as_bytes());
+        mac.update(code);
+        mac
+    }
+
+    fn make_room(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let compiled =
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == EXTENSION));
+        let age =
+            |path: &PathBuf| fs::metadata(path).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut aged: Vec<(SystemTime, PathBuf)> = compiled.map(|path| (age(&path), path)).collect();
+        aged.sort();
+        for (_, path) in aged.iter().take((aged.len() + 1).saturating_sub(MAX_ENTRIES)) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn entry_name(engine: &Engine, digest: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{digest}-{:016x}.{EXTENSION}", hasher.finish())
+}
+
+/// The key of the folder, made when it is new. Where two programs make it at once, one of them wins and
+/// the other reads it.
+fn key(folder: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
+    let path = folder.join("key");
+    if !path.exists() {
+        let mut fresh = [0; KEY_BYTES];
+        getrandom::fill(&mut fresh).map_err(io::Error::other)?;
+        write(folder, "key", &[&fresh])?;
+    }
+    let mut file = File::open(&path)?;
+    let found = file.metadata()?;
+    if found.uid() != owner || found.mode() & 0o077 != 0 {
+        return Err(not_ours());
+    }
+    let mut key = [0; KEY_BYTES];
+    file.read_exact(&mut key)?;
+    Ok(key)
+}
+
+/// Whole or not at all, whatever happens in between.
+fn write(folder: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+    let unfinished = folder.join(format!("{name}.{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+    let written = parts.iter().try_for_each(|part| file.write_all(part));
+    let renamed = written.and_then(|()| fs::rename(&unfinished, folder.join(name)));
+    if renamed.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    renamed
+}
+
+fn not_ours() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "others may write there")
+}
+
+#[allow(unsafe_code, reason = "what a compiler wrote is native code, which nothing can check but who wrote it")]
+fn deserialize(engine: &Engine, code: &[u8]) -> Option<Component> {
+    // SAFETY: the bytes were written by `put`, after wasmtime of this version and configuration made them:
+    // the MAC over them and their name was right, and its key can be read by this user alone. wasmtime
+    // itself refuses another version or configuration.
+    unsafe { Component::deserialize(engine, code) }.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn engine() -> Engine {
+        Engine::default()
+    }
+
+    fn component(engine: &Engine) -> Component {
+        // Magic, version 13, layer 1: an empty component.
+        Component::new(engine, b"\0asm\x0d\0\x01\0").unwrap()
+    }
+
+    fn only_entry(folder: &Path) -> PathBuf {
+        let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.find(|path| path.extension().is_some_and(|e| e == EXTENSION)).unwrap()
+    }
+
+    #[test]
+    fn what_was_kept_comes_back_and_nothing_else() {
+        let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
+        let folder = folder.path().join("a/b");
+        let cache = Cache::open(&folder).unwrap();
+        cache.put(&engine, "aa", &component(&engine));
+        assert!(Cache::open(&folder).unwrap().get(&engine, "aa").is_some());
+        assert!(cache.get(&engine, "ab").is_none());
+    }
+
+    #[test]
+    fn what_was_changed_is_a_miss() {
+        let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
+        let folder = folder.path().join("cache");
+        let cache = Cache::open(&folder).unwrap();
+        cache.put(&engine, "aa", &component(&engine));
+        let entry = only_entry(&folder);
+        let whole = fs::read(&entry).unwrap();
+        for at in [0, MAC_BYTES, whole.len() / 2, whole.len() - 1] {
+            let mut spoiled = whole.clone();
+            spoiled[at] ^= 1;
+            fs::write(&entry, &spoiled).unwrap();
+            assert!(cache.get(&engine, "aa").is_none(), "byte {at}");
+        }
+        for length in [0, 5, MAC_BYTES, whole.len() - 1] {
+            fs::write(&entry, &whole[..length]).unwrap();
+            assert!(cache.get(&engine, "aa").is_none(), "{length} bytes");
+        }
+        // The right content under another component's name.
+        fs::write(&entry, &whole).unwrap();
+        let other = entry.to_str().unwrap().replace("/aa-", "/bb-");
+        fs::copy(&entry, other).unwrap();
+        assert!(cache.get(&engine, "aa").is_some());
+        assert!(cache.get(&engine, "bb").is_none());
+    }
+
+    #[test]
+    fn another_engine_finds_nothing() {
+        let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
+        let cache = Cache::open(&folder.path().join("cache")).unwrap();
+        cache.put(&engine, "aa", &component(&engine));
+        let other = Engine::new(wasmtime::Config::new().consume_fuel(true)).unwrap();
+        assert!(cache.get(&other, "aa").is_none());
+    }
+
+    #[test]
+    fn a_folder_or_a_key_that_others_may_write_or_read_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("cache");
+        drop(Cache::open(&folder).unwrap());
+        fs::set_permissions(folder.join("key"), Permissions::from_mode(0o644)).unwrap();
+        assert!(Cache::open(&folder).is_err());
+        fs::set_permissions(folder.join("key"), Permissions::from_mode(0o600)).unwrap();
+        assert!(Cache::open(&folder).is_ok());
+        fs::set_permissions(&folder, Permissions::from_mode(0o770)).unwrap();
+        assert!(Cache::open(&folder).is_err());
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
+        let folder = folder.path().join("cache");
+        let (cache, component) = (Cache::open(&folder).unwrap(), component(&engine));
+        for number in 0..MAX_ENTRIES + 5 {
+            cache.put(&engine, &format!("{number:04}"), &component);
+        }
+        let entries = fs::read_dir(&folder).unwrap().count();
+        // And the key.
+        assert_eq!(entries, MAX_ENTRIES + 1);
+        assert!(cache.get(&engine, &format!("{:04}", MAX_ENTRIES + 4)).is_some());
+    }
+}

@@ -9,6 +9,7 @@ mod gate;
 mod key;
 mod open;
 mod rows;
+mod tally;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +27,18 @@ pub use gate::{Gate, Overloaded};
 
 use crate::catalog::{Catalog, Snapshot};
 use crate::ports::clock::Clock;
+use crate::ports::observer::{Observer, Outcome, QueryKind, Unobserved};
+use crate::ports::traces::TraceContext;
 use crate::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use tally::Tally;
 
 /// Who asks, and under which number the request is logged.
 #[derive(Debug, Clone, Default)]
 pub struct RequestContext {
     pub caller: SecurityContext,
     pub correlation_id: Arc<str>,
+    /// The request's own span, where traces are made.
+    pub trace: Option<TraceContext>,
 }
 
 /// What the operator set.
@@ -85,6 +91,7 @@ pub struct QueryService {
     zones: TimeZoneDatabase,
     settings: QuerySettings,
     gate: Gate,
+    observer: Arc<dyn Observer>,
 }
 
 impl QueryService {
@@ -95,7 +102,19 @@ impl QueryService {
         settings: QuerySettings,
     ) -> Self {
         let gate = Gate::new(settings.max_concurrent_queries, settings.max_queued_queries);
-        QueryService { catalog, warehouse, clock, zones: TimeZoneDatabase::bundled(), settings, gate }
+        let (zones, observer) = (TimeZoneDatabase::bundled(), Arc::new(Unobserved));
+        QueryService { catalog, warehouse, clock, zones, settings, gate, observer }
+    }
+
+    /// Tells somebody how queries go.
+    #[must_use]
+    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+        QueryService { observer, ..self }
+    }
+
+    /// Queries that run and that wait.
+    pub fn load(&self) -> (usize, usize) {
+        self.gate.load()
     }
 
     /// The statement that [`QueryService::run`] would run; nothing is executed.
@@ -104,7 +123,10 @@ impl QueryService {
     /// What was asked can't be answered.
     pub fn sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<CompiledSql, QueryError> {
         let snapshot = self.catalog.snapshot();
-        self.compile(&snapshot, context, query, &self.environment(Extent::Page))
+        let mut tally = self.tally(&snapshot, context, query, QueryKind::Sql);
+        let compiled = self.compile(&snapshot, context, query, &self.environment(Extent::Page), &tally);
+        tally.outcome = outcome(&compiled);
+        compiled
     }
 
     /// One runnable text, with the values written into it.
@@ -113,8 +135,11 @@ impl QueryService {
     /// As [`QueryService::sql`].
     pub fn inline_sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<String, QueryError> {
         let snapshot = self.catalog.snapshot();
+        let mut tally = self.tally(&snapshot, context, query, QueryKind::Sql);
         let environment = self.environment(Extent::Page);
-        compile_inline(&snapshot.model, &snapshot.profile, query, &context.caller, &environment)
+        let compiled = compile_inline(&snapshot.model, &snapshot.profile, query, &context.caller, &environment);
+        tally.outcome = outcome(&compiled);
+        compiled
     }
 
     /// Runs a query. The answer or the refusal comes at the timeout at the latest.
@@ -122,8 +147,10 @@ impl QueryService {
     /// # Errors
     /// [`RunError`]
     pub async fn run(&self, context: &RequestContext, query: &SemanticQuery) -> Result<Answer, RunError> {
-        let asked = self.ask(context, query, Extent::Page)?;
-        self.logged(query, self.run_whole(&asked).await)
+        let mut asked = self.ask(context, query, Extent::Page)?;
+        let outcome = self.run_whole(&mut asked).await;
+        asked.tally.end(&outcome);
+        logged(&asked.tally, outcome)
     }
 
     /// Runs a query whose answer may be large. The answer begins, or the refusal comes, at the timeout
@@ -137,11 +164,13 @@ impl QueryService {
         query: &SemanticQuery,
         extent: Extent,
     ) -> Result<Opened, RunError> {
-        let asked = self.ask(context, query, extent)?;
+        let mut asked = self.ask(context, query, extent)?;
         if asked.is_large() {
-            return self.logged(query, self.run_streamed(&asked).await);
+            return self.run_streamed(asked).await;
         }
-        self.logged(query, self.run_whole(&asked).await).map(Opened::Whole)
+        let outcome = self.run_whole(&mut asked).await;
+        asked.tally.end(&outcome);
+        logged(&asked.tally, outcome).map(Opened::Whole)
     }
 
     fn ask<'a>(
@@ -150,18 +179,43 @@ impl QueryService {
         query: &'a SemanticQuery,
         extent: Extent,
     ) -> Result<Asked<'a>, QueryError> {
-        let started = self.clock.elapsed();
+        let kind = match extent {
+            Extent::Page => QueryKind::Rest,
+            Extent::Export => QueryKind::Export,
+        };
         let snapshot = self.catalog.snapshot();
+        let mut tally = self.tally(&snapshot, context, query, kind);
         let environment = self.environment(extent);
-        let sql = self.compile(&snapshot, context, query, &environment)?;
-        Ok(Asked { context, query, started, snapshot, environment, sql })
+        match self.compile(&snapshot, context, query, &environment, &tally) {
+            Ok(sql) => Ok(Asked { context, query, tally, snapshot, environment, sql }),
+            Err(error) => {
+                tally.outcome = Outcome::Refused;
+                Err(error)
+            }
+        }
     }
 
-    async fn run_whole(&self, asked: &Asked<'_>) -> Result<Answer, RunError> {
+    fn tally(&self, snapshot: &Snapshot, context: &RequestContext, query: &SemanticQuery, kind: QueryKind) -> Tally {
+        Tally {
+            observer: Arc::clone(&self.observer),
+            clock: Arc::clone(&self.clock),
+            trace: context.trace,
+            cube: tally::cube_of(&snapshot.model, query),
+            warehouse: self.warehouse.name().into(),
+            kind,
+            started: self.clock.elapsed(),
+            asked: None,
+            waited: None,
+            rows: 0,
+            outcome: Outcome::Abandoned,
+        }
+    }
+
+    async fn run_whole(&self, asked: &mut Asked<'_>) -> Result<Answer, RunError> {
         let run = async {
             let _turn = self.gate.enter().await?;
-            let since = self.clock.elapsed();
-            let rows = self.execute(&asked.sql).await?;
+            let since = asked.tally.ask();
+            let rows = self.execute(asked, &asked.sql).await?;
             check_added_rows(&asked.sql, &rows.batches)?;
             let total_rows = self.total_rows(asked, &rows).await?;
             let totals = self.totals(asked).await?;
@@ -179,28 +233,31 @@ impl QueryService {
         }
         let sql = compile_totals(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
         let Some(sql) = sql else { return Ok(None) };
-        let rows = self.execute(&sql).await?;
+        let rows = self.execute(asked, &sql).await?;
         Ok(Some(Totals { columns: sql.columns, batches: rows.batches }))
     }
 
     fn whole(
         &self,
-        asked: &Asked<'_>,
+        asked: &mut Asked<'_>,
         rows: ResultSet,
         total_rows: Option<u64>,
         totals: Option<Totals>,
         warehouse_duration: Duration,
     ) -> Answer {
-        let Asked { query, sql, .. } = asked;
+        let Asked { query, sql, tally, .. } = asked;
         let returned_rows = row_count(&rows.batches);
-        let duration = self.clock.elapsed().saturating_sub(asked.started);
+        (tally.waited, tally.rows) = (Some(warehouse_duration), returned_rows);
+        let duration = self.clock.elapsed().saturating_sub(tally.started);
         tracing::info!(
             event = "query_executed",
-            cube = cube_label(query),
+            cube = &*tally.cube,
             warehouse = self.warehouse.name(),
             warehouse_duration_ms = milliseconds(warehouse_duration),
             total_duration_ms = milliseconds(duration),
             rows_returned = returned_rows,
+            // No engine here tells how much it read.
+            bytes_scanned = tracing::field::Empty,
             cache_hit = false,
             preagg_used = false,
         );
@@ -225,36 +282,25 @@ impl QueryService {
         tokio::time::timeout(timeout, work).await.unwrap_or(Err(RunError::Timeout { timeout }))
     }
 
-    fn logged<T>(&self, query: &SemanticQuery, outcome: Result<T, RunError>) -> Result<T, RunError> {
-        if let Err(error) = &outcome {
-            tracing::error!(
-                event = "query_failed",
-                cube = cube_label(query),
-                error_type = error_type(error),
-                error_message = %error,
-                retry_count = 0,
-            );
-        }
-        outcome
-    }
-
     fn compile(
         &self,
         snapshot: &Snapshot,
         context: &RequestContext,
         query: &SemanticQuery,
         environment: &Environment,
+        tally: &Tally,
     ) -> Result<CompiledSql, QueryError> {
         let started = self.clock.elapsed();
-        let sql = compile(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
-        if tracing::enabled!(tracing::Level::INFO) {
-            tracing::info!(
-                event = "query_compiled",
-                cube = cube_label(query),
-                sql_hash = key::sql_hash(&sql.text),
-                compile_duration_ms = milliseconds(self.clock.elapsed().saturating_sub(started)),
-            );
-        }
+        let compiled = compile(&snapshot.model, &snapshot.profile, query, &context.caller, environment);
+        let duration = self.clock.elapsed().saturating_sub(started);
+        tally.compiled(duration, outcome(&compiled));
+        let sql = compiled?;
+        tracing::info!(
+            event = "query_compiled",
+            cube = &*tally.cube,
+            sql_hash = key::sql_hash(&sql.text),
+            compile_duration_ms = milliseconds(duration),
+        );
         Ok(sql)
     }
 
@@ -271,9 +317,12 @@ impl QueryService {
         }
     }
 
-    async fn execute(&self, sql: &CompiledSql) -> Result<ResultSet, RunError> {
+    async fn execute(&self, asked: &Asked<'_>, sql: &CompiledSql) -> Result<ResultSet, RunError> {
         let timeout = self.settings.timeout;
+        let mut execution = asked.tally.execution(asked.hash_of(sql), timeout);
         let rows = self.warehouse.execute(Statement::from(sql), timeout).await;
+        execution.outcome = Some(rows.as_ref().map_or_else(|error| error.kind.into(), |_| Outcome::Success));
+        execution.rows = rows.as_ref().map_or(0, |rows| row_count(&rows.batches));
         rows.map_err(|error| RunError::from_warehouse(error, timeout))
     }
 
@@ -305,7 +354,7 @@ impl QueryService {
     async fn count(&self, asked: &Asked<'_>) -> Result<Option<u64>, RunError> {
         let Asked { context, query, snapshot, environment, .. } = asked;
         let count = compile_count(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
-        let counted = self.execute(&count).await?;
+        let counted = self.execute(asked, &count).await?;
         check_added_rows(&count, &counted.batches)?;
         Ok(first_integer(&counted.batches, 0))
     }
@@ -315,14 +364,21 @@ impl QueryService {
 struct Asked<'a> {
     context: &'a RequestContext,
     query: &'a SemanticQuery,
-    /// As the clock's `elapsed` said then.
-    started: Duration,
+    tally: Tally,
     snapshot: Arc<Snapshot>,
     environment: Environment,
     sql: CompiledSql,
 }
 
 impl Asked<'_> {
+    /// Of a statement of this query; only spans ask for it.
+    fn hash_of(&self, sql: &CompiledSql) -> String {
+        match self.context.trace {
+            Some(trace) if trace.is_sampled => key::sql_hash(&sql.text),
+            _ => String::new(),
+        }
+    }
+
     /// May have many rows, and the first of them says how many.
     fn is_large(&self) -> bool {
         let knows_total = self.sql.total_column.is_some() || self.query.skip_total;
@@ -353,10 +409,23 @@ fn first_integer(batches: &[RecordBatch], column: usize) -> Option<u64> {
     integers.is_valid(0).then(|| u64::try_from(integers.value(0)).ok())?
 }
 
-/// The cube of the first member, as the client named it.
-fn cube_label(query: &SemanticQuery) -> &str {
-    let first = query.values.first().or(query.dimensions.first());
-    first.and_then(|member| member.cube()).or(query.cube.as_deref()).unwrap_or("")
+fn outcome<T>(compiled: &Result<T, QueryError>) -> Outcome {
+    if compiled.is_ok() { Outcome::Success } else { Outcome::Refused }
+}
+
+/// Says in the log what failed.
+fn logged<T>(tally: &Tally, outcome: Result<T, RunError>) -> Result<T, RunError> {
+    if let Err(error) = &outcome {
+        tracing::error!(
+            event = "query_failed",
+            cube = &*tally.cube,
+            error_type = error_type(error),
+            error_message = %error,
+            retry_count = retry_count(error),
+            exception = exception(error),
+        );
+    }
+    outcome
 }
 
 fn milliseconds(duration: Duration) -> f64 {
@@ -370,4 +439,22 @@ fn error_type(error: &RunError) -> &'static str {
         RunError::Timeout { .. } => "timeout",
         RunError::Overloaded(_) => "overloaded",
     }
+}
+
+/// How often the statement was run again before its error was believed.
+fn retry_count(error: &RunError) -> u32 {
+    match error {
+        RunError::Warehouse(error) => error.retries,
+        _ => 0,
+    }
+}
+
+/// The error's name in this code.
+fn exception(error: &RunError) -> String {
+    let named = match error {
+        RunError::Query(error) => format!("QueryError::{error:?}"),
+        RunError::Warehouse(error) => format!("WarehouseError::{:?}", error.kind),
+        other => format!("RunError::{other:?}"),
+    };
+    named.split(|c: char| !c.is_alphanumeric() && c != ':').next().unwrap_or_default().to_owned()
 }

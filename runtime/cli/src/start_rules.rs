@@ -80,13 +80,69 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
             refused.push(wrong(message, "write the public key of `private_key_path` into a PEM file and name it"));
         }
     }
+    refused.extend(telemetry_refusals(config));
     refused
+}
+
+/// The address that metrics are told on, where they have one of their own. They show load and the names of
+/// cubes and ask for no credentials there, so others may reach it only where that is meant.
+///
+/// # Errors
+/// The host has no address, or one that others can reach and must not.
+pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, Diagnostic> {
+    let metrics = &config.metrics;
+    let Some((host, port)) = metrics.address.as_ref().filter(|_| metrics.enabled) else { return Ok(None) };
+    let mark = |diagnostic| match &metrics.address_place {
+        Some(place) => at(place, diagnostic),
+        None => diagnostic,
+    };
+    let found = resolve(host, *port).map_err(|problem| {
+        let message = format!("`metrics.address`: `{host}` is not an address of this machine: {problem}");
+        mark(error(message, "write `metrics: {address: \"127.0.0.1:9464\"}`"))
+    })?;
+    let outside = found.iter().find(|address| !address.ip().to_canonical().is_loopback());
+    match (outside, found.first()) {
+        (Some(outside), _) if !metrics.is_public => {
+            let message = format!("`metrics.address` is {outside}, which others can reach without credentials");
+            Err(mark(error(message, "use a loopback address, or set `metrics.public: true` if that is meant")))
+        }
+        (_, Some(first)) => Ok(Some(*first)),
+        (_, None) => Err(mark(error(format!("`metrics.address`: `{host}` has no address"), "write `127.0.0.1:9464`"))),
+    }
+}
+
+/// What stands against the metrics' path and the collector of traces.
+fn telemetry_refusals(config: &Config) -> Vec<Diagnostic> {
+    let mut refused = Vec::new();
+    let metrics = &config.metrics;
+    let taken = terrane_server::routes().into_iter().find(|route| matches(route.path, &metrics.path));
+    if let Some(route) = taken.filter(|_| metrics.enabled) {
+        let message = format!("`metrics.path` is {}, where {} answers already", metrics.path, route.path);
+        let diagnostic = error(message, "leave it out: it is /metrics then");
+        refused.push(match &metrics.path_place {
+            Some(place) => at(place, diagnostic),
+            None => diagnostic,
+        });
+    }
+    if let Some(endpoint) = &config.telemetry.otlp_endpoint
+        && !["http://", "https://"].iter().any(|scheme| endpoint.expose().trim().starts_with(scheme))
+    {
+        let message = "`telemetry.otlp_endpoint` is no http or https URL";
+        refused.push(error(message, "write `http://collector:4318`; `/v1/traces` is added"));
+    }
+    refused
+}
+
+/// `{name}` in a route stands for one step of a path.
+fn matches(route: &str, path: &str) -> bool {
+    let mut steps = path.split('/');
+    let fits = route.split('/').all(|name| steps.next().is_some_and(|step| name == step || name.starts_with('{')));
+    fits && steps.next().is_none()
 }
 
 /// What is set and does nothing yet, without harm.
 pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     let set = [
-        (config.metrics.enabled, "metrics.enabled", &config.metrics.place),
         (config.cache.enabled, "cache.enabled", &config.cache.place),
         (!config.server.cors_origins.is_empty(), "server.cors.origins", &None),
         (config.optimization.place.is_some(), "optimization", &config.optimization.place),
@@ -116,17 +172,10 @@ pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
 /// # Errors
 /// The host has no address, or one that others can reach and must not.
 pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<SocketAddr, Diagnostic> {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let found: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
-        Ok(ip) => vec![SocketAddr::new(ip, port)],
-        Err(_) => match (bare, port).to_socket_addrs() {
-            Ok(addresses) => addresses.collect(),
-            Err(problem) => {
-                let message = format!("`{host}` is not an address of this machine: {problem}");
-                return Err(error(message, "write `server.host: 127.0.0.1`, or leave it out"));
-            }
-        },
-    };
+    let found = resolve(host, port).map_err(|problem| {
+        let message = format!("`{host}` is not an address of this machine: {problem}");
+        error(message, "write `server.host: 127.0.0.1`, or leave it out")
+    })?;
     let outside = found.iter().find(|address| !address.ip().to_canonical().is_loopback());
     match (outside, found.first()) {
         (None, Some(first)) => Ok(*first),
@@ -138,6 +187,14 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
             Err(error(message, hint))
         }
         (None, None) => Err(error(format!("`{host}` has no address"), "write `server.host: 127.0.0.1`")),
+    }
+}
+
+fn resolve(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(ip) => Ok(vec![SocketAddr::new(ip, port)]),
+        Err(_) => Ok((bare, port).to_socket_addrs()?.collect()),
     }
 }
 
@@ -181,6 +238,34 @@ mod tests {
             let refused = check(file);
             assert!(refused.len() == 1 && refused[0].contains(words), "{file}: {refused:?}");
         }
+    }
+
+    #[test]
+    fn metrics_and_traces_are_held_against_the_rules() {
+        let metrics = |keys: &str| format!("{ANONYMOUS}metrics: {{enabled: true, {keys}}}\n");
+        for (file, words) in [
+            (metrics("path: /health/live"), "where /health/live answers"),
+            (metrics("path: /api/v1/query/meta/cubes/metrics"), "{cube_name} answers"),
+            (format!("{ANONYMOUS}telemetry: {{otlp_endpoint: \"collector:4318\"}}\n"), "no http or https URL"),
+        ] {
+            let refused = check(&file);
+            assert!(refused.len() == 1 && refused[0].contains(words), "{file}: {refused:?}");
+        }
+        for file in [
+            metrics("path: /internal/metrics"),
+            format!("{ANONYMOUS}metrics: {{path: /health/live}}\n"),
+            format!("{ANONYMOUS}telemetry: {{otlp_endpoint: \"http://collector:4318\"}}\n"),
+        ] {
+            assert_eq!(check(&file), Vec::<String>::new(), "{file}");
+        }
+        let address = |keys: &str| metrics_address(&config::read(Some(&metrics(keys)), &Environment::default()).0);
+        assert_eq!(address("path: /m").unwrap(), None);
+        assert_eq!(address("address: \"127.0.0.1:9464\"").unwrap().map(|address| address.port()), Some(9464));
+        assert!(address("address: \"[::1]:0\"").unwrap().is_some());
+        for outside in ["0.0.0.0:9464", "[::]:1", "192.168.0.1:9464", "no such host:1"] {
+            assert!(address(&format!("address: \"{outside}\"")).is_err(), "{outside}");
+        }
+        assert!(address("public: true, address: \"0.0.0.0:9464\"").unwrap().is_some());
     }
 
     #[test]

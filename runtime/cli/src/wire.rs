@@ -46,7 +46,7 @@ pub async fn explain(
 ) -> Result<Map<String, Json>, Refused> {
     let explanation = engine.queries.explain(caller, query);
     let explanation = explanation.map_err(|error| refuse(RunError::Query(error)))?;
-    let plan = engine.queries.warehouse_plan(query, &explanation).await.map_err(refuse)?;
+    let plan = engine.queries.warehouse_plan(caller, query, &explanation).await.map_err(refuse)?;
     Ok(terrane_server::explanation(&explanation, plan))
 }
 

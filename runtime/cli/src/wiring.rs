@@ -4,6 +4,7 @@
 //! here: what any of them does.
 
 mod security;
+mod telemetry;
 mod warehouse;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use terrane_app::catalog::{self, Catalog, Snapshot};
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::store::Store;
 use terrane_app::ports::warehouse::Warehouse;
@@ -29,6 +31,8 @@ use crate::config::{Config, Place, Scope};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report;
+
+pub use telemetry::{Watching, watching};
 
 /// The workspace this program was built in, for components that `cargo xtask setup` prepared.
 /// What is shipped knows nothing of it.
@@ -58,7 +62,18 @@ pub struct Checked {
 /// # Errors
 /// Every problem of the project, if one of them is an error.
 pub async fn load(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    let Checked { engine, problems } = check(project).await;
+    load_observed(project, Arc::new(Unobserved)).await
+}
+
+/// The same, and tells somebody how queries go.
+///
+/// # Errors
+/// As [`load`].
+pub async fn load_observed(
+    project: &Project,
+    observer: Arc<dyn Observer>,
+) -> Result<(Engine, Vec<Diagnostic>), Failure> {
+    let Checked { engine, problems } = open(project, observer).await;
     match engine {
         Some(engine) if !problems.iter().any(Diagnostic::is_error) => Ok((engine, problems)),
         _ => Err(Failure::Project { problems, tree: project.tree.clone() }),
@@ -67,6 +82,10 @@ pub async fn load(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failur
 
 /// Connects and loads whatever can be, and collects every problem on the way.
 pub async fn check(project: &Project) -> Checked {
+    open(project, Arc::new(Unobserved)).await
+}
+
+async fn open(project: &Project, observer: Arc<dyn Observer>) -> Checked {
     let mut problems = project.problems.clone();
     let plugins = plugins(project, &mut problems);
     let warehouse = warehouse::open(project, &mut problems).await;
@@ -75,7 +94,7 @@ pub async fn check(project: &Project) -> Checked {
         match catalog::load(&project.source, &project.inputs, &*plugins, &*warehouse).await {
             Ok(snapshot) => {
                 problems.extend(snapshot.diagnostics.iter().cloned());
-                loaded = Some(engine(&project.config, snapshot, plugins, warehouse));
+                loaded = Some(engine(&project.config, snapshot, plugins, warehouse, observer));
             }
             Err(error) => problems.push(Diagnostic::error("no-dialect", error.to_string()).hint(
                 "run `cargo xtask components` to build the components for this program, or put one that fits into the project's plugins/, in the place of one that does not",
@@ -92,7 +111,13 @@ pub async fn check(project: &Project) -> Checked {
     Checked { engine: loaded, problems }
 }
 
-fn engine(config: &Config, snapshot: Snapshot, plugins: Arc<dyn Plugins>, warehouse: Arc<dyn Warehouse>) -> Engine {
+fn engine(
+    config: &Config,
+    snapshot: Snapshot,
+    plugins: Arc<dyn Plugins>,
+    warehouse: Arc<dyn Warehouse>,
+    observer: Arc<dyn Observer>,
+) -> Engine {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let catalog = Arc::new(Catalog::new(snapshot));
     let settings = QuerySettings {
@@ -106,7 +131,8 @@ fn engine(config: &Config, snapshot: Snapshot, plugins: Arc<dyn Plugins>, wareho
         max_queued_queries: config.server.max_queued_queries,
     };
     let queries = QueryService::new(Arc::clone(&catalog), Arc::clone(&warehouse), Arc::clone(&clock), settings);
-    Engine { catalog, queries: Arc::new(queries), warehouse, plugins, clock }
+    let queries = Arc::new(queries.observed_by(observer));
+    Engine { catalog, queries, warehouse, plugins, clock }
 }
 
 /// The state database.
@@ -159,6 +185,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         body_limit_bytes: config.server.max_body_bytes as usize,
         anonymous,
         docs: config.server.docs,
+        metrics: telemetry::metrics_route(config),
         ..HttpSettings::default()
     }
 }

@@ -89,6 +89,9 @@ impl<'a> Demand<'a> {
 
     /// Tells the log and the journal of a denial.
     async fn deny(&self, identity: &Identity, reason: &'static str) -> Result<(), ApiError> {
+        if let Some(metrics) = &self.app.watchers.watch.metrics {
+            metrics.denied(reason);
+        }
         let required = match self.access {
             Access::Scoped(scope) => scope.as_str(),
             Access::Identified | Access::Public => "identified",
@@ -107,6 +110,9 @@ impl<'a> Demand<'a> {
     }
 
     async fn proven(&self, identity: &Identity) -> Result<(), ApiError> {
+        if let Some(metrics) = &self.app.watchers.watch.metrics {
+            metrics.authenticated(identity.method.as_str());
+        }
         tracing::info!(
             event = "authentication_success",
             user_id = &*identity.caller.user_id,

@@ -17,6 +17,8 @@ use terrane_app::query::QueryService;
 use terrane_app::security::{Authenticator, Journal};
 use terrane_compiler::SecurityContext;
 
+use crate::telemetry::{DroppedLines, Watch};
+
 pub use terrane_app::security::{Scope, Scopes};
 
 /// The use cases and ports that the wiring made.
@@ -46,6 +48,24 @@ pub struct HttpSettings {
     pub anonymous: Option<Anonymous>,
     /// Whether the interface describes itself, with a page to try it.
     pub docs: bool,
+    /// Where metrics are told, if they are.
+    pub metrics: Option<MetricsRoute>,
+}
+
+/// The route of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricsRoute {
+    /// An absolute path that no other route has.
+    pub path: &'static str,
+    /// Everybody may ask; else those who hold `admin`.
+    pub is_public: bool,
+}
+
+/// What watches the server besides the log.
+#[derive(Clone, Default)]
+pub struct Watchers {
+    pub watch: Watch,
+    pub dropped_lines: Option<DroppedLines>,
 }
 
 impl Default for HttpSettings {
@@ -56,6 +76,7 @@ impl Default for HttpSettings {
             body_timeout: Duration::from_secs(30),
             anonymous: None,
             docs: true,
+            metrics: None,
         }
     }
 }
@@ -75,6 +96,7 @@ pub struct App(Arc<State>);
 pub struct State {
     pub ports: Ports,
     pub settings: HttpSettings,
+    pub watchers: Watchers,
     /// As the clock's `elapsed` said then.
     started: Duration,
     draining: AtomicBool,
@@ -83,12 +105,18 @@ pub struct State {
 }
 
 impl App {
-    /// The server counts as started now.
+    /// A server that nobody watches. It counts as started now.
     pub fn new(ports: Ports, settings: HttpSettings) -> Self {
+        App::watched(ports, settings, Watchers::default())
+    }
+
+    /// The server counts as started now.
+    pub fn watched(ports: Ports, settings: HttpSettings, watchers: Watchers) -> Self {
         let started = ports.clock.elapsed();
         App(Arc::new(State {
             ports,
             settings,
+            watchers,
             started,
             draining: AtomicBool::new(false),
             description: OnceLock::new(),

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use terrane_app::ports::traces::TraceContext;
 use terrane_app::query::RequestContext;
 use terrane_app::security::Identity;
 
@@ -46,7 +47,8 @@ impl Call {
             Access::Public => Identity::default(),
             _ => Demand::of(app, access, client, &request).meet().await?,
         };
-        let context = RequestContext { caller: identity.caller.clone(), correlation_id };
+        let trace = request.extensions().get::<TraceContext>().copied();
+        let context = RequestContext { caller: identity.caller.clone(), correlation_id, trace };
         Ok(Call { context, scopes: identity.scopes, identity, client, request })
     }
 

@@ -1,5 +1,5 @@
-//! What every request passes, on its way in and out: correlation id, the two log events, panics,
-//! compression.
+//! What every request passes, on its way in and out: correlation id, what is told of it (`record`),
+//! panics, compression.
 //!
 //! One plain function instead of a stack of layers, since this is paid on every request. Not here:
 //! sockets (`serve`), authorization (`call`).
@@ -7,12 +7,11 @@
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::{Body, HttpBody as _};
+use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{ALLOW, USER_AGENT};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::header::ALLOW;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::Router;
 use futures_util::FutureExt as _;
@@ -25,10 +24,13 @@ use crate::error::{ApiError, Code};
 
 mod compression;
 mod correlation;
+mod record;
+mod traceparent;
+
+pub(crate) use record::Matched;
+use record::{Begun, Record};
 
 const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id");
-/// The status in the log of a request whose client went away before its answer.
-const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// The connection that a request came in on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,7 +50,13 @@ pub struct Edge {
 
 impl Edge {
     pub fn new(app: App) -> Self {
-        let router = crate::rest::router().with_state(app.clone());
+        let router = crate::rest::router(app.settings.metrics).with_state(app.clone());
+        Edge { app, router, ids: Arc::new(correlation::Ids::new()) }
+    }
+
+    /// Answers scrapes and nothing else, to whoever reaches it.
+    pub fn of_metrics(app: App) -> Self {
+        let router = crate::rest::metrics_router(app.settings.metrics).with_state(app.clone());
         Edge { app, router, ids: Arc::new(correlation::Ids::new()) }
     }
 
@@ -61,25 +69,28 @@ impl Edge {
         let id = self.ids.adopt_or_make(request.headers().get(CORRELATION_HEADER));
         request.extensions_mut().insert(CorrelationId(id.clone()));
         request.extensions_mut().insert(connection);
-        let span = tracing::error_span!("request", correlation_id = &*id);
-        let mut response = self.answer(connection, &id, request).instrument(span).await;
+        let trace = self.begin_trace(&mut request);
+        let trace_id = trace.map(|begun| tracing::field::display(begun.context.trace_id));
+        let span = tracing::error_span!("request", correlation_id = &*id, trace_id);
+        let mut response = self.answer(connection, &id, trace, request).instrument(span).await;
         if let Ok(value) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(CORRELATION_HEADER, value);
         }
         response
     }
 
-    async fn answer(&self, connection: Connection, id: &str, request: Request) -> Response {
-        let started = self.app.ports.clock.elapsed();
+    /// Where traces are made: a place in the caller's trace, or in a new one.
+    fn begin_trace(&self, request: &mut Request) -> Option<Begun> {
+        let traces = self.app.watchers.watch.traces.as_ref()?;
+        let parent = traceparent::read(request.headers());
+        let context = traces.begin(parent);
+        request.extensions_mut().insert(context);
+        Some(Begun { context, parent })
+    }
+
+    async fn answer(&self, connection: Connection, id: &str, trace: Option<Begun>, mut request: Request) -> Response {
         let accepts_gzip = compression::is_accepted(request.headers());
-        let mut record = Record {
-            edge: self,
-            started,
-            method: request.method().clone(),
-            path: request.uri().path().into(),
-            is_open: true,
-        };
-        record.start(connection, &request);
+        let record = Record::begin(&self.app, &tracing::Span::current(), connection, trace, &mut request);
         let outcome = AssertUnwindSafe(self.route(connection, request)).catch_unwind().await;
         let mut response = match outcome {
             Ok(Ok(response)) => response,
@@ -93,8 +104,7 @@ impl Edge {
         if accepts_gzip {
             response = compression::compress(response).await;
         }
-        record.complete(&response);
-        response
+        record.answer(response)
     }
 
     async fn route(&self, connection: Connection, request: Request) -> Result<Response, ApiError> {
@@ -109,56 +119,6 @@ impl Edge {
                 Err(ApiError::method_not_allowed(&method, allow))
             }
             _ => Ok(response),
-        }
-    }
-}
-
-/// The two log events of a request. Dropped early, it says that the client went away.
-struct Record<'a> {
-    edge: &'a Edge,
-    started: Duration,
-    method: Method,
-    path: Box<str>,
-    is_open: bool,
-}
-
-impl Record<'_> {
-    fn start(&self, connection: Connection, request: &Request) {
-        let client_ip = connection.peer.map(tracing::field::display);
-        let user_agent = request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok());
-        tracing::info!(
-            target: "terrane::http",
-            event = "http_request_started",
-            method = self.method.as_str(),
-            path = &*self.path,
-            client_ip,
-            user_agent,
-        );
-    }
-
-    fn complete(&mut self, response: &Response) {
-        self.is_open = false;
-        self.log(response.status().as_u16(), response.body().size_hint().exact());
-    }
-
-    fn log(&self, status_code: u16, response_size_bytes: Option<u64>) {
-        let duration = self.edge.app.ports.clock.elapsed().saturating_sub(self.started);
-        tracing::info!(
-            target: "terrane::http",
-            event = "http_request_completed",
-            method = self.method.as_str(),
-            path = &*self.path,
-            status_code,
-            duration_ms = duration.as_secs_f64() * 1_000.0,
-            response_size_bytes,
-        );
-    }
-}
-
-impl Drop for Record<'_> {
-    fn drop(&mut self) {
-        if self.is_open {
-            self.log(CLIENT_CLOSED_REQUEST, None);
         }
     }
 }

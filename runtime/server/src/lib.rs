@@ -1,7 +1,7 @@
 //! The edge: HTTP in, use cases of the app, HTTP out. Handlers translate and decide nothing.
 //!
 //! In: an [`App`] (use cases and ports) and a bound socket. Out: [`serve`], and [`Edge`] for tests and
-//! for servers of one's own. [`telemetry`] writes the log. Not here: configuration and wiring (cli),
+//! for servers of one's own. [`telemetry`] writes the log and keeps metrics. Not here: configuration and wiring (cli),
 //! warehouses and stores.
 
 mod admission;
@@ -21,11 +21,11 @@ mod serve;
 pub mod telemetry;
 mod wire;
 
-pub use app::{Anonymous, App, HttpSettings, Ports, Scope, Scopes};
+pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Ports, Scope, Scopes, Watchers};
 pub use edge::{Connection, Edge};
 pub use error::Code;
 pub use local::{Refused, explanation, read_query, refuse};
 pub use rest::routes;
 pub use routes::{Access, Route};
 pub use rows::{BrokenOff, RowEncoder};
-pub use serve::{ServeError, ServeSettings, bind, serve};
+pub use serve::{ServeError, ServeSettings, bind, serve, serve_metrics};

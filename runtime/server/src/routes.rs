@@ -13,6 +13,7 @@ use axum::routing::{MethodFilter, Router, on};
 
 use crate::app::{App, Scope};
 use crate::call::Call;
+use crate::edge::Matched;
 use crate::error::ApiError;
 use crate::openapi::Doc;
 
@@ -68,6 +69,7 @@ impl Routes {
     {
         let (path, access) = (route.path, route.access);
         let endpoint = async move |State(app): State<App>, request: Request| {
+            Matched::by(&request, path);
             let correlation_id = Call::correlation_id(&request);
             let outcome = match Call::admit(&app, access, request).await {
                 Ok(call) => handler(app, call).await,

@@ -89,33 +89,22 @@ pub async fn serve(
     settings: ServeSettings,
     shutdown: impl Future<Output = ()>,
 ) -> bool {
-    let server = Server {
-        edge: Edge::new(app.clone()),
-        regular: Arc::new(Semaphore::new(settings.max_connections.max(1))),
-        surplus: Arc::new(Semaphore::new(SURPLUS_CONNECTIONS)),
-        graceful: GracefulShutdown::new(),
-        settings,
-    };
-    tokio::pin!(shutdown);
-    loop {
-        tokio::select! {
-            biased;
-            () = &mut shutdown => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => server.take(stream, peer),
-                Err(error) if is_of_one_connection(&error) => {}
-                Err(error) => {
-                    tracing::error!(event = "accept_failed", error_message = %error);
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            },
-        }
-    }
+    let server = Server::new(Edge::new(app.clone()), settings);
+    server.accept(&listener, shutdown).await;
     app.start_draining();
     drop(listener);
     let Server { graceful, settings, .. } = server;
     tracing::info!(event = "server_draining", connections = graceful.count());
     tokio::time::timeout(settings.shutdown_timeout, graceful.shutdown()).await.is_ok()
+}
+
+/// Few ask for metrics.
+const MAX_METRICS_CONNECTIONS: usize = 16;
+
+/// Answers scrapes on an address of their own, for as long as it is asked to run.
+pub async fn serve_metrics(listener: TcpListener, app: App) {
+    let settings = ServeSettings { max_connections: MAX_METRICS_CONNECTIONS, ..ServeSettings::default() };
+    Server::new(Edge::of_metrics(app), settings).accept(&listener, std::future::pending()).await;
 }
 
 struct Server {
@@ -127,6 +116,34 @@ struct Server {
 }
 
 impl Server {
+    fn new(edge: Edge, settings: ServeSettings) -> Self {
+        Server {
+            edge,
+            regular: Arc::new(Semaphore::new(settings.max_connections.max(1))),
+            surplus: Arc::new(Semaphore::new(SURPLUS_CONNECTIONS)),
+            graceful: GracefulShutdown::new(),
+            settings,
+        }
+    }
+
+    async fn accept(&self, listener: &TcpListener, shutdown: impl Future<Output = ()>) {
+        tokio::pin!(shutdown);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => return,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.take(stream, peer),
+                    Err(error) if is_of_one_connection(&error) => {}
+                    Err(error) => {
+                        tracing::error!(event = "accept_failed", error_message = %error);
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+    }
+
     /// Starts a task for the connection, or closes it where even the surplus is taken.
     fn take(&self, stream: TcpStream, peer: SocketAddr) {
         if let Ok(permit) = self.regular.clone().try_acquire_owned() {

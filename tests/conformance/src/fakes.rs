@@ -85,7 +85,7 @@ impl FakeWarehouse {
     }
 
     fn refusal(kind: WarehouseErrorKind) -> WarehouseError {
-        WarehouseError { warehouse: "duckdb".to_owned(), kind, message: SECRET.to_owned() }
+        WarehouseError { warehouse: "duckdb".to_owned(), kind, message: SECRET.to_owned(), retries: 0 }
     }
 
     async fn act(mood: Mood) -> Result<(), WarehouseError> {

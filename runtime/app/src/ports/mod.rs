@@ -3,7 +3,9 @@
 pub mod audit;
 pub mod clock;
 pub mod credentials;
+pub mod observer;
 pub mod plugins;
 pub mod store;
 pub mod tokens;
+pub mod traces;
 pub mod warehouse;

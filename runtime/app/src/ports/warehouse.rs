@@ -93,6 +93,20 @@ pub struct WarehouseError {
     pub warehouse: String,
     pub kind: WarehouseErrorKind,
     pub message: String,
+    /// How often the statement was run again before this was believed.
+    pub retries: u32,
+}
+
+/// What an adapter holds of connections, as they are now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Running a statement, be it one that nobody waits for any more.
+    pub active: u64,
+    pub idle: u64,
+    /// Since the start: connections that could not be made.
+    pub failed: u64,
+    /// Since the start: connections that broke while they were used.
+    pub lost: u64,
 }
 
 /// A warehouse. Statements run concurrently up to the adapter's own pool; a timeout is answered at
@@ -115,4 +129,9 @@ pub trait Warehouse: Send + Sync {
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;
 
     async fn ping(&self) -> Result<(), WarehouseError>;
+
+    /// Cheap enough for every scrape. `None`: this adapter doesn't count.
+    fn connections(&self) -> Option<Connections> {
+        None
+    }
 }

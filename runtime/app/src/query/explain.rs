@@ -8,7 +8,8 @@ use arrow::datatypes::DataType;
 use terrane_compiler::explanation::{Explanation, explain};
 use terrane_compiler::query::{QueryError, SemanticQuery};
 
-use super::{Extent, QueryService, RequestContext, RunError};
+use super::{Extent, QueryService, RequestContext, RunError, logged, outcome};
+use crate::ports::observer::QueryKind;
 use crate::ports::warehouse::Statement;
 
 impl QueryService {
@@ -18,7 +19,11 @@ impl QueryService {
     /// As [`QueryService::sql`].
     pub fn explain(&self, context: &RequestContext, query: &SemanticQuery) -> Result<Explanation, QueryError> {
         let snapshot = self.catalog.snapshot();
-        explain(&snapshot.model, &snapshot.profile, query, &context.caller, &self.environment(Extent::Page))
+        let mut tally = self.tally(&snapshot, context, query, QueryKind::Explain);
+        let environment = self.environment(Extent::Page);
+        let explained = explain(&snapshot.model, &snapshot.profile, query, &context.caller, &environment);
+        tally.outcome = outcome(&explained);
+        explained
     }
 
     /// The warehouse's own plan, in its own words. `None`: it explains nothing.
@@ -27,18 +32,23 @@ impl QueryService {
     /// [`RunError`]
     pub async fn warehouse_plan(
         &self,
+        context: &RequestContext,
         query: &SemanticQuery,
         explanation: &Explanation,
     ) -> Result<Option<String>, RunError> {
         let Some(printed) = &explanation.explain_statement else { return Ok(None) };
         let timeout = self.settings.timeout;
+        let mut tally = self.tally(&self.catalog.snapshot(), context, query, QueryKind::Plan);
         let ask = async {
             let _turn = self.gate.enter().await?;
+            tally.ask();
             let statement = Statement { text: &printed.text, params: &printed.params, columns: &[] };
             let rows = self.warehouse.execute(statement, timeout).await;
             rows.map_err(|error| RunError::from_warehouse(error, timeout))
         };
-        let rows = self.logged(query, self.in_time(ask).await)?;
+        let rows = self.in_time(ask).await;
+        tally.end(&rows);
+        let rows = logged(&tally, rows)?;
         let lines: Vec<String> = rows.batches.iter().flat_map(last_texts).collect();
         Ok(Some(lines.join("\n")))
     }

@@ -38,6 +38,12 @@ impl Gate {
         Gate { turns, running_limit, queued: AtomicUsize::new(0), queue_limit }
     }
 
+    /// Queries that run and that wait.
+    pub fn load(&self) -> (usize, usize) {
+        let running = self.running_limit.saturating_sub(self.turns.available_permits());
+        (running, self.queued.load(Ordering::Relaxed))
+    }
+
     /// Waits for a turn, which ends when the permit is dropped; a stream takes it along.
     ///
     /// # Errors

@@ -4,7 +4,6 @@
 //! slowly holds a turn, so the whole has a deadline. Not here: when rows are streamed (`query`).
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -14,8 +13,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 
 use super::answer::Piece;
-use super::{RunError, error_type, milliseconds};
-use crate::ports::clock::Clock;
+use super::tally::{Execution, Tally};
+use super::{RunError, error_type, exception, milliseconds, retry_count};
+use crate::ports::observer::Outcome;
 use crate::ports::warehouse::{BatchStream, WarehouseError};
 
 /// A stream of which the first rows are there.
@@ -33,13 +33,11 @@ pub(super) struct Reading {
     pub(super) _turn: OwnedSemaphorePermit,
 }
 
-/// What the log is told when the stream ends, however it does.
+/// What the log and the observer are told when the stream ends, however it does.
 pub(super) struct Record {
-    pub(super) clock: Arc<dyn Clock>,
     pub(super) span: tracing::Span,
-    pub(super) warehouse: String,
-    pub(super) cube: String,
-    pub(super) started: Duration,
+    pub(super) tally: Tally,
+    pub(super) execution: Execution,
     /// Spent waiting for the warehouse.
     pub(super) waited: Duration,
     pub(super) rows: u64,
@@ -71,13 +69,13 @@ impl Reading {
     }
 
     async fn ask(&mut self) -> Result<Option<RecordBatch>, RunError> {
-        let asked = self.record.clock.elapsed();
+        let asked = self.record.tally.clock.elapsed();
         let batch = tokio::select! {
             biased;
             () = &mut self.deadline => return Err(RunError::Timeout { timeout: self.whole_timeout }),
             batch = self.batches.next() => batch,
         };
-        self.record.waited += self.record.clock.elapsed().saturating_sub(asked);
+        self.record.waited += self.record.tally.clock.elapsed().saturating_sub(asked);
         batch.transpose().map_err(|error: WarehouseError| RunError::from_warehouse(error, self.statement_timeout))
     }
 
@@ -91,16 +89,17 @@ impl Reading {
 
 impl Record {
     fn complete(&mut self) -> Duration {
-        self.is_open = false;
+        self.end(Outcome::Success);
         let duration = self.duration();
         self.span.in_scope(|| {
             tracing::info!(
                 event = "query_executed",
-                cube = &*self.cube,
-                warehouse = &*self.warehouse,
+                cube = &*self.tally.cube,
+                warehouse = &*self.tally.warehouse,
                 warehouse_duration_ms = milliseconds(self.waited),
                 total_duration_ms = milliseconds(duration),
                 rows_returned = self.rows,
+                bytes_scanned = tracing::field::Empty,
                 cache_hit = false,
                 preagg_used = false,
             );
@@ -109,32 +108,46 @@ impl Record {
     }
 
     fn fail(&mut self, error: &RunError) {
-        self.is_open = false;
+        self.end(Outcome::from(error));
         self.span.in_scope(|| {
             tracing::error!(
                 event = "query_failed",
-                cube = &*self.cube,
+                cube = &*self.tally.cube,
                 error_type = error_type(error),
                 error_message = %error,
                 rows_returned = self.rows,
-                retry_count = 0,
+                retry_count = retry_count(error),
+                exception = exception(error),
             );
         });
     }
 
+    fn end(&mut self, outcome: Outcome) {
+        self.is_open = false;
+        self.tally.outcome = outcome;
+        self.execution.outcome = Some(outcome);
+        self.tell();
+    }
+
+    /// How far it came.
+    fn tell(&mut self) {
+        (self.tally.waited, self.tally.rows, self.execution.rows) = (Some(self.waited), self.rows, self.rows);
+    }
+
     fn duration(&self) -> Duration {
-        self.clock.elapsed().saturating_sub(self.started)
+        self.tally.clock.elapsed().saturating_sub(self.tally.started)
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
         if self.is_open {
+            self.tell();
             let total_duration_ms = milliseconds(self.duration());
             self.span.in_scope(|| {
                 tracing::info!(
                     event = "query_abandoned",
-                    cube = &*self.cube,
+                    cube = &*self.tally.cube,
                     total_duration_ms,
                     rows_returned = self.rows
                 );

@@ -46,6 +46,11 @@ impl Journal {
         }
     }
 
+    /// Records that wait to be written.
+    pub fn pending(&self) -> usize {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Writes what is open. What the store refuses stays open.
     ///
     /// # Errors

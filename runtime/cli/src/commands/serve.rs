@@ -4,8 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::observer::Observer as _;
 use terrane_app::security::{Journal, WINDOW};
-use terrane_server::{App, ServeError, telemetry};
+use terrane_server::telemetry::Watch;
+use terrane_server::{App, ServeError, Watchers, telemetry};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::check::contents;
@@ -48,10 +52,12 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     let address = address(arguments, &project)?;
     // Before anything slow is done.
     let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
+    let metrics_listener = bind_metrics(&project).await?;
+    let watching = wiring::watching(&project.config)?;
     let (mut first, mut second) = (Ending::listen()?, Ending::listen()?);
     // Told to end while it reads: nothing is served yet, so nothing has to be finished.
     let (engine, mut problems) = tokio::select! {
-        loaded = wiring::load(&project) => loaded?,
+        loaded = wiring::load_observed(&project, Arc::new(watching.watch.clone())) => loaded?,
         () = first.comes() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
@@ -59,7 +65,7 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     tell_problems(&problems, &project.tree, terminal.stderr);
     let ports = wiring::ports(&project, &engine).await?;
     // The guard writes what is left when it is dropped.
-    let _log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&engine.clock))
+    let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&engine.clock))
         .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
 
     let name = engine.catalog.snapshot().model.project.to_string();
@@ -68,11 +74,15 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
         let warnings = plural(problems.len(), "warning");
         tell(&format!("terrane serves {name} on http://{bound}: {}; {warnings}\n", contents(&engine)));
     }
-    tracing::info!(event = "server_started", address = %bound, project = name, warnings = problems.len());
+    let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    let metrics_address = metrics_bound.map(tracing::field::display);
+    tracing::info!(event = "server_started", address = %bound, metrics_address, project = name, warnings = problems.len());
     let journal = ports.journal.clone();
-    let app = App::new(ports, wiring::http_settings(&project.config));
+    let watchers = Watchers { watch: watching.watch.clone(), dropped_lines: Some(log.dropped_lines()) };
+    let app = App::watched(ports, wiring::http_settings(&project.config), watchers);
+    let scrapes = metrics_listener.map(|listener| tokio::spawn(terrane_server::serve_metrics(listener, app.clone())));
     let settings = wiring::serve_settings(&project.config);
-    let writing = tokio::spawn(write_journal(journal.clone()));
+    let writing = tokio::spawn(write_journal(journal.clone(), watching.watch.clone(), Arc::clone(&engine.clock)));
     let is_finished = tokio::select! {
         is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,
         () = second.comes_twice() => false,
@@ -81,17 +91,34 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     if let Err(error) = journal.flush().await {
         tracing::error!(event = "audit_lost", error_message = %error);
     }
+    watching.close().await;
+    if let Some(scrapes) = scrapes {
+        scrapes.abort();
+    }
     tracing::info!(event = "server_stopped", is_finished);
     Ok(())
 }
 
+/// The listener of metrics, where they have an address of their own. Bound early, as the server's is.
+async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure> {
+    let refuse = |problem| Failure::Project { problems: vec![problem], tree: project.tree.clone() };
+    let Some(address) = start_rules::metrics_address(&project.config).map_err(refuse)? else { return Ok(None) };
+    let bound = terrane_server::bind(address).await;
+    let bound =
+        bound.map_err(|error| Failure::new(format!("`metrics.address`: {error}")).hint("choose another port"))?;
+    Ok(Some(bound))
+}
+
 /// Puts what was noted into the audit log, again and again.
-async fn write_journal(journal: Arc<Journal>) {
+async fn write_journal(journal: Arc<Journal>, watch: Watch, clock: Arc<dyn Clock>) {
     let mut turns = tokio::time::interval(WINDOW);
     turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         turns.tick().await;
-        if let Err(error) = journal.flush().await {
+        let started = clock.elapsed();
+        let written = journal.flush().await;
+        watch.task_ended("audit_flush", written.is_ok(), clock.elapsed().saturating_sub(started));
+        if let Err(error) = written {
             tracing::error!(event = "state_unavailable", error_message = %error);
         }
     }

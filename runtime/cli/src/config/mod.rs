@@ -47,6 +47,7 @@ pub struct Config {
     /// The file's path is the project's.
     pub log: LogSettings,
     pub metrics: MetricsConfig,
+    pub telemetry: TelemetryConfig,
     pub cache: CacheConfig,
     pub optimization: OptimizationConfig,
 }
@@ -131,7 +132,25 @@ pub struct PluginConfig {
 #[derive(Debug, Clone)]
 pub struct MetricsConfig {
     pub enabled: bool,
-    pub place: Option<Place>,
+    /// Absolute.
+    pub path: String,
+    pub path_place: Option<Place>,
+    /// An address of their own, host and port.
+    pub address: Option<(String, u16)>,
+    pub address_place: Option<Place>,
+    pub is_public: bool,
+    pub include_process: bool,
+    pub include_runtime: bool,
+}
+
+/// Traces for an OpenTelemetry collector.
+#[derive(Debug, Clone)]
+pub struct TelemetryConfig {
+    /// `None`: no traces. May hold a password.
+    pub otlp_endpoint: Option<Secret>,
+    pub service_name: String,
+    /// 0 to 1.
+    pub sample_ratio: f64,
 }
 
 #[derive(Debug, Clone)]

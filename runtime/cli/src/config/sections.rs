@@ -10,7 +10,7 @@ use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSett
 use super::reader::Section;
 use super::{
     CacheConfig, Config, Folders, MetricsConfig, OptimizationConfig, PluginConfig, PluginsConfig, QueryConfig, Secret,
-    ServerConfig, StateConfig, WarehouseConfig, security,
+    ServerConfig, StateConfig, TelemetryConfig, WarehouseConfig, security,
 };
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
@@ -33,7 +33,8 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         security: top.section("security", security::read),
         plugins: plugins(top),
         log: top.section("log", log),
-        metrics: metrics(top),
+        metrics: top.section("metrics", metrics),
+        telemetry: top.section("telemetry", telemetry),
         cache: cache(top),
         optimization: optimization(top),
     }
@@ -163,18 +164,43 @@ fn log(s: &mut Section<'_>) -> LogSettings {
     }
 }
 
-fn metrics(top: &mut Section<'_>) -> MetricsConfig {
-    let place = top.place("metrics");
-    top.section("metrics", |s| {
-        let enabled = s.boolean("enabled").unwrap_or(false);
-        for key in ["include_process", "include_runtime", "public"] {
-            s.boolean(key);
-        }
-        for key in ["path", "address"] {
-            s.text(key);
-        }
-        MetricsConfig { enabled, place }
-    })
+fn metrics(s: &mut Section<'_>) -> MetricsConfig {
+    MetricsConfig {
+        enabled: s.boolean("enabled").unwrap_or(false),
+        path: s.checked("path", "an absolute path like /metrics", plain_path).unwrap_or_else(|| "/metrics".to_owned()),
+        path_place: s.place("path"),
+        address: s.checked("address", "a host and a port like 127.0.0.1:9464", host_and_port),
+        address_place: s.place("address"),
+        is_public: s.boolean("public").unwrap_or(false),
+        include_process: s.boolean("include_process").unwrap_or(true),
+        include_runtime: s.boolean("include_runtime").unwrap_or(false),
+    }
+}
+
+/// Nothing that would have to be escaped, or that a router reads as a pattern.
+fn plain_path(text: &str) -> Option<String> {
+    let is_step = |step: &str| {
+        let is_plain = step.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));
+        is_plain && !matches!(step, "" | "." | "..")
+    };
+    let steps = text.strip_prefix('/')?;
+    (text.len() <= 200 && steps.split('/').all(is_step)).then(|| text.to_owned())
+}
+
+fn host_and_port(text: &str) -> Option<(String, u16)> {
+    let (host, port) = text.trim().rsplit_once(':')?;
+    // An IPv6 address stands in brackets.
+    let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('[') && host.ends_with(']'));
+    Some((host.to_owned(), port.parse().ok()?)).filter(|_| is_host)
+}
+
+fn telemetry(s: &mut Section<'_>) -> TelemetryConfig {
+    let ratio = |text: &str| text.trim().parse::<f64>().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+    TelemetryConfig {
+        otlp_endpoint: s.secret("otlp_endpoint").filter(|endpoint| !endpoint.expose().trim().is_empty()),
+        service_name: s.text("service_name").unwrap_or_else(|| "terrane".to_owned()),
+        sample_ratio: s.checked("sample_ratio", "a number from 0 to 1", ratio).unwrap_or(1.0),
+    }
 }
 
 fn cache(top: &mut Section<'_>) -> CacheConfig {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::HeaderValue;
 
+use crate::telemetry::mask;
+
 const MAX_BYTES: usize = 128;
 
 /// Makes ids that no other process and no earlier request has: a random half and a counted half,
@@ -21,10 +23,11 @@ impl Ids {
         Ids { process: random.hash_one(0_u8), next: AtomicU64::new(random.hash_one(1_u8)) }
     }
 
-    /// The client's own id where it is short and visible ASCII, else a new one.
+    /// The client's own id where it is short, visible ASCII and no secret, else a new one: ids go into
+    /// the log, into answers and into the audit log.
     pub(super) fn adopt_or_make(&self, sent: Option<&HeaderValue>) -> Arc<str> {
         match sent.and_then(|value| value.to_str().ok()) {
-            Some(id) if is_sane(id) => id.into(),
+            Some(id) if is_sane(id) && mask(id) == id => id.into(),
             _ => self.make(),
         }
     }

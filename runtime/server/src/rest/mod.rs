@@ -5,13 +5,14 @@ mod auth;
 mod docs;
 mod health;
 mod metadata;
+mod metrics;
 mod query;
 
 use axum::extract::Request;
 use axum::response::Response;
 use axum::routing::Router;
 
-use crate::app::App;
+use crate::app::{App, MetricsRoute};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::routes::{Route, Routes};
@@ -22,14 +23,26 @@ fn all() -> Routes {
     docs::register(audit::register(auth::register(routes)))
 }
 
-/// Every route and who may call it.
+/// Every route and who may call it. The one of metrics is where the operator wants it, and is not here.
 pub fn routes() -> Vec<Route> {
     all().into_parts().1
 }
 
-pub(crate) fn router() -> Router<App> {
-    let (router, _) = all().into_parts();
-    router.fallback(no_route)
+pub(crate) fn router(metrics: Option<MetricsRoute>) -> Router<App> {
+    let routes = match metrics {
+        Some(route) => metrics::register(all(), route),
+        None => all(),
+    };
+    routes.into_parts().0.fallback(no_route)
+}
+
+/// The metrics alone, on an address of their own.
+pub(crate) fn metrics_router(metrics: Option<MetricsRoute>) -> Router<App> {
+    let routes = match metrics {
+        Some(route) => metrics::register(Routes::default(), MetricsRoute { is_public: true, ..route }),
+        None => Routes::default(),
+    };
+    routes.into_parts().0.fallback(no_route)
 }
 
 async fn no_route(request: Request) -> Response {

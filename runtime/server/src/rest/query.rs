@@ -73,7 +73,7 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     let queries = &app.ports.queries;
     let explanation = queries.explain(&context, &query)?;
     let plan = if scopes.hold(Scope::Admin) {
-        let plan = queries.warehouse_plan(&query, &explanation).await;
+        let plan = queries.warehouse_plan(&context, &query, &explanation).await;
         WarehousePlan::of(plan.map_err(|error| ApiError::from_run(error, scopes))?)
     } else {
         WarehousePlan::of_admins()

@@ -24,8 +24,14 @@ pub(super) struct LogLayer {
     sink: Sink,
 }
 
-/// Kept with a span that carries one.
-struct CorrelationId(Box<str>);
+const TRACE_ID: &str = "trace_id";
+
+/// Kept with a span that carries them.
+#[derive(Default)]
+struct Ids {
+    correlation: Option<Box<str>>,
+    trace: Option<Box<str>>,
+}
 
 thread_local! {
     /// The line being made, so that events don't allocate one each.
@@ -48,33 +54,36 @@ impl LogLayer {
         *metadata.level() <= finest && level_filter(self.settings.level) >= *metadata.level()
     }
 
-    fn write(&self, event: &Event<'_>, correlation_id: Option<&str>) {
+    fn write(&self, event: &Event<'_>, ids: &Ids) {
         BUFFER.with(|buffer| match buffer.try_borrow_mut() {
             Ok(mut buffer) => {
                 buffer.clear();
-                self.format(event, correlation_id, &mut buffer);
+                self.format(event, ids, &mut buffer);
                 self.sink.push(&buffer);
             }
             // An event inside the formatting of an event.
             Err(_) => {
                 let mut buffer = Vec::new();
-                self.format(event, correlation_id, &mut buffer);
+                self.format(event, ids, &mut buffer);
                 self.sink.push(&buffer);
             }
         });
     }
 
-    fn format(&self, event: &Event<'_>, correlation_id: Option<&str>, out: &mut Vec<u8>) {
+    fn format(&self, event: &Event<'_>, ids: &Ids, out: &mut Vec<u8>) {
         let mut name = EventName::default();
         event.record(&mut name);
         let metadata = event.metadata();
         let now = self.settings.timestamps.then(|| self.clock.now());
         let mut line = Line::start(self.settings.format, now, *metadata.level(), out);
         line.event(name.text.as_deref().unwrap_or(metadata.target()));
-        if let Some(id) = correlation_id {
-            line.text(CORRELATION_ID, id);
+        for (name, id) in [(CORRELATION_ID, &ids.correlation), (TRACE_ID, &ids.trace)] {
+            if let Some(id) = id {
+                line.text(name, id);
+            }
         }
         event.record(&mut line);
+        line.nulls(metadata.fields());
         if self.settings.caller
             && let (Some(file), Some(number)) = (metadata.file(), metadata.line())
         {
@@ -102,22 +111,22 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut found = FoundId(None);
+        let mut found = Ids::default();
         attributes.record(&mut found);
-        if let (Some(correlation), Some(span)) = (found.0, context.span(id)) {
-            span.extensions_mut().insert(CorrelationId(correlation));
+        if let (Some(_), Some(span)) = (&found.correlation, context.span(id)) {
+            span.extensions_mut().insert(found);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut span = context.event_span(event);
         while let Some(current) = span {
-            if let Some(CorrelationId(id)) = current.extensions().get() {
-                return self.write(event, Some(id));
+            if let Some(ids) = current.extensions().get() {
+                return self.write(event, ids);
             }
             span = current.parent();
         }
-        self.write(event, None);
+        self.write(event, &Ids::default());
     }
 }
 
@@ -135,16 +144,20 @@ fn level_filter(level: LogLevel) -> LevelFilter {
     }
 }
 
-struct FoundId(Option<Box<str>>);
-
-impl Visit for FoundId {
+impl Visit for Ids {
     fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == CORRELATION_ID {
-            self.0 = Some(value.into());
+        match field.name() {
+            CORRELATION_ID => self.correlation = Some(value.into()),
+            TRACE_ID => self.trace = Some(value.into()),
+            _ => {}
         }
     }
 
-    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == TRACE_ID {
+            self.trace = Some(format!("{value:?}").into());
+        }
+    }
 }
 
 /// The field `event`, or else the message.

@@ -1,25 +1,28 @@
 //! One record as a line. Control characters never reach the output as they are, so that no field can
-//! forge a line.
+//! forge a line, and neither do secrets: by the field's name, or by their look (`mask`).
 
 use std::fmt::{self, Write as _};
 
 use jiff::Timestamp;
 use tracing::Level;
-use tracing::field::{Field, Visit};
+use tracing::field::{Field, FieldSet, Visit};
 
+use super::mask::{is_secret_name, mask};
 use super::{LogFormat, level_word};
 use crate::json::write_string;
 
 /// Longer texts are cut.
 const MAX_TEXT_BYTES: usize = 4_096;
-/// Fields that are never written as they are.
-const SECRETS: &[&str] = &["password", "api_key", "token", "secret", "authorization", "access_token", "refresh_token"];
+/// Of longer ones only this much is looked at. A secret that begins before the cut is seen whole enough.
+const MAX_LOOKED_AT_BYTES: usize = 2 * MAX_TEXT_BYTES;
 const MASK: &str = "***";
 
 /// A line being written.
 pub(super) struct Line<'o> {
     format: LogFormat,
     out: &'o mut Vec<u8>,
+    /// The fields that have a value, by their index.
+    seen: u64,
 }
 
 impl<'o> Line<'o> {
@@ -46,19 +49,20 @@ impl<'o> Line<'o> {
                 out.extend_from_slice(format!("{colour}{word:<7}{reset} ").as_bytes());
             }
         }
-        Line { format, out }
+        Line { format, out, seen: 0 }
     }
 
     pub(super) fn event(&mut self, name: &str) {
         match self.format {
             LogFormat::Json => self.text("event", name),
-            _ => self.plain(name),
+            _ => self.plain(cut(&mask(cut(name, MAX_LOOKED_AT_BYTES)), MAX_TEXT_BYTES)),
         }
     }
 
     pub(super) fn text(&mut self, name: &str, value: &str) {
         self.name(name);
-        let value = if SECRETS.contains(&name) { MASK } else { cut(value) };
+        let masked = if is_secret_name(name) { MASK.into() } else { mask(cut(value, MAX_LOOKED_AT_BYTES)) };
+        let value = cut(&masked, MAX_TEXT_BYTES);
         match self.format {
             LogFormat::Json => write_string(value, self.out),
             _ => self.plain(value),
@@ -78,6 +82,19 @@ impl<'o> Line<'o> {
         }
     }
 
+    /// Fields that an event has and that nobody knew this time: `null` in JSON, so that each event has
+    /// always the same.
+    pub(super) fn nulls(&mut self, fields: &FieldSet) {
+        if self.format != LogFormat::Json {
+            return;
+        }
+        for field in fields.iter().filter(|field| !matches!(field.name(), "event" | "message")) {
+            if self.seen & bit(&field) == 0 {
+                self.bare(field.name(), "null");
+            }
+        }
+    }
+
     pub(super) fn finish(self) {
         if self.format == LogFormat::Json {
             self.out.push(b'}');
@@ -86,8 +103,8 @@ impl<'o> Line<'o> {
     }
 
     /// Digits, `true`, `null`: what looks the same everywhere.
-    fn bare(&mut self, name: &str, text: &str) {
-        if SECRETS.contains(&name) {
+    pub(super) fn bare(&mut self, name: &str, text: &str) {
+        if is_secret_name(name) {
             return self.text(name, MASK);
         }
         self.name(name);
@@ -128,20 +145,24 @@ impl<'o> Line<'o> {
 
 impl Visit for Line<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
+        self.seen |= bit(field);
         if field.name() != "event" {
             self.text(field.name(), value);
         }
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
+        self.seen |= bit(field);
         self.bare(field.name(), itoa::Buffer::new().format(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
+        self.seen |= bit(field);
         self.bare(field.name(), itoa::Buffer::new().format(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
+        self.seen |= bit(field);
         let rounded = (value * 1_000.0).round() / 1_000.0;
         if rounded.is_finite() {
             self.bare(field.name(), ryu::Buffer::new().format(rounded));
@@ -151,19 +172,26 @@ impl Visit for Line<'_> {
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
+        self.seen |= bit(field);
         self.bare(field.name(), if value { "true" } else { "false" });
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.seen |= bit(field);
         self.display(field.name(), &format_args!("{value:?}"));
     }
 }
 
-fn cut(text: &str) -> &str {
-    if text.len() <= MAX_TEXT_BYTES {
+fn cut(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
         return text;
     }
-    &text[..text.floor_char_boundary(MAX_TEXT_BYTES)]
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// `tracing` allows an event 32 fields.
+fn bit(field: &Field) -> u64 {
+    1_u64.checked_shl(u32::try_from(field.index()).unwrap_or(u32::MAX)).unwrap_or(0)
 }
 
 fn colour(level: Level) -> &'static str {

@@ -3,11 +3,15 @@
 //! In: settings, a clock, and every `tracing` event of the process. Out: lines with `timestamp`,
 //! `level`, `event`, `correlation_id` and the event's own fields, written by a thread of their own
 //! from a bounded buffer. A log that can't be written never stops serving: lines are dropped and
-//! counted. Fields that hold secrets are masked by name. Not here: metrics, the audit log.
+//! counted. Secrets are masked, by the names of fields and by their look. Beside it stand the metrics and
+//! the watch over requests and queries. Not here: the audit log, and how spans travel.
 
 mod file;
 mod layer;
 mod line;
+mod mask;
+pub mod metrics;
+mod watch;
 mod writer;
 
 use std::io;
@@ -19,7 +23,10 @@ use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use layer::LogLayer;
-use writer::Writer;
+use line::Line;
+pub(crate) use mask::mask;
+pub use watch::Watch;
+use writer::{Note, Sink, Writer};
 
 /// What the operator set (`SERVICE_LOG_…`).
 #[derive(Debug, Clone)]
@@ -142,9 +149,19 @@ pub struct LogGuard {
 }
 
 impl LogGuard {
-    /// Lines that found the buffer full.
-    pub fn dropped_lines(&self) -> u64 {
-        self.writer.sink().dropped_lines()
+    /// The count of lost lines, for whoever tells of it.
+    pub fn dropped_lines(&self) -> DroppedLines {
+        DroppedLines(self.writer.sink().clone())
+    }
+}
+
+/// Lines that found the buffer full or could not be written.
+#[derive(Debug, Clone)]
+pub struct DroppedLines(Sink);
+
+impl DroppedLines {
+    pub fn count(&self) -> u64 {
+        self.0.dropped_lines()
     }
 }
 
@@ -178,9 +195,22 @@ pub fn subscriber(
             Box::new(opened.map_err(|error| TelemetryError::File { path: file.path.clone(), error })?)
         }
     };
-    let writer = Writer::start(target).map_err(TelemetryError::Thread)?;
+    let writer = Writer::start(target, note(settings, clock.clone())).map_err(TelemetryError::Thread)?;
     let layer = LogLayer::new(settings.clone(), clock, writer.sink().clone());
     Ok((tracing_subscriber::registry().with(layer), LogGuard { writer }))
+}
+
+/// The line that tells of lost ones, written past the buffer that was full.
+fn note(settings: &LogSettings, clock: Arc<dyn Clock>) -> Note {
+    let (format, timestamps) = (settings.format, settings.timestamps);
+    Box::new(move |count| {
+        let mut out = Vec::new();
+        let mut line = Line::start(format, timestamps.then(|| clock.now()), Level::WARN, &mut out);
+        line.event("log_lines_dropped");
+        line.bare("count", &count.to_string());
+        line.finish();
+        out
+    })
 }
 
 /// A panic becomes an event with its place, in the span where it happened.

@@ -1,8 +1,8 @@
 //! The thread that writes lines, so that no request waits for a disk or a pipe.
 //!
 //! Lines are appended to one bounded buffer and taken from it as a whole: no allocation and no
-//! wake-up for each. When the buffer is full, lines are dropped and counted; the count is logged as
-//! soon as there is room.
+//! wake-up for each. When the buffer is full, or what it held can't be written, lines are lost and
+//! counted; the count is logged as soon as there is room.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,8 @@ use std::time::Duration;
 const MAX_BUFFERED_BYTES: usize = 8 * 1_024 * 1_024;
 /// Lines gather for this long, so that a busy server makes few system calls.
 const GATHER: Duration = Duration::from_millis(5);
+/// At the end, whoever reads the log may take so long before what is left is given up.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -25,7 +27,12 @@ struct Shared {
 struct State {
     lines: Vec<u8>,
     is_closed: bool,
+    /// The thread has written all that it will.
+    is_over: bool,
 }
+
+/// Makes the line that tells of lost ones.
+pub(super) type Note = Box<dyn Fn(u64) -> Vec<u8> + Send>;
 
 /// Where lines go; clones go to the same place.
 #[derive(Debug, Clone)]
@@ -42,7 +49,7 @@ impl Sink {
         state.lines.extend_from_slice(line);
         drop(state);
         if was_empty {
-            self.0.changed.notify_one();
+            self.0.changed.notify_all();
         }
     }
 
@@ -64,10 +71,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(target: Box<dyn Write + Send>) -> io::Result<Self> {
+    pub(super) fn start(target: Box<dyn Write + Send>, note: Note) -> io::Result<Self> {
         let sink = Sink(Arc::new(Shared::default()));
         let source = sink.clone();
-        let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || write_all(&source, target))?;
+        let writing = move || write_all(&source, target, &note);
+        let thread = std::thread::Builder::new().name("log".to_owned()).spawn(writing)?;
         Ok(Writer { sink, thread: Some(thread) })
     }
 
@@ -78,34 +86,53 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.sink.lock().is_closed = true;
-        self.sink.0.changed.notify_one();
-        if let Some(thread) = self.thread.take() {
+        let mut state = self.sink.lock();
+        state.is_closed = true;
+        self.sink.0.changed.notify_all();
+        // A pipe that nobody reads would hold the process for ever.
+        let waited = self.sink.0.changed.wait_timeout_while(state, LAST_WORDS, |state| !state.is_over);
+        let is_over = waited.map_or(true, |(state, _)| state.is_over);
+        if let Some(thread) = self.thread.take().filter(|_| is_over) {
             // A panic of that thread has been shown by the panic hook.
             let _ = thread.join();
         }
     }
 }
 
-fn write_all(source: &Sink, mut target: Box<dyn Write + Send>) {
+fn write_all(source: &Sink, mut target: Box<dyn Write + Send>, note: &Note) {
+    let _over = Over(source);
     let mut lines = Vec::new();
     let mut told = 0;
     loop {
         let is_closed = take(source, &mut lines);
         let dropped = source.dropped_lines();
-        if dropped > told {
-            let event =
-                format!("{{\"level\":\"warning\",\"event\":\"log_lines_dropped\",\"count\":{}}}\n", dropped - told);
-            lines.extend_from_slice(event.as_bytes());
-            told = dropped;
+        let noted = dropped > told;
+        if noted {
+            lines.extend_from_slice(&note(dropped - told));
         }
         // A full disk or a closed pipe: the lines are lost, the server goes on.
-        let _ = target.write_all(&lines).and_then(|()| target.flush());
+        match target.write_all(&lines).and_then(|()| target.flush()) {
+            Ok(()) => told = dropped,
+            Err(_) => {
+                let lost = lines.iter().filter(|byte| **byte == b'\n').count() - usize::from(noted);
+                source.0.dropped.fetch_add(lost as u64, Ordering::Relaxed);
+            }
+        }
         lines.clear();
         lines.shrink_to(64 * 1_024);
         if is_closed {
             return;
         }
+    }
+}
+
+/// Tells whoever waits for the end, also after a panic.
+struct Over<'a>(&'a Sink);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_over = true;
+        self.0.0.changed.notify_all();
     }
 }
 

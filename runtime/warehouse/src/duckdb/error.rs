@@ -44,5 +44,5 @@ pub(super) fn refused(message: String) -> WarehouseError {
 }
 
 fn new(kind: WarehouseErrorKind, message: String) -> WarehouseError {
-    WarehouseError { warehouse: NAME.to_owned(), kind, message }
+    WarehouseError { warehouse: NAME.to_owned(), kind, message, retries: 0 }
 }

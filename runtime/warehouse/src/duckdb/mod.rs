@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
-use terrane_app::ports::warehouse::{BatchStream, ResultSet, Statement, Warehouse, WarehouseError};
+use terrane_app::ports::warehouse::{BatchStream, Connections, ResultSet, Statement, Warehouse, WarehouseError};
 
 pub use error::OpenError;
 pub use open::DuckDbSettings;
@@ -65,5 +65,9 @@ impl Warehouse for DuckDb {
 
     async fn ping(&self) -> Result<(), WarehouseError> {
         self.pool.ping(PROBE_TIMEOUT).await
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(self.pool.connections())
     }
 }

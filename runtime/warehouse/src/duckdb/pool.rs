@@ -6,11 +6,12 @@
 //! too: as many again as may run at all, and a further one keeps its place until it ends.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use duckdb::Connection;
-use terrane_app::ports::warehouse::{BatchStream, WarehouseError};
+use terrane_app::ports::warehouse::{BatchStream, Connections, WarehouseError};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::error;
@@ -23,11 +24,14 @@ pub(super) struct Pool {
     root: Mutex<Connection>,
     idle: Mutex<Vec<Session>>,
     turns: Arc<Semaphore>,
+    turn_count: usize,
     /// A reader may be slow, and its statement keeps a turn meanwhile: half of the turns at most.
     stream_turns: Arc<Semaphore>,
     /// Probes never queue behind queries: one at a time, beside them.
     probe_turn: Arc<Semaphore>,
     strays: Strays,
+    /// Sessions that could not be started.
+    failed: AtomicU64,
 }
 
 impl fmt::Debug for Pool {
@@ -45,7 +49,22 @@ impl Pool {
             turns: Arc::new(Semaphore::new(connections)),
             stream_turns: Arc::new(Semaphore::new((connections / 2).max(1))),
             probe_turn: Arc::new(Semaphore::new(1)),
+            turn_count: connections,
             strays: Strays::up_to(connections),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// Sessions are its connections; a statement that nobody waits for any more is active until the
+    /// engine stops it. None breaks: the database is in this process.
+    pub(super) fn connections(&self) -> Connections {
+        let free = self.turns.available_permits() + self.probe_turn.available_permits();
+        let in_turn = (self.turn_count + 1).saturating_sub(free);
+        Connections {
+            active: (in_turn + self.strays.without_place()) as u64,
+            idle: lock(&self.idle).len() as u64,
+            failed: self.failed.load(Ordering::Relaxed),
+            lost: 0,
         }
     }
 
@@ -103,6 +122,14 @@ impl Pool {
         if let Some(session) = lock(&self.idle).pop() {
             return Ok(session);
         }
+        let started = self.start_session();
+        if started.is_err() {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        started
+    }
+
+    fn start_session(&self) -> Result<Session, WarehouseError> {
         let connection = lock(&self.root).try_clone().map_err(|e| error::from_engine(&e))?;
         Session::start(connection).map_err(|e| error::unavailable(&format!("no thread for a session: {e}")))
     }

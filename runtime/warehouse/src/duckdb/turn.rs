@@ -19,6 +19,11 @@ impl Strays {
     pub(super) fn up_to(limit: usize) -> Self {
         Strays { running: Arc::default(), limit }
     }
+
+    /// Those that gave their place on, as far as can be told from outside.
+    pub(super) fn without_place(&self) -> usize {
+        self.running.load(Ordering::Relaxed).min(self.limit)
+    }
 }
 
 #[derive(Debug)]

@@ -37,17 +37,17 @@ impl Failed {
     }
 
     fn of_kind(self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
-        WarehouseError { warehouse: self.warehouse.to_owned(), kind, message }
+        WarehouseError { warehouse: self.warehouse.to_owned(), kind, message, retries: 0 }
     }
 }
 
 pub(super) fn timeout(warehouse: &str) -> WarehouseError {
     let message = "the statement ran longer than it was given".to_owned();
-    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Timeout, message }
+    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Timeout, message, retries: 0 }
 }
 
 pub(super) fn unavailable(warehouse: &str, message: String) -> WarehouseError {
-    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Unavailable, message }
+    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Unavailable, message, retries: 0 }
 }
 
 /// Connecting, within the operator's limit.

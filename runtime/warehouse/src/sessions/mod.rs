@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError};
+use terrane_app::ports::warehouse::{Connections, ResultSet, Statement, Warehouse, WarehouseError};
 
 use pool::Pool;
 
@@ -121,5 +121,9 @@ impl<E: Engine> Warehouse for Sessions<E> {
 
     async fn ping(&self) -> Result<(), WarehouseError> {
         self.pool.run(Request::Probe, PROBE_TIMEOUT).await.map(drop)
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(self.pool.connections())
     }
 }

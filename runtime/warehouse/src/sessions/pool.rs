@@ -5,10 +5,11 @@
 //! that breaks is answered as it is.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{Connections, WarehouseError, WarehouseErrorKind};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -23,8 +24,11 @@ pub(crate) struct Pool<E: Engine> {
     engine: Arc<E>,
     idle: Mutex<Vec<Session<E>>>,
     turns: Arc<Semaphore>,
+    turn_count: usize,
     /// Probes never queue behind queries: one at a time, beside them.
     probe_turn: Arc<Semaphore>,
+    failed: AtomicU64,
+    lost: AtomicU64,
 }
 
 impl<E: Engine> fmt::Debug for Pool<E> {
@@ -39,7 +43,10 @@ impl<E: Engine> Pool<E> {
             engine: Arc::new(engine),
             idle: Mutex::new(vec![first]),
             turns: Arc::new(Semaphore::new(connections.max(1))),
+            turn_count: connections.max(1),
             probe_turn: Arc::new(Semaphore::new(1)),
+            failed: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
         }
     }
 
@@ -58,7 +65,7 @@ impl<E: Engine> Pool<E> {
         let was_idle = idle.is_some();
         let session = match idle {
             Some(session) => session,
-            None => self.engine.connect().await?,
+            None => self.connect().await?,
         };
         let mut running = Running { engine: &self.engine, held: Some((session, permit)) };
         let answer = running.ask(request).await;
@@ -66,17 +73,40 @@ impl<E: Engine> Pool<E> {
             self.give_back(running);
             return answer;
         }
+        self.lost.fetch_add(1, Ordering::Relaxed);
         let (true, Some(permit)) = (was_idle, running.discard()) else { return answer };
         // The others stood idle as long and lost the same server.
         lock(&self.idle).clear();
-        let mut running = Running { engine: &self.engine, held: Some((self.engine.connect().await?, permit)) };
-        let answer = running.ask(request).await;
+        let mut running = Running { engine: &self.engine, held: Some((self.connect().await?, permit)) };
+        let mut answer = running.ask(request).await;
+        if let Err(error) = &mut answer {
+            error.retries = 1;
+        }
         if is_lost(&answer) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
             running.discard();
         } else {
             self.give_back(running);
         }
         answer
+    }
+
+    pub(super) fn connections(&self) -> Connections {
+        let free = self.turns.available_permits() + self.probe_turn.available_permits();
+        Connections {
+            active: (self.turn_count + 1).saturating_sub(free) as u64,
+            idle: lock(&self.idle).len() as u64,
+            failed: self.failed.load(Ordering::Relaxed),
+            lost: self.lost.load(Ordering::Relaxed),
+        }
+    }
+
+    async fn connect(&self) -> Result<Session<E>, WarehouseError> {
+        let connected = self.engine.connect().await;
+        if connected.is_err() {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        connected
     }
 
     fn give_back(&self, mut running: Running<'_, E>) {

@@ -87,6 +87,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
     },
     Rule {
+        package: "terrane-traces",
+        may_use: &["terrane-app"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
         package: "terrane-server",
         may_use: &["terrane-app", "terrane-compiler"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
@@ -100,6 +105,7 @@ const RULES: &[Rule] = &[
             "terrane-plugin-host",
             "terrane-server",
             "terrane-store",
+            "terrane-traces",
             "terrane-warehouse",
         ],
         must_not_reach: &[],

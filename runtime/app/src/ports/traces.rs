@@ -1,0 +1,88 @@
+//! The port to a collector of traces (OpenTelemetry).
+//!
+//! A span is made when it is over, in one piece, so that nothing has to be carried along but a
+//! [`TraceContext`]. Not here: which spans there are (server), and how they travel (the adapter).
+
+use std::fmt;
+use std::time::Duration;
+
+/// A place in a trace (W3C Trace Context).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceContext {
+    pub trace_id: TraceId,
+    pub span_id: SpanId,
+    /// Its spans are sent.
+    pub is_sampled: bool,
+}
+
+/// Never all zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceId(pub [u8; 16]);
+
+/// Never all zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanId(pub [u8; 8]);
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanKind {
+    /// A request that was answered.
+    Server,
+    /// A request to somebody else.
+    Client,
+    Internal,
+}
+
+/// A span that ended just now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    pub context: TraceContext,
+    pub parent: Option<SpanId>,
+    pub name: String,
+    pub kind: SpanKind,
+    pub duration: Duration,
+    pub attributes: Vec<(&'static str, SpanValue)>,
+    pub is_failure: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpanValue {
+    Text(String),
+    Integer(i64),
+}
+
+impl From<&str> for SpanValue {
+    fn from(text: &str) -> Self {
+        SpanValue::Text(text.to_owned())
+    }
+}
+
+impl From<u64> for SpanValue {
+    fn from(number: u64) -> Self {
+        SpanValue::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+/// A collector. Nothing here waits or fails: what can't be taken is dropped and counted.
+pub trait Traces: Send + Sync {
+    /// A new span's place: in the trace of `parent`, or in a trace of its own.
+    fn begin(&self, parent: Option<TraceContext>) -> TraceContext;
+
+    /// Takes a span. One that is not sampled is forgotten.
+    fn record(&self, span: Span);
+
+    /// Spans that wait, and spans that were lost.
+    fn backlog(&self) -> Backlog;
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub waiting: u64,
+    /// Since the start.
+    pub dropped: u64,
+}

@@ -1,0 +1,76 @@
+//! What watches the server, as the configuration says: metrics and traces.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_app::ports::traces::Traces;
+use terrane_server::MetricsRoute;
+use terrane_server::telemetry::Watch;
+use terrane_server::telemetry::metrics::{Metrics, MetricsSettings};
+use terrane_traces::{Collector, TraceSettings};
+
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::failure::Failure;
+
+/// How long the last spans may take at the end.
+const LAST_SPANS: Duration = Duration::from_secs(3);
+
+/// The watch over a server, and what has to be ended with it.
+#[derive(Clone, Default)]
+pub struct Watching {
+    pub watch: Watch,
+    collector: Option<Arc<Collector>>,
+}
+
+impl Watching {
+    /// Sends what is left, within a bound.
+    pub async fn close(&self) {
+        if let Some(collector) = &self.collector {
+            collector.close(LAST_SPANS).await;
+        }
+    }
+}
+
+/// Needs a runtime.
+///
+/// # Errors
+/// The endpoint of traces is none.
+pub fn watching(config: &Config) -> Result<Watching, Failure> {
+    let collector = config.telemetry.otlp_endpoint.as_ref().map(|endpoint| {
+        let settings = TraceSettings {
+            endpoint: endpoint.expose().to_owned(),
+            service_name: config.telemetry.service_name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sample_ratio: config.telemetry.sample_ratio,
+        };
+        Collector::start(&settings, Arc::new(SystemClock::default())).map(Arc::new)
+    });
+    let collector = collector.transpose().map_err(|error| {
+        Failure::new(format!("`telemetry.otlp_endpoint`: {error}")).hint("write `http://collector:4318`")
+    })?;
+    let traces = collector.clone().map(|collector| collector as Arc<dyn Traces>);
+    Ok(Watching { watch: Watch { metrics: metrics(config)?, traces }, collector })
+}
+
+fn metrics(config: &Config) -> Result<Option<Arc<Metrics>>, Failure> {
+    let wanted = &config.metrics;
+    let settings = MetricsSettings {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        include_process: wanted.include_process,
+        include_runtime: wanted.include_runtime,
+        has_traces: config.telemetry.otlp_endpoint.is_some(),
+    };
+    let made = wanted.enabled.then(|| Metrics::new(&settings).map(Arc::new)).transpose();
+    made.map_err(|error| Failure::new(format!("the metrics can't be made: {error}")))
+}
+
+/// Where metrics are told on the server's own address.
+pub(super) fn metrics_route(config: &Config) -> Option<MetricsRoute> {
+    let metrics = &config.metrics;
+    metrics.enabled.then(|| MetricsRoute {
+        // Routes live as long as the process, and this is done once in it.
+        path: metrics.path.clone().leak(),
+        is_public: metrics.is_public,
+    })
+}

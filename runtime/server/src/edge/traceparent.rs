@@ -1,0 +1,78 @@
+//! The caller's place in a trace (W3C Trace Context, section 3.2).
+
+use axum::http::HeaderMap;
+use terrane_app::ports::traces::{SpanId, TraceContext, TraceId};
+
+const HEADER: &str = "traceparent";
+
+/// `00-<trace id>-<span id>-<flags>`; whatever else stands there is as good as nothing.
+pub(super) fn read(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut sent = headers.get_all(HEADER).iter();
+    let text = sent.next()?.to_str().ok()?;
+    if sent.next().is_some() {
+        return None;
+    }
+    parse(text)
+}
+
+fn parse(text: &str) -> Option<TraceContext> {
+    let mut parts = text.splitn(5, '-');
+    let version: [u8; 1] = bytes(parts.next()?)?;
+    let (trace_id, span_id) = (bytes(parts.next()?)?, bytes(parts.next()?)?);
+    let flags: [u8; 1] = bytes(parts.next()?)?;
+    // Later versions may have more behind; this one may not.
+    let is_known = version[0] != 0xff && (version[0] > 0 || parts.next().is_none());
+    let is_somewhere = trace_id != [0; 16] && span_id != [0; 8];
+    let context = TraceContext { trace_id: TraceId(trace_id), span_id: SpanId(span_id), is_sampled: flags[0] & 1 == 1 };
+    (is_known && is_somewhere).then_some(context)
+}
+
+/// Exactly so many bytes in lower-case hexadecimal.
+fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let mut out = [0; N];
+    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(out)
+}
+
+fn digit(letter: u8) -> Option<u8> {
+    match letter {
+        b'0'..=b'9' => Some(letter - b'0'),
+        b'a'..=b'f' => Some(letter - b'a' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_standard_writes_is_read() {
+        let trace = "0af7651916cd43dd8448eb211c80319c";
+        let good = format!("00-{trace}-b7ad6b7169203331-01");
+        let context = parse(&good).unwrap();
+        assert_eq!((context.trace_id.to_string().as_str(), context.is_sampled), (trace, true));
+        assert!(!parse(&format!("00-{trace}-b7ad6b7169203331-00")).unwrap().is_sampled);
+        assert!(parse(&format!("01-{trace}-b7ad6b7169203331-01-more")).is_some());
+        for wrong in [
+            String::new(),
+            "00".to_owned(),
+            good.to_ascii_uppercase(),
+            format!("{good}-more"),
+            format!("ff-{trace}-b7ad6b7169203331-01"),
+            format!("00-{}-b7ad6b7169203331-01", "0".repeat(32)),
+            format!("00-{trace}-0000000000000000-01"),
+            format!("00-{trace}-b7ad6b716920333-01"),
+            format!("00-{trace}é-b7ad6b716920333-01"),
+            format!("00-{trace}-b7ad6b7169203331-1"),
+        ] {
+            assert_eq!(parse(&wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Metrics for Prometheus.
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+
+use crate::app::{App, MetricsRoute, Scope};
+use crate::call::Call;
+use crate::error::{ApiError, Code};
+use crate::routes::{Access, Routes};
+use crate::telemetry::metrics::Reading;
+
+pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
+    let access = if route.is_public { Access::Public } else { Access::Scoped(Scope::Admin) };
+    routes.get(route.path, access, expose)
+}
+
+async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
+    let Some(metrics) = &app.watchers.watch.metrics else { return Err(ApiError::not_found(call.path())) };
+    let body = metrics.expose(&Reading::of(&app)).map_err(|error| {
+        tracing::error!(event = "metrics_failed", error_message = %error);
+        ApiError::new(Code::InternalError, "the metrics cannot be written; the log says why")
+    })?;
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics.content_type()));
+    Ok(response)
+}

@@ -1,0 +1,248 @@
+//! What looks like a secret, wherever it stands in a text.
+//!
+//! In: any text that is about to be written down. Out: the same, with `***` in the place of API keys,
+//! bearer and basic credentials, JWTs, passwords of URLs, and values of parameters whose names say that
+//! they are secret. Clients put credentials into paths, agents and ids by mistake; what is wrong here is
+//! too much, never too little. Not here: fields that are secret by their name (`line`).
+
+use std::borrow::Cow;
+
+const MASK: &str = "***";
+const KEY_PREFIX: &[u8] = b"trn_";
+const KEY_ID_DIGITS: usize = 16;
+/// Shorter texts that begin like a JWT are words.
+const MIN_JWT_LETTERS: usize = 20;
+const MIN_BASIC_LETTERS: usize = 8;
+/// What the names of secret parameters and fields end with.
+const SECRET_NAMES: [&str; 10] =
+    ["password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "api-key", "authorization", "credential"];
+
+/// The text without its secrets.
+pub(crate) fn mask(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let (mut masked, mut copied, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        match secret_at(bytes, at) {
+            Some((start, end)) => {
+                masked.push_str(&text[copied..start]);
+                masked.push_str(MASK);
+                (copied, at) = (end, end.max(at + 1));
+            }
+            None => at += 1,
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    masked.push_str(&text[copied..]);
+    Cow::Owned(masked)
+}
+
+/// Whether a field or parameter of this name holds a secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    ends_secret(name.as_bytes())
+}
+
+fn ends_secret(name: &[u8]) -> bool {
+    SECRET_NAMES.iter().any(|secret| {
+        name.len() >= secret.len() && name[name.len() - secret.len()..].eq_ignore_ascii_case(secret.as_bytes())
+    })
+}
+
+/// The range of a secret that is recognised at this byte. Both ends are ends of ASCII characters.
+fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let rest = &bytes[at..];
+    let found = match bytes[at] {
+        b't' => key(rest),
+        b'e' => jwt(rest).filter(|_| at == 0 || !is_token_letter(bytes[at - 1])),
+        b'B' | b'b' => bearer(rest).or_else(|| basic(rest)),
+        b':' => password_of_url(rest).or_else(|| quoted_value(bytes, at)),
+        b'=' => value(bytes, at),
+        _ => None,
+    };
+    found.filter(|(start, end)| start < end).map(|(start, end)| (at + start, at + end))
+}
+
+/// `trn_<id>_<secret>`: the id may be seen.
+fn key(rest: &[u8]) -> Option<(usize, usize)> {
+    let id = KEY_PREFIX.len();
+    let secret = id + KEY_ID_DIGITS + 1;
+    let is_key = rest.starts_with(KEY_PREFIX)
+        && rest.get(secret - 1) == Some(&b'_')
+        && rest[id..secret - 1].iter().all(u8::is_ascii_hexdigit);
+    is_key.then(|| (secret, secret + run(&rest[secret..], is_token_letter)))
+}
+
+/// `eyJ….….…`
+fn jwt(rest: &[u8]) -> Option<(usize, usize)> {
+    if !rest.starts_with(b"eyJ") {
+        return None;
+    }
+    let end = run(rest, |letter| is_token_letter(letter) || letter == b'.');
+    (end >= MIN_JWT_LETTERS && rest[..end].contains(&b'.')).then_some((0, end))
+}
+
+fn bearer(rest: &[u8]) -> Option<(usize, usize)> {
+    let start = scheme(rest, b"bearer")?;
+    Some((start, start + run(&rest[start..], |letter| !ends_value(letter))))
+}
+
+fn basic(rest: &[u8]) -> Option<(usize, usize)> {
+    let start = scheme(rest, b"basic")?;
+    let letters = run(&rest[start..], |letter| letter.is_ascii_alphanumeric() || b"+/=".contains(&letter));
+    (letters >= MIN_BASIC_LETTERS).then_some((start, start + letters))
+}
+
+/// Where the credential of a scheme begins: behind blanks, be they encoded.
+fn scheme(rest: &[u8], name: &[u8]) -> Option<usize> {
+    if rest.len() <= name.len() || !rest[..name.len()].eq_ignore_ascii_case(name) {
+        return None;
+    }
+    let behind = &rest[name.len()..];
+    let blank = match behind[0] {
+        b' ' | b'+' => run(behind, |letter| letter == b' ' || letter == b'+'),
+        b'%' if behind.starts_with(b"%20") => 3,
+        _ => return None,
+    };
+    Some(name.len() + blank)
+}
+
+/// `://user:password@`, or `://token@`. A password may hold a slash; a port may not.
+fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
+    if !rest.starts_with(b"://") {
+        return None;
+    }
+    let url = &rest[3..];
+    let url = &url[..run(url, |letter| !letter.is_ascii_whitespace() && !b"\"'<>`".contains(&letter))];
+    let authority = run(url, |letter| !b"/?#".contains(&letter));
+    let at_sign = url[..authority].iter().rposition(|letter| *letter == b'@');
+    let colon = url[..at_sign.unwrap_or(authority)].iter().position(|letter| *letter == b':');
+    match (at_sign, colon) {
+        (Some(end), colon) => Some((3 + colon.map_or(0, |colon| colon + 1), 3 + end)),
+        // What stands behind the colon is no port, so an `@` further on ends a password.
+        (None, Some(colon)) if !url[colon + 1..authority].iter().all(u8::is_ascii_digit) => {
+            let end = url.iter().rposition(|letter| *letter == b'@')?;
+            Some((3 + colon + 1, 3 + end))
+        }
+        _ => None,
+    }
+}
+
+/// `api_key=value`
+fn value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let name = name_before(bytes, at);
+    ends_secret(name).then(|| (1, 1 + run(&bytes[at + 1..], |letter| !ends_value(letter))))
+}
+
+/// `"password": "value"`
+fn quoted_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let close = at.checked_sub(1).filter(|before| bytes[*before] == b'"')?;
+    // In a text inside a text the quotes are escaped.
+    let close = if close > 0 && bytes[close - 1] == b'\\' { close - 1 } else { close };
+    if !ends_secret(name_before(bytes, close)) {
+        return None;
+    }
+    let behind = &bytes[at + 1..];
+    let open = run(behind, |letter| letter.is_ascii_whitespace() || letter == b'\\');
+    if behind.get(open) != Some(&b'"') {
+        return None;
+    }
+    let start = 1 + open + 1;
+    Some((start, start + run(&bytes[at + start..], |letter| letter != b'"' && letter != b'\\')))
+}
+
+fn name_before(bytes: &[u8], end: usize) -> &[u8] {
+    let is_name = |letter: &u8| letter.is_ascii_alphanumeric() || b"_-".contains(letter);
+    let start = bytes[..end].iter().rposition(|letter| !is_name(letter)).map_or(0, |before| before + 1);
+    &bytes[start..end]
+}
+
+fn is_token_letter(letter: u8) -> bool {
+    letter.is_ascii_alphanumeric() || b"_-=".contains(&letter)
+}
+
+fn ends_value(letter: u8) -> bool {
+    letter.is_ascii_whitespace() || b"&;,\"'<>)}]`|".contains(&letter)
+}
+
+fn run(bytes: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().position(|letter| !belongs(*letter)).unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "trn_0123456789abcdef_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq";
+    const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.hush-hush_hush";
+
+    #[test]
+    fn secrets_are_masked_wherever_they_stand() {
+        for (text, shown) in [
+            (KEY.to_owned(), "trn_0123456789abcdef_***"),
+            (format!("/api/v1/{KEY}/x"), "/api/v1/trn_0123456789abcdef_***/x"),
+            (format!("agent {KEY}"), "agent trn_0123456789abcdef_***"),
+            ("trn_0123456789abcdef_short".to_owned(), "trn_0123456789abcdef_***"),
+            ("trn_0123456789abcdef_ünï".to_owned(), "trn_0123456789abcdef_ünï"),
+            (format!("Authorization: Bearer {KEY}"), "Authorization: Bearer ***"),
+            ("bearer   hush, more".to_owned(), "bearer   ***, more"),
+            ("x=Bearer%20hush&y".to_owned(), "x=Bearer%20***&y"),
+            ("Basic dXNlcjpwYXNz".to_owned(), "Basic ***"),
+            (JWT.to_owned(), "***"),
+            (format!("/{JWT}?a=b"), "/***?a=b"),
+            (format!("a,{JWT},b"), "a,***,b"),
+            ("postgres://me:hush@db:5432/x".to_owned(), "postgres://me:***@db:5432/x"),
+            ("postgres://me:hu/sh@db/x failed".to_owned(), "postgres://me:***@db/x failed"),
+            ("https://hush@host/p".to_owned(), "https://***@host/p"),
+            ("redis://:hush@h".to_owned(), "redis://:***@h"),
+            ("/q?api_key=hush&limit=1".to_owned(), "/q?api_key=***&limit=1"),
+            ("X-API-KEY=hush".to_owned(), "X-API-KEY=***"),
+            ("password=hush host=x".to_owned(), "password=*** host=x"),
+            ("client_secret=hush; refresh_token=hush".to_owned(), "client_secret=***; refresh_token=***"),
+            (r#"{"password": "hush", "user": "me"}"#.to_owned(), r#"{"password": "***", "user": "me"}"#),
+            (r#"{\"password\":\"hush\"}"#.to_owned(), r#"{\"password\":\"***\"}"#),
+        ] {
+            assert_eq!(mask(&text), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_is_left_alone() {
+        for text in [
+            "",
+            "/api/v1/query/meta/cubes/trn_orders",
+            "trn_0123456789abcdef",
+            "Mozilla/5.0 (X11; Linux) curl/8",
+            "http://host:8080/path@2x.png",
+            "https://host/a?b=c@d",
+            "the token is not valid: its session is over",
+            "eyJ",
+            "eyJustice",
+            "basic facts",
+            "a=b&tokens=3",
+            "größe = 3 · ß:ü",
+            "orders.created_at.month",
+        ] {
+            assert_eq!(mask(text), text);
+        }
+    }
+
+    #[test]
+    fn no_text_is_too_odd() {
+        let pieces =
+            ["trn_", "0123456789abcdef", "_", "eyJ", ".", "Bearer ", "Basic ", "://", ":", "@", "=", "\"", "\\"];
+        let pieces = pieces.into_iter().chain(["password", "é", "%20", "/", " "]).collect::<Vec<_>>();
+        for a in &pieces {
+            for b in &pieces {
+                for c in &pieces {
+                    for d in ["", "é", "x"] {
+                        let text = format!("{a}{b}{c}{d}");
+                        // Masking what is masked changes nothing more.
+                        let once = mask(&text).into_owned();
+                        assert_eq!(mask(&once), once, "{text}");
+                    }
+                }
+            }
+        }
+    }
+}

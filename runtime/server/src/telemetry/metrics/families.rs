@@ -1,0 +1,202 @@
+//! Every metric with its name, its labels and its buckets: the list that dashboards are made from.
+
+use prometheus::{
+    Gauge, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
+
+use super::{MetricsSettings, Reading};
+
+/// Seconds of requests and queries: an answer from memory up to an export.
+const SECONDS: &[f64] =
+    &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0];
+/// Seconds of what needs no engine.
+const SHORT_SECONDS: &[f64] = &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0];
+/// Bytes: from a probe's answer to an export, by fours.
+const BYTES: &[f64] = &[
+    256.0,
+    1_024.0,
+    4_096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+    268_435_456.0,
+    1_073_741_824.0,
+];
+const ROWS: &[f64] = &[0.0, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0, 10_000_000.0];
+
+/// What is told as it happens.
+pub(super) struct Families {
+    pub(super) http_requests: IntCounterVec,
+    pub(super) http_duration: HistogramVec,
+    pub(super) http_received: HistogramVec,
+    pub(super) http_sent: HistogramVec,
+    pub(super) http_in_progress: IntGaugeVec,
+    pub(super) queries: IntCounterVec,
+    pub(super) query_duration: HistogramVec,
+    pub(super) rows: HistogramVec,
+    pub(super) compile_duration: HistogramVec,
+    pub(super) warehouse_duration: HistogramVec,
+    pub(super) warehouse_errors: IntCounterVec,
+    pub(super) tasks: IntCounterVec,
+    pub(super) task_duration: HistogramVec,
+    pub(super) authentications: IntCounterVec,
+    pub(super) denials: IntCounterVec,
+}
+
+impl Families {
+    #[rustfmt::skip]
+    pub(super) fn register(to: &Registry) -> Result<Self, prometheus::Error> {
+        Ok(Families {
+            http_requests: counters(to, "service_http_requests_total", "Requests that are over.", &["method", "endpoint", "status"])?,
+            http_duration: histograms(to, "service_http_request_duration_seconds", "From a request's head to the last byte of its answer.", &["method", "endpoint"], SECONDS)?,
+            http_received: histograms(to, "service_http_request_size_bytes", "Bytes of requests' bodies that were read.", &["method", "endpoint"], BYTES)?,
+            http_sent: histograms(to, "service_http_response_size_bytes", "Bytes of answers' bodies that were sent.", &["method", "endpoint"], BYTES)?,
+            http_in_progress: gauges(to, "service_http_requests_in_progress", "Requests that a route works on or that are being answered.", &["method", "endpoint"])?,
+            queries: counters(to, "service_query_total", "Queries that are over.", &["cube", "type", "status"])?,
+            query_duration: histograms(to, "service_query_duration_seconds", "From a query's arrival to its last row.", &["cube", "type"], SECONDS)?,
+            rows: histograms(to, "service_query_rows_returned", "Rows of queries that went well.", &["cube"], ROWS)?,
+            compile_duration: histograms(to, "service_query_compile_duration_seconds", "From a query to its SQL.", &["cube"], SHORT_SECONDS)?,
+            warehouse_duration: histograms(to, "service_query_warehouse_duration_seconds", "What queries waited for the warehouse.", &["warehouse", "cube"], SECONDS)?,
+            warehouse_errors: counters(to, "service_warehouse_query_errors_total", "Queries that the warehouse did not answer.", &["warehouse", "error_type"])?,
+            tasks: counters(to, "service_worker_tasks_total", "Turns of tasks in the background.", &["task_name", "status"])?,
+            task_duration: histograms(to, "service_worker_task_duration_seconds", "How long a turn took.", &["task_name"], SECONDS)?,
+            authentications: counters(to, "service_authentications_total", "Callers that proved who they are.", &["auth_method"])?,
+            denials: counters(to, "service_access_denied_total", "Requests that were denied.", &["reason"])?,
+        })
+    }
+}
+
+/// What is asked for at each scrape.
+pub(super) struct Pulled {
+    uptime: Gauge,
+    connections_active: IntGaugeVec,
+    connections_idle: IntGaugeVec,
+    connection_errors: IntCounterVec,
+    queue_size: IntGaugeVec,
+    queries_running: IntGauge,
+    queries_queued: IntGauge,
+    dropped_lines: IntCounter,
+    dropped_spans: Option<IntCounter>,
+    runtime: Option<RuntimeGauges>,
+}
+
+struct RuntimeGauges {
+    workers: IntGauge,
+    alive_tasks: IntGauge,
+    queue_depth: IntGauge,
+}
+
+impl Pulled {
+    #[rustfmt::skip]
+    pub(super) fn register(to: &Registry, settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
+        gauges(to, "service_info", "The program that answers.", &["version"])?.with_label_values(&[&settings.version]).set(1);
+        if settings.include_process {
+            register_process(to)?;
+        }
+        let runtime = settings.include_runtime.then(|| {
+            Ok::<_, prometheus::Error>(RuntimeGauges {
+                workers: gauge(to, "service_runtime_workers", "Threads that requests are answered on.")?,
+                alive_tasks: gauge(to, "service_runtime_alive_tasks", "Tasks that have not ended.")?,
+                queue_depth: gauge(to, "service_runtime_queue_depth", "Tasks that wait for a thread.")?,
+            })
+        });
+        Ok(Pulled {
+            uptime: {
+                let uptime = Gauge::new("service_uptime_seconds", "Since the server's start.")?;
+                to.register(Box::new(uptime.clone()))?;
+                uptime
+            },
+            connections_active: gauges(to, "service_warehouse_connections_active", "Connections that run a statement.", &["warehouse"])?,
+            connections_idle: gauges(to, "service_warehouse_connections_idle", "Connections that wait for one.", &["warehouse"])?,
+            connection_errors: counters(to, "service_warehouse_connection_errors_total", "Connections that could not be made (connect) or broke (lost).", &["warehouse", "error_type"])?,
+            queue_size: gauges(to, "service_worker_queue_size", "What waits for a task in the background.", &["queue_name"])?,
+            queries_running: gauge(to, "service_queries_running", "Queries that have a turn.")?,
+            queries_queued: gauge(to, "service_queries_queued", "Queries that wait for a turn.")?,
+            dropped_lines: counter(to, "service_log_lines_dropped_total", "Lines of the log that were lost: its buffer was full, or it could not be written.")?,
+            dropped_spans: settings.has_traces.then(|| counter(to, "service_trace_spans_dropped_total", "Spans that were lost: their queue was full, or the collector did not take them.")).transpose()?,
+            runtime: runtime.transpose()?,
+        })
+    }
+
+    pub(super) fn set(&mut self, reading: &Reading) {
+        self.uptime.set(reading.uptime.as_secs_f64());
+        if let Some((warehouse, connections)) = &reading.connections {
+            let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            self.connections_active.with_label_values(&[warehouse]).set(count(connections.active));
+            self.connections_idle.with_label_values(&[warehouse]).set(count(connections.idle));
+            raise(&self.connection_errors.with_label_values(&[warehouse.as_str(), "connect"]), connections.failed);
+            raise(&self.connection_errors.with_label_values(&[warehouse.as_str(), "lost"]), connections.lost);
+        }
+        self.queries_running.set(reading.queries_running as i64);
+        self.queries_queued.set(reading.queries_queued as i64);
+        self.queue_size.with_label_values(&["audit"]).set(reading.audit_pending as i64);
+        if let Some(backlog) = reading.spans {
+            self.queue_size.with_label_values(&["spans"]).set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
+            if let Some(dropped) = &self.dropped_spans {
+                raise(dropped, backlog.dropped);
+            }
+        }
+        raise(&self.dropped_lines, reading.dropped_lines.unwrap_or(0));
+        if let (Some(gauges), Some(runtime)) = (&self.runtime, &reading.runtime) {
+            gauges.workers.set(runtime.workers as i64);
+            gauges.alive_tasks.set(runtime.alive_tasks as i64);
+            gauges.queue_depth.set(runtime.queue_depth as i64);
+        }
+    }
+}
+
+/// Sets a counter whose truth is elsewhere.
+fn raise(counter: &IntCounter, to: u64) {
+    counter.inc_by(to.saturating_sub(counter.get()));
+}
+
+#[cfg(target_os = "linux")]
+fn register_process(to: &Registry) -> Result<(), prometheus::Error> {
+    to.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))
+}
+
+/// Only Linux tells.
+#[cfg(not(target_os = "linux"))]
+fn register_process(_: &Registry) -> Result<(), prometheus::Error> {
+    Ok(())
+}
+
+fn counter(to: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+    let made = IntCounter::new(name, help)?;
+    to.register(Box::new(made.clone()))?;
+    Ok(made)
+}
+
+fn gauge(to: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+    let made = IntGauge::new(name, help)?;
+    to.register(Box::new(made.clone()))?;
+    Ok(made)
+}
+
+fn counters(to: &Registry, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, prometheus::Error> {
+    let made = IntCounterVec::new(Opts::new(name, help), labels)?;
+    to.register(Box::new(made.clone()))?;
+    Ok(made)
+}
+
+fn gauges(to: &Registry, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, prometheus::Error> {
+    let made = IntGaugeVec::new(Opts::new(name, help), labels)?;
+    to.register(Box::new(made.clone()))?;
+    Ok(made)
+}
+
+fn histograms(
+    to: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+    buckets: &[f64],
+) -> Result<HistogramVec, prometheus::Error> {
+    let made = HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
+    to.register(Box::new(made.clone()))?;
+    Ok(made)
+}

@@ -1,0 +1,121 @@
+//! One request to the collector.
+//!
+//! The endpoint is the operator's own, so it may lie on a private network; it is asked directly, without
+//! proxies of the environment, and redirects are not followed.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::Policy;
+
+use super::TraceError;
+
+/// For one request, from the connection to the answer's head.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const PATH: &str = "/v1/traces";
+
+pub(crate) struct Client {
+    http: reqwest::Client,
+    url: Url,
+}
+
+/// Why a batch was not taken. Holds nothing of the URL.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error("the collector answered {0}")]
+    Status(u16),
+    #[error("{0}")]
+    Connection(String),
+}
+
+impl SendError {
+    /// Trying again may help (OTLP specification, "Failures").
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(self, SendError::Connection(_) | SendError::Status(429 | 502..=504))
+    }
+}
+
+impl Client {
+    pub(crate) fn new(endpoint: &str) -> Result<Self, TraceError> {
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls()?)
+            .no_proxy()
+            .redirect(Policy::none())
+            .timeout(TIMEOUT)
+            .build()
+            .map_err(|error| TraceError::Client(error.without_url().to_string()))?;
+        Ok(Client { http, url: traces_url(endpoint)? })
+    }
+
+    pub(crate) async fn send(&self, body: Vec<u8>) -> Result<(), SendError> {
+        let request = self.http.post(self.url.clone()).header(CONTENT_TYPE, "application/x-protobuf").body(body);
+        let response = request.send().await.map_err(|error| SendError::Connection(root_cause(error)))?;
+        let status = response.status();
+        // What it says besides is of no use here, and is not read.
+        if status.is_success() { Ok(()) } else { Err(SendError::Status(status.as_u16())) }
+    }
+}
+
+/// The deepest reason; those above it repeat the address.
+fn root_cause(error: reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("no answer within {} seconds", TIMEOUT.as_secs());
+    }
+    let error = error.without_url();
+    let mut cause: &dyn Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// The endpoint, with the path of traces where it has none of its own.
+fn traces_url(endpoint: &str) -> Result<Url, TraceError> {
+    let mut url: Url = endpoint.trim().parse().map_err(|_| TraceError::Endpoint)?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return Err(TraceError::Endpoint);
+    }
+    let path = url.path().trim_end_matches('/').to_owned();
+    if !path.ends_with(PATH) {
+        url.set_path(&format!("{path}{PATH}"));
+    }
+    Ok(url)
+}
+
+/// The public roots, on ring.
+fn tls() -> Result<rustls::ClientConfig, TraceError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TraceError::Client(error.to_string()))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_added_where_there_is_none() {
+        for (endpoint, url) in [
+            ("http://c:4318", "http://c:4318/v1/traces"),
+            ("http://c:4318/", "http://c:4318/v1/traces"),
+            ("https://c/otlp", "https://c/otlp/v1/traces"),
+            ("https://c/otlp/v1/traces/", "https://c/otlp/v1/traces/"),
+        ] {
+            assert_eq!(traces_url(endpoint).unwrap().as_str(), url);
+        }
+        for wrong in ["", "c:4318", "ftp://c", "http://", "grpc://c:4317", "http://[::1"] {
+            assert!(traces_url(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_client_for_https_can_be_made() {
+        assert!(Client::new("https://collector.example").is_ok());
+    }
+}

@@ -1,0 +1,114 @@
+//! The adapter of the traces' port: spans to an OpenTelemetry collector, by OTLP over HTTP.
+//!
+//! In: spans that are over. Out: batches of them as protobuf, sent by one task. A collector that is slow
+//! or down costs spans and a line of the log each minute, never a request: the queue is bounded, and what
+//! finds it full is dropped and counted. Nothing of the environment is read (`OTEL_…`): settings are the
+//! operator's alone. Not here: which spans there are and what they tell (server).
+
+mod client;
+mod encode;
+mod ids;
+mod sending;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::traces::{Backlog, Span, TraceContext, Traces};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use client::Client;
+use encode::Resource;
+use ids::Ids;
+use sending::Sending;
+
+/// Spans that may wait; a span is about a kilobyte.
+const MAX_WAITING: usize = 4_096;
+
+/// What the operator set (`SERVICE_TELEMETRY__…`).
+#[derive(Clone)]
+pub struct TraceSettings {
+    /// `http://collector:4318`; `/v1/traces` is added where it isn't there. May hold a password.
+    pub endpoint: String,
+    pub service_name: String,
+    pub version: String,
+    /// Of the traces that begin here, 0 to 1. A caller's own trace is sampled as the caller says.
+    pub sample_ratio: f64,
+}
+
+/// Why no traces can be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    #[error("the endpoint is no http or https URL with a host")]
+    Endpoint,
+    #[error("no client for HTTP can be made: {0}")]
+    Client(String),
+}
+
+/// Sends spans for as long as it lives.
+pub struct Collector {
+    ids: Ids,
+    sample_ratio: f64,
+    clock: Arc<dyn Clock>,
+    spans: mpsc::Sender<(Span, Timestamp)>,
+    lost: Arc<AtomicU64>,
+    closing: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Collector {
+    /// Starts the task; needs a runtime. The collector itself need not be there.
+    ///
+    /// # Errors
+    /// [`TraceError`]
+    pub fn start(settings: &TraceSettings, clock: Arc<dyn Clock>) -> Result<Self, TraceError> {
+        let client = Client::new(&settings.endpoint)?;
+        let (spans, inbox) = mpsc::channel(MAX_WAITING);
+        let (closing, closed) = watch::channel(false);
+        let lost = Arc::new(AtomicU64::new(0));
+        let resource = Resource { service_name: settings.service_name.clone(), version: settings.version.clone() };
+        let sending = Sending { client, resource, inbox, closed, lost: Arc::clone(&lost), clock: Arc::clone(&clock) };
+        let task = Mutex::new(Some(tokio::spawn(sending.run())));
+        let ids = Ids::random();
+        Ok(Collector { ids, sample_ratio: settings.sample_ratio, clock, spans, lost, closing, task })
+    }
+
+    /// Sends what waits, for so long at most.
+    pub async fn close(&self, within: Duration) {
+        let _ = self.closing.send(true);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task {
+            let abort = task.abort_handle();
+            if tokio::time::timeout(within, task).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+}
+
+impl Traces for Collector {
+    fn begin(&self, parent: Option<TraceContext>) -> TraceContext {
+        let span_id = self.ids.span();
+        match parent {
+            Some(parent) => TraceContext { span_id, ..parent },
+            None => {
+                let trace_id = self.ids.trace();
+                TraceContext { trace_id, span_id, is_sampled: ids::is_sampled(trace_id, self.sample_ratio) }
+            }
+        }
+    }
+
+    fn record(&self, span: Span) {
+        if span.context.is_sampled && self.spans.try_send((span, self.clock.now())).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let waiting = self.spans.max_capacity() - self.spans.capacity();
+        Backlog { waiting: waiting as u64, dropped: self.lost.load(Ordering::Relaxed) }
+    }
+}

@@ -15,7 +15,8 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::catalog::Catalog;
 use terrane_app::query::{QueryService, QuerySettings};
-use terrane_server::{Anonymous, App, Connection, Edge, HttpSettings, Ports, Scopes};
+use terrane_server::telemetry::Watch;
+use terrane_server::{Anonymous, App, Connection, Edge, HttpSettings, MetricsRoute, Ports, Scopes, Watchers};
 
 use crate::compare::differences;
 use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
@@ -145,6 +146,11 @@ impl World {
 
     /// With credentials to check.
     pub fn edge_with(&self, security: Security) -> Edge {
+        self.edge_watched(security, Watch::default(), false)
+    }
+
+    /// With somebody who watches.
+    pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
         let snapshot = project::snapshot();
         let profile = (!self.is_dialect_missing).then(|| snapshot.profile.clone());
         let catalog = Arc::new(Catalog::new(snapshot));
@@ -167,8 +173,10 @@ impl World {
             max_concurrent_queries: 1,
             max_queued_queries: if self.is_busy { 0 } else { 8 },
         };
-        let queries = QueryService::new(catalog.clone(), warehouse.clone(), clock.clone(), settings);
-        let app = App::new(
+        let queries = QueryService::new(catalog.clone(), warehouse.clone(), clock.clone(), settings)
+            .observed_by(Arc::new(watch.clone()));
+        let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
+        let app = App::watched(
             Ports {
                 queries: Arc::new(queries),
                 catalog,
@@ -184,8 +192,10 @@ impl World {
                 version: "1.2.3".into(),
                 anonymous: self.caller.anonymous(),
                 docs: !self.has_no_docs,
+                metrics,
                 ..HttpSettings::default()
             },
+            Watchers { watch, dropped_lines: None },
         );
         if self.is_draining {
             app.start_draining();

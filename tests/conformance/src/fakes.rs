@@ -18,7 +18,9 @@ use serde_json::Value as Json;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{PluginError, PluginStatus, Plugins};
 use terrane_app::ports::store::{Store, StoreError};
-use terrane_app::ports::warehouse::{BatchStream, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{
+    BatchStream, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+};
 use terrane_compiler::sql::profile::DialectProfile;
 
 /// How a dependency answers.
@@ -127,6 +129,10 @@ impl Warehouse for FakeWarehouse {
 
     async fn ping(&self) -> Result<(), WarehouseError> {
         Self::act(self.ping).await
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(Connections { active: 1, idle: 2, failed: 3, lost: 4 })
     }
 }
 

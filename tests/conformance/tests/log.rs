@@ -53,6 +53,10 @@ fn request(world: World, asked: Asked) -> impl FnOnce() {
     }
 }
 
+fn find<'r>(records: &'r [Json], event: &str) -> &'r Json {
+    records.iter().find(|record| record["event"] == event).unwrap_or_else(|| panic!("no {event} in {records:?}"))
+}
+
 fn count() -> Json {
     serde_json::json!({ "measures": ["orders.count"] })
 }
@@ -78,10 +82,17 @@ fn a_query_leaves_its_events_under_one_id() {
             assert!(record.contains_key(*field), "{} lacks {field}: {record:?}", events[index]);
         }
     };
-    holds(0, &["method", "path", "user_agent"]);
+    holds(0, &["method", "path", "client_ip", "user_agent"]);
     holds(1, &["cube", "sql_hash", "compile_duration_ms"]);
-    let executed =
-        ["warehouse", "warehouse_duration_ms", "total_duration_ms", "rows_returned", "cache_hit", "preagg_used"];
+    let executed = [
+        "warehouse",
+        "warehouse_duration_ms",
+        "total_duration_ms",
+        "rows_returned",
+        "bytes_scanned",
+        "cache_hit",
+        "preagg_used",
+    ];
     holds(2, &executed);
     holds(3, &["method", "path", "status_code", "duration_ms", "response_size_bytes"]);
     assert_eq!(records[0]["path"], "/api/v1/query");
@@ -96,9 +107,14 @@ fn a_streamed_query_leaves_its_event_when_it_ends() {
     let world = || World { columns: vec![column(1.into()), column(2.into()), column(9.into())], ..World::default() };
     let body = serde_json::json!({ "measures": ["orders.count"], "dimensions": ["orders.id"], "limit": 20_000 });
     let read = records(&logged(|_| {}, request(world(), post(body.clone()))));
-    let last = read.last().unwrap();
-    assert_eq!((last["event"].as_str(), last["rows_returned"].as_u64()), (Some("query_executed"), Some(1)));
-    assert_eq!(last["correlation_id"], "abc");
+    let executed = find(&read, "query_executed");
+    assert_eq!((executed["rows_returned"].as_u64(), executed["correlation_id"].as_str()), (Some(1), Some("abc")));
+    let completed = read.last().unwrap();
+    assert_eq!(
+        (completed["event"].as_str(), completed["status_code"].as_u64()),
+        (Some("http_request_completed"), Some(200))
+    );
+    assert!(completed["response_size_bytes"].as_u64() > Some(100), "the size of what was sent: {completed}");
 
     let leave = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -107,8 +123,8 @@ fn a_streamed_query_leaves_its_event_when_it_ends() {
         });
     };
     let left = records(&logged(|_| {}, leave));
-    let last = left.last().unwrap();
-    assert_eq!((last["event"].as_str(), last["correlation_id"].as_str()), (Some("query_abandoned"), Some("abc")));
+    assert_eq!(find(&left, "query_abandoned")["correlation_id"], "abc");
+    assert_eq!(left.last().unwrap()["event"], "http_request_completed");
 }
 
 #[test]
@@ -133,6 +149,8 @@ fn a_refusal_by_the_warehouse_is_logged_in_its_words() {
     assert_eq!(failed["level"], "error");
     assert_eq!(failed["error_type"], "warehouse");
     assert_eq!(failed["correlation_id"], "abc");
+    assert_eq!((&failed["cube"], &failed["retry_count"]), (&"orders".into(), &0.into()));
+    assert_eq!(failed["exception"], "WarehouseError::Refused");
     assert!(failed["error_message"].as_str().unwrap().contains("secret.parquet"));
     assert_eq!(records.last().unwrap()["status_code"], 502);
 }
@@ -191,6 +209,60 @@ fn secrets_are_masked_by_name() {
     let text = logged(|_| {}, tell);
     assert!(!text.contains("hush") && !text.contains('7'), "{text}");
     assert_eq!(text.matches("***").count(), 4, "{text}");
+}
+
+const KEY: &str = "trn_0123456789abcdef_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq";
+const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl";
+
+/// What is left of a secret must not be enough to use it.
+fn holds_secret(text: &str) -> bool {
+    ["ABCDEFGH", "eyJzdWIi", "c2lnbmF0", "pa55word"].iter().any(|secret| text.contains(secret))
+}
+
+#[test]
+fn no_request_carries_a_secret_into_the_log() {
+    let paths = [
+        format!("/{KEY}"),
+        format!("/x?api_key={KEY}"),
+        format!("/api/v1/query/meta/cubes/{JWT}"),
+        "/http://u:pa55word@h/x".to_owned(),
+        "/x;password=pa55word".to_owned(),
+    ];
+    let carried = [KEY.to_owned(), format!("Bearer {JWT}"), format!("curl/{JWT}"), "http://u:pa55word@h".to_owned()];
+    for (path, carried) in paths.iter().flat_map(|path| carried.iter().map(move |carried| (path, carried))) {
+        let headers = ["x-correlation-id", "user-agent", "authorization"];
+        let headers = headers.map(|name| (name.to_owned(), carried.clone())).into();
+        let asked = Asked { method: "GET".to_owned(), path: path.clone(), headers, json: None, ..post(count()) };
+        for format in [LogFormat::Json, LogFormat::Console, LogFormat::Pretty] {
+            let text = logged(|settings| settings.format = format, request(one_row(), asked.clone()));
+            assert!(!holds_secret(&text), "{path} {carried}: {text}");
+            assert!(text.contains("http_request_completed"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn secrets_are_masked_in_every_field_by_their_look() {
+    let tell = || {
+        tracing::info!(target: "terrane::test", event = "x", note = KEY, other = %format_args!("Bearer {JWT}"), list = ?[JWT]);
+        tracing::error!(target: "terrane::test", error_message = "cannot reach postgres://u:pa55word@h/d", path = format!("/q?api_key={KEY}"));
+        tracing::warn!(target: "terrane::test", "said {KEY}");
+        tracing::info!(target: "terrane::test", event = "x", client_secret = "pa55word", jwt_secret = 5, refresh_token = "pa55word");
+    };
+    for format in [LogFormat::Json, LogFormat::Console, LogFormat::Pretty] {
+        let text = logged(|settings| settings.format = format, tell);
+        assert!(!holds_secret(&text) && text.contains("postgres://u:***@h/d"), "{text}");
+        assert!(text.contains("trn_0123456789abcdef_***"), "the key's id may be seen: {text}");
+    }
+}
+
+#[test]
+fn a_long_text_is_cut_without_showing_half_a_secret() {
+    for before in [4_050, 4_090, 4_096, 8_150, 8_190] {
+        let text = format!("{}{KEY} {JWT}", "x".repeat(before - 1) + " ");
+        let written = logged(|_| {}, || tracing::info!(target: "terrane::test", event = "x", text));
+        assert!(!holds_secret(&written) && written.len() < 4_400, "{before}: {}", written.len());
+    }
 }
 
 #[test]

@@ -119,7 +119,14 @@ const RULES: &[Rule] = &[
     Rule { package: "terrane-golden-tests", may_use: &["terrane-compiler", "terrane-app"], must_not_reach: &HEAVY },
     Rule {
         package: "terrane-conformance-tests",
-        may_use: &["terrane-compiler", "terrane-app", "terrane-identity", "terrane-server", "terrane-store"],
+        may_use: &[
+            "terrane-compiler",
+            "terrane-app",
+            "terrane-identity",
+            "terrane-server",
+            "terrane-store",
+            "terrane-traces",
+        ],
         must_not_reach: &HEAVY,
     },
     Rule {

@@ -84,12 +84,8 @@ fn a_log_file_lies_in_the_project() {
 
 #[test]
 fn what_is_written_without_effect_is_warned_of() {
-    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\nmetrics: {enabled: true}\n";
+    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\ncache: {enabled: true}\n";
     let project = Scratch::project().with("service_project.yml", settings);
     let output = crate::run("check", project.path(), &[]);
-    assert!(
-        output.stdout.contains("service_project.yml:3:10: warning[not-yet]: `metrics.enabled`"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("service_project.yml:3:8: warning[not-yet]: `cache.enabled`"), "{}", output.stdout);
 }

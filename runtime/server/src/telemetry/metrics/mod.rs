@@ -174,6 +174,30 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_names_every_metric() {
+        let reference = include_str!("../../../../OPERATIONS.md");
+        let metrics = metrics();
+        metrics.request_began("GET", "/");
+        metrics.request_ended(&EndedRequest {
+            method: "GET",
+            endpoint: "/",
+            status: 200,
+            duration: Duration::ZERO,
+            received_bytes: 0,
+            sent_bytes: 0,
+        });
+        metrics.denied("no credentials");
+        metrics.authenticated("api_key");
+        let text = String::from_utf8(metrics.expose(&Reading::default()).unwrap()).unwrap();
+        let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE service_")?.split(' ').next());
+        let missing: Vec<&str> = names.filter(|name| !reference.contains(&format!("`service_{name}`"))).collect();
+        assert!(missing.is_empty(), "OPERATIONS.md does not name {missing:?}");
+        for word in reference.split('`').filter(|word| word.starts_with("service_")) {
+            assert!(include_str!("families.rs").contains(&format!("\"{word}\"")), "OPERATIONS.md names `{word}`");
+        }
+    }
+
+    #[test]
     fn counters_that_are_read_only_grow() {
         let metrics = metrics();
         let expose = |dropped_lines| {

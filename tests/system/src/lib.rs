@@ -8,5 +8,5 @@ mod scratch;
 pub mod soak;
 
 pub use http::{Answer, request, request_as};
-pub use program::{Output, Program, Server};
+pub use program::{Output, Program, Server, Unheard};
 pub use scratch::{FLIGHTS, Scratch, path};

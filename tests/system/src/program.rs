@@ -1,7 +1,7 @@
 //! The program in a process of its own, with nothing of the environment but what a test gives it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -94,11 +94,62 @@ impl Program {
                 && record["event"] == "server_started"
             {
                 let address = record["address"].as_str().context("a start without an address")?.parse()?;
-                return Ok(Server { child, address, log });
+                let metrics_address = record["metrics_address"].as_str().and_then(|address| address.parse().ok());
+                return Ok(Server { child, address, metrics_address, log });
             }
             line.clear();
         }
         bail!("the server ended before it began: {:?}", wait(&mut child)?)
+    }
+}
+
+impl Program {
+    /// Starts a server whose log goes elsewhere, on a port that was free just now, and waits until it
+    /// answers.
+    ///
+    /// # Errors
+    /// It ended, or does not answer in time.
+    pub fn serve_unheard(mut self, stdout: Stdio, stderr: Stdio) -> Result<Unheard> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        self.command.args(["--port", &port.to_string()]);
+        let child = self.command.stdout(stdout).stderr(stderr).spawn()?;
+        let mut server = Unheard { child, address: ([127, 0, 0, 1], port).into() };
+        let mut waited = Duration::ZERO;
+        while !crate::request(server.address, "GET", "/health/live", None).is_ok_and(|answer| answer.status == 200) {
+            if let Some(status) = server.child.try_wait()? {
+                bail!("the server ended before it began: {status}");
+            }
+            anyhow::ensure!(waited < LIMIT, "the server does not answer");
+            thread::sleep(PAUSE);
+            waited += PAUSE;
+        }
+        Ok(server)
+    }
+}
+
+/// A running server whose output is the test's own affair.
+#[derive(Debug)]
+pub struct Unheard {
+    pub child: Child,
+    pub address: SocketAddr,
+}
+
+impl Unheard {
+    /// Sends SIGTERM and waits for the exit code.
+    ///
+    /// # Errors
+    /// It did not end in time.
+    pub fn terminate(mut self) -> Result<Option<i32>> {
+        let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
+        anyhow::ensure!(killed.success(), "kill: {killed}");
+        wait(&mut self.child)
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -122,6 +173,8 @@ fn wait(child: &mut Child) -> Result<Option<i32>> {
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
+    /// Where metrics are told, if they have an address of their own.
+    pub metrics_address: Option<SocketAddr>,
     log: BufReader<ChildStdout>,
 }
 

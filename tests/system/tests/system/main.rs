@@ -9,6 +9,8 @@ mod data_check;
 mod engines;
 mod expectations;
 mod interface;
+mod logging;
+mod operating;
 mod policies;
 mod serving;
 mod shutdown;

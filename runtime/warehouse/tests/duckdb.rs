@@ -304,3 +304,19 @@ fn a_database_that_does_not_open_is_named() {
         other => panic!("a CSV file is no database: {other:?}"),
     }
 }
+
+#[tokio::test]
+async fn connections_are_counted_as_they_are() {
+    let duckdb = open(&[]);
+    let now = |duckdb: &DuckDb| duckdb.connections().map(|found| (found.active, found.idle));
+    assert_eq!(now(&duckdb), Some((0, 0)));
+    run(&duckdb, "SELECT 1", &[]).await.expect("the statement runs");
+    assert_eq!(now(&duckdb), Some((0, 1)));
+    let endless = "SELECT sum(a.range * b.range) FROM range(100000000) a, range(100000000) b";
+    let running = run(&duckdb, endless, &[]);
+    tokio::pin!(running);
+    assert!(tokio::time::timeout(Duration::from_millis(50), &mut running).await.is_err());
+    assert_eq!(now(&duckdb), Some((1, 0)));
+    let found = duckdb.connections().expect("DuckDB counts");
+    assert_eq!((found.failed, found.lost), (0, 0));
+}

@@ -116,3 +116,20 @@ async fn a_probe_does_not_wait_for_statements() {
     });
     probe.unwrap();
 }
+
+#[tokio::test]
+async fn connections_are_counted_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let sqlite = open(Some(path.clone()), &["CREATE TABLE t (id BIGINT)"]).await.unwrap();
+    let now = || sqlite.connections().map(|found| (found.active, found.idle, found.failed)).unwrap();
+    assert_eq!(now(), (0, 1, 0));
+    let running = run(&sqlite, ENDLESS, &[]);
+    tokio::pin!(running);
+    assert!(tokio::time::timeout(Duration::from_millis(50), &mut running).await.is_err());
+    assert_eq!(now(), (1, 0, 0));
+    // A second one has to be made, and can't be.
+    std::fs::remove_file(&path).unwrap();
+    assert!(run(&sqlite, "SELECT 1", &[]).await.is_err());
+    assert_eq!(now(), (1, 0, 1));
+}

@@ -1,5 +1,7 @@
 //! The log of the real program: each of its settings, and outputs that take nothing.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::fs::{self, File};
 use std::process::Stdio;
 

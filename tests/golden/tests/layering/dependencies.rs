@@ -89,7 +89,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "terrane-traces",
         may_use: &["terrane-app"],
-        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
     },
     Rule {
         package: "terrane-server",

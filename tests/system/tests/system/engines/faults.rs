@@ -63,6 +63,7 @@ fn serve(engine: &Engine) -> (Scratch, Server) {
         .with("cubes/faulty.yml", FAULTY);
     let mut serve =
         program("serve", project.path()).arguments(&["--port", "0"]).variable("SERVICE_QUERY__TIMEOUT", "1");
+    serve = serve.variable("SERVICE_METRICS__ENABLED", "true").variable("SERVICE_METRICS__PUBLIC", "true");
     for (name, value) in engine.variables(&small_tables(), &faulty(engine.kind)) {
         serve = serve.variable(&name, &value);
     }
@@ -77,6 +78,13 @@ fn ask(server: &Server, measure: &str) -> Answer {
 
 fn get(server: &Server, path: &str) -> u16 {
     request(server.address, "GET", path, None).expect("an answer").status
+}
+
+fn connection_errors(server: &Server, kind: &str) -> f64 {
+    let metrics = request(server.address, "GET", "/metrics", None).expect("an answer").body;
+    let series = format!("service_warehouse_connection_errors_total{{error_type=\"{kind}\",");
+    let line = metrics.lines().find(|line| line.starts_with(&series)).expect("the metric");
+    line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
 }
 
 /// Asks until the answer is as wanted.
@@ -123,6 +131,7 @@ fn a_server_may_die_and_come_back(kind: Kind) {
     assert_eq!((answer.status, code), (503, json!("WAREHOUSE_UNAVAILABLE")), "{}", answer.body);
     assert!(!answer.body.contains("secret"), "{}", answer.body);
     assert_eq!((get(&server, "/health/ready"), get(&server, "/health/live")), (503, 200));
+    assert!(connection_errors(&server, "lost") >= 1.0 && connection_errors(&server, "connect") >= 1.0);
 
     engine.server.as_mut().expect("a server").restart().expect("it starts again");
     eventually("ready again", || get(&server, "/health/ready") == 200);

@@ -327,6 +327,9 @@ async fn only_administrators_scrape_the_servers_own_address() {
     for path in ["/api/v1/query", "/health/live", "/"] {
         assert_eq!(ask(&own, &get(path)).await.status, 404, "{path}");
     }
+    let described = ask(&edge(&world()), &get("/openapi.json")).await;
+    let described: Json = serde_json::from_slice(&described.body).unwrap();
+    assert_eq!(described["paths"]["/metrics"]["get"]["operationId"], "metrics");
     // Off, there is no route.
     assert_eq!(ask(&world().edge(), &get("/metrics")).await.status, 404);
 }

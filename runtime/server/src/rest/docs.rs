@@ -36,7 +36,9 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
     let body = app.description.get_or_init(|| {
         let settings = &app.settings;
-        openapi::document(&crate::routes(), &settings.version, settings.anonymous.is_some()).to_string().into()
+        openapi::document(&crate::rest::routes_with(settings.metrics), &settings.version, settings.anonymous.is_some())
+            .to_string()
+            .into()
     });
     Ok(json_response(body.to_vec()))
 }

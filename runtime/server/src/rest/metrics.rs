@@ -8,12 +8,13 @@ use axum::response::Response;
 use crate::app::{App, MetricsRoute, Scope};
 use crate::call::Call;
 use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc};
 use crate::routes::{Access, Routes};
 use crate::telemetry::metrics::Reading;
 
 pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
     let access = if route.is_public { Access::Public } else { Access::Scoped(Scope::Admin) };
-    routes.get(route.path, access, expose)
+    routes.get(route.path, access, &METRICS, expose)
 }
 
 async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
@@ -26,3 +27,13 @@ async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics.content_type()));
     Ok(response)
 }
+
+static METRICS: Doc = Doc {
+    id: "metrics",
+    tag: "operations",
+    summary: "Metrics for Prometheus",
+    parameters: &[],
+    body: None,
+    answers: &[Answer { status: 200, description: "the exposition", content: &[("text/plain", None)] }],
+    refusals: &[],
+};

@@ -29,11 +29,19 @@ pub fn routes() -> Vec<Route> {
 }
 
 pub(crate) fn router(metrics: Option<MetricsRoute>) -> Router<App> {
-    let routes = match metrics {
+    with(metrics).into_parts().0.fallback(no_route)
+}
+
+/// Those of one server.
+pub(crate) fn routes_with(metrics: Option<MetricsRoute>) -> Vec<Route> {
+    with(metrics).into_parts().1
+}
+
+fn with(metrics: Option<MetricsRoute>) -> Routes {
+    match metrics {
         Some(route) => metrics::register(all(), route),
         None => all(),
-    };
-    routes.into_parts().0.fallback(no_route)
+    }
 }
 
 /// The metrics alone, on an address of their own.

@@ -6,10 +6,12 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
+use jiff::Timestamp;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::Model;
 
 use terrane_identity::MIN_SECRET_BYTES;
+use terrane_server::tls::Validity;
 
 use crate::config::{Config, JwtAlgorithm, Place, Scope, SecurityConfig};
 
@@ -144,7 +146,6 @@ fn matches(route: &str, path: &str) -> bool {
 pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     let set = [
         (config.cache.enabled, "cache.enabled", &config.cache.place),
-        (!config.server.cors_origins.is_empty(), "server.cors.origins", &None),
         (config.optimization.place.is_some(), "optimization", &config.optimization.place),
     ];
     let warned = set.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, key, place)| {
@@ -155,7 +156,29 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
             None => diagnostic,
         }
     });
-    warned.collect()
+    warned.chain(every_origin(config)).collect()
+}
+
+/// Answers that any page on the web may read.
+fn every_origin(config: &Config) -> Option<Diagnostic> {
+    let place = config.server.cors.any.as_ref()?;
+    let message = match config.security.anonymous {
+        Some(_) => {
+            "`server.cors.origins` is \"*\", and callers without a credential may read: \
+                    whatever page somebody on this machine opens can read everything that they can"
+        }
+        None => "`server.cors.origins` is \"*\": any page can ask with a credential that it was given",
+    };
+    let diagnostic = Diagnostic::warning("every-origin", message);
+    Some(at(place, diagnostic.hint("list the origins of your pages, like https://app.example.org")))
+}
+
+/// A certificate that clients will refuse; they are served nevertheless, since a new one may come.
+pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnostic> {
+    let Validity { from, until } = validity.filter(|validity| !validity.holds_at(now))?;
+    let message = format!("the certificate of `server.tls.cert_path` is good from {from} to {until}, which is not now");
+    let hint = "put a new one in its place: it is read within a minute, without a restart";
+    Some(Diagnostic::warning("certificate", message).hint(hint))
 }
 
 /// Cubes that nobody will get an answer from.

@@ -18,6 +18,9 @@ use super::progress::Progress;
 const PLAIN_BODY: &str =
     r#"{"error":{"code":"INVALID_QUERY","message":"this port speaks HTTPS: write https:// in place of http://"}}"#;
 
+/// As much of a plain request as is thrown away.
+const MAX_PLAIN_BYTES: u64 = 64 * 1_024;
+
 pub(super) async fn secure(
     stream: TcpStream,
     config: Arc<ServerConfig>,
@@ -36,11 +39,13 @@ pub(super) async fn secure(
     tokio::time::timeout(timeout, shake).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
+/// What is still to come of the request is read and thrown away, since an answer breaks off where a
+/// connection is closed before.
 async fn refuse_plain(mut stream: TcpStream) -> io::Result<()> {
-    // What is left unread would break the answer off.
-    let _ = stream.read(&mut [0; 4_096]).await?;
     let length = PLAIN_BODY.len();
     let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close";
     stream.write_all(format!("{head}\r\ncontent-length: {length}\r\n\r\n{PLAIN_BODY}").as_bytes()).await?;
-    stream.shutdown().await
+    stream.shutdown().await?;
+    tokio::io::copy(&mut stream.take(MAX_PLAIN_BYTES), &mut tokio::io::sink()).await?;
+    Ok(())
 }

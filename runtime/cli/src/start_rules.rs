@@ -292,6 +292,35 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_that_is_not_good_now_is_warned_of() {
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let validity = Validity { from: time("2026-01-01T00:00:00Z"), until: time("2026-03-31T23:59:59Z") };
+        for (now, is_good) in [
+            ("2025-12-31T23:59:59Z", false),
+            ("2026-01-01T00:00:00Z", true),
+            ("2026-03-31T23:59:59Z", true),
+            ("2026-04-01T00:00:00Z", false),
+        ] {
+            let warning = certificate(Some(validity), time(now));
+            assert_eq!(warning.is_none(), is_good, "{now}");
+            assert!(warning.is_none_or(|warning| !warning.is_error() && warning.to_string().contains("2026-03-31")));
+        }
+        assert!(certificate(None, time("2026-01-01T00:00:00Z")).is_none());
+    }
+
+    #[test]
+    fn every_origin_is_warned_of_most_where_anybody_may_read() {
+        let warned = |file: &str| {
+            let (config, _) = config::read(Some(file), &Environment::default());
+            warnings(&config).iter().map(Diagnostic::to_string).collect::<String>()
+        };
+        let any = "server: {cors: {origins: [\"*\"]}}\n";
+        assert!(warned(&format!("{any}{ANONYMOUS}")).contains("whatever page somebody on this machine opens"));
+        assert!(warned(any).contains("any page can ask with a credential"));
+        assert!(warned("server: {cors: {origins: [\"https://a.b\"]}}\n").is_empty());
+    }
+
+    #[test]
     fn only_this_machine_is_an_address_where_anybody_may_read() {
         let security = |file| config::read(Some(file), &Environment::default()).0.security;
         let open = security(ANONYMOUS);

@@ -8,13 +8,21 @@ use axum::response::Response;
 use crate::app::{App, MetricsRoute, Scope};
 use crate::call::Call;
 use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc};
 use crate::routes::{Access, Routes};
 use crate::telemetry::metrics::Reading;
 
 pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
     let access = if route.is_public { Access::Public } else { Access::Scoped(Scope::Admin) };
-    routes.get(route.path, access, expose)
+    routes.get(route.path, access, &METRICS, expose)
 }
+
+static METRICS: Doc = Doc::simple(
+    "metrics",
+    "operations",
+    "What is counted, for Prometheus",
+    &[Answer { status: 200, description: "metrics", content: &[("text/plain", None)] }],
+);
 
 async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
     let Some(metrics) = &app.watchers.watch.metrics else { return Err(ApiError::not_found(call.path())) };

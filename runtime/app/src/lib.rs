@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod data_check;
+pub mod limits;
 pub mod ports;
 pub mod query;
 pub mod security;

@@ -23,7 +23,7 @@ use terrane_compiler::sql::{CompiledSql, MAX_ADDED_ROWS};
 use terrane_compiler::{Environment, SecurityContext, compile, compile_count, compile_inline, compile_totals};
 
 pub use answer::{Answer, AnswerStream, Extent, Opened, Piece, Totals};
-pub use gate::{Gate, Overloaded};
+pub use gate::{Gate, GateSettings, Overloaded, Turn};
 
 use crate::catalog::{Catalog, Snapshot};
 use crate::ports::clock::Clock;
@@ -39,6 +39,8 @@ pub struct RequestContext {
     pub correlation_id: Arc<str>,
     /// The request's own span, where traces are made.
     pub trace: Option<TraceContext>,
+    /// Whose turn a query takes; `None` where there is only one.
+    pub tenant: Option<Arc<str>>,
 }
 
 /// What the operator set.
@@ -53,9 +55,8 @@ pub struct QuerySettings {
     /// How long such an answer may take to be read, be it by a slow client.
     pub export_timeout: Duration,
     pub timezone: TimeZone,
-    pub max_concurrent_queries: usize,
-    /// Requests that wait for a turn; one more is refused.
-    pub max_queued_queries: usize,
+    /// How many run at once, and how many wait for a turn; one more is refused.
+    pub gate: GateSettings,
 }
 
 /// Why a query has no answer.
@@ -101,7 +102,7 @@ impl QueryService {
         clock: Arc<dyn Clock>,
         settings: QuerySettings,
     ) -> Self {
-        let gate = Gate::new(settings.max_concurrent_queries, settings.max_queued_queries);
+        let gate = Gate::new(settings.gate);
         let (zones, observer) = (TimeZoneDatabase::bundled(), Arc::new(Unobserved));
         QueryService { catalog, warehouse, clock, zones, settings, gate, observer }
     }
@@ -213,7 +214,7 @@ impl QueryService {
 
     async fn run_whole(&self, asked: &mut Asked<'_>) -> Result<Answer, RunError> {
         let run = async {
-            let _turn = self.gate.enter().await?;
+            let _turn = self.gate.enter(asked.context.tenant.as_ref()).await?;
             let since = asked.tally.ask();
             let rows = self.execute(asked, &asked.sql).await?;
             check_added_rows(&asked.sql, &rows.batches)?;

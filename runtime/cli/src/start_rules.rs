@@ -6,10 +6,12 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
+use jiff::Timestamp;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::Model;
 
 use terrane_identity::MIN_SECRET_BYTES;
+use terrane_server::tls::Validity;
 
 use crate::config::{Config, JwtAlgorithm, Place, Scope, SecurityConfig};
 
@@ -144,7 +146,6 @@ fn matches(route: &str, path: &str) -> bool {
 pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     let set = [
         (config.cache.enabled, "cache.enabled", &config.cache.place),
-        (!config.server.cors_origins.is_empty(), "server.cors.origins", &None),
         (config.optimization.place.is_some(), "optimization", &config.optimization.place),
     ];
     let warned = set.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, key, place)| {
@@ -155,7 +156,29 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
             None => diagnostic,
         }
     });
-    warned.collect()
+    warned.chain(every_origin(config)).collect()
+}
+
+/// Answers that any page on the web may read.
+fn every_origin(config: &Config) -> Option<Diagnostic> {
+    let place = config.server.cors.any.as_ref()?;
+    let message = match config.security.anonymous {
+        Some(_) => {
+            "`server.cors.origins` is \"*\", and callers without a credential may read: \
+                    whatever page somebody on this machine opens can read everything that they can"
+        }
+        None => "`server.cors.origins` is \"*\": any page can ask with a credential that it was given",
+    };
+    let diagnostic = Diagnostic::warning("every-origin", message);
+    Some(at(place, diagnostic.hint("list the origins of your pages, like https://app.example.org")))
+}
+
+/// A certificate that clients will refuse; they are served nevertheless, since a new one may come.
+pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnostic> {
+    let Validity { from, until } = validity.filter(|validity| !validity.holds_at(now))?;
+    let message = format!("the certificate of `server.tls.cert_path` is good from {from} to {until}, which is not now");
+    let hint = "put a new one in its place: it is read within a minute, without a restart";
+    Some(Diagnostic::warning("certificate", message).hint(hint))
 }
 
 /// Cubes that nobody will get an answer from.
@@ -266,6 +289,35 @@ mod tests {
             assert!(address(&format!("address: \"{outside}\"")).is_err(), "{outside}");
         }
         assert!(address("public: true, address: \"0.0.0.0:9464\"").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_good_now_is_warned_of() {
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let validity = Validity { from: time("2026-01-01T00:00:00Z"), until: time("2026-03-31T23:59:59Z") };
+        for (now, is_good) in [
+            ("2025-12-31T23:59:59Z", false),
+            ("2026-01-01T00:00:00Z", true),
+            ("2026-03-31T23:59:59Z", true),
+            ("2026-04-01T00:00:00Z", false),
+        ] {
+            let warning = certificate(Some(validity), time(now));
+            assert_eq!(warning.is_none(), is_good, "{now}");
+            assert!(warning.is_none_or(|warning| !warning.is_error() && warning.to_string().contains("2026-03-31")));
+        }
+        assert!(certificate(None, time("2026-01-01T00:00:00Z")).is_none());
+    }
+
+    #[test]
+    fn every_origin_is_warned_of_most_where_anybody_may_read() {
+        let warned = |file: &str| {
+            let (config, _) = config::read(Some(file), &Environment::default());
+            warnings(&config).iter().map(Diagnostic::to_string).collect::<String>()
+        };
+        let any = "server: {cors: {origins: [\"*\"]}}\n";
+        assert!(warned(&format!("{any}{ANONYMOUS}")).contains("whatever page somebody on this machine opens"));
+        assert!(warned(any).contains("any page can ask with a credential"));
+        assert!(warned("server: {cors: {origins: [\"https://a.b\"]}}\n").is_empty());
     }
 
     #[test]

@@ -3,9 +3,12 @@
 //! In: a [`Project`]. Out: an [`Engine`]: ports with their adapters, and the use cases over them. Not
 //! here: what any of them does.
 
+mod network;
 mod security;
 mod telemetry;
 mod warehouse;
+
+pub use network::serve_settings;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,13 +20,13 @@ use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::store::Store;
 use terrane_app::ports::warehouse::Warehouse;
-use terrane_app::query::{QueryService, QuerySettings};
+use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::{model, project};
 use terrane_plugin_host::{PluginHost, SearchPath, Settings};
 use terrane_server::telemetry::{LogOutput, LogSettings};
-use terrane_server::{Anonymous, HttpSettings, Ports, Scopes, ServeSettings};
+use terrane_server::{Anonymous, HttpSettings, Ports, Scopes};
 use terrane_store::SqliteStore;
 
 use crate::clock::SystemClock;
@@ -127,8 +130,12 @@ fn engine(
         max_export_rows: config.query.max_export_rows,
         export_timeout: Duration::from_secs_f64(config.query.export_timeout_seconds),
         timezone: config.query.timezone.clone(),
-        max_concurrent_queries: config.server.max_concurrent_queries,
-        max_queued_queries: config.server.max_queued_queries,
+        gate: GateSettings {
+            running: config.server.max_concurrent_queries,
+            queued: config.server.max_queued_queries,
+            running_per_tenant: config.limits.max_concurrent_per_tenant,
+            queued_per_tenant: config.limits.max_queued_per_tenant,
+        },
     };
     let queries = QueryService::new(Arc::clone(&catalog), Arc::clone(&warehouse), Arc::clone(&clock), settings);
     let queries = Arc::new(queries.observed_by(observer));
@@ -179,19 +186,18 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         },
         // The start rules let nothing but `read` through.
         scopes: if anonymous.scopes.contains(&Scope::Read) { Scopes::READ } else { Scopes::default() },
+        hosts: network::hosts(config, anonymous.public),
     });
     HttpSettings {
         version: env!("CARGO_PKG_VERSION").into(),
         body_limit_bytes: config.server.max_body_bytes as usize,
+        body_timeout: Duration::from_secs(config.server.body_timeout_seconds),
         anonymous,
         docs: config.server.docs,
         metrics: telemetry::metrics_route(config),
-        ..HttpSettings::default()
+        cors: network::cors(&config.server.cors),
+        rates: config.limits.rates,
     }
-}
-
-pub fn serve_settings(config: &Config) -> ServeSettings {
-    ServeSettings { shutdown_timeout: Duration::from_secs(config.server.shutdown_seconds), ..ServeSettings::default() }
 }
 
 /// The log's settings, its file in the project.

@@ -1,13 +1,15 @@
 //! Who calls, and whether they may: credentials out of a request, denials into the log and the journal.
 //!
-//! In: a request and what its route demands. Out: an [`Identity`], or a refusal. Secrets are read here
-//! and go to the authenticator alone. Not here: proving (`app::security`).
+//! In: a request and what its route demands. Out: an [`Identity`] whose share of requests is not used
+//! up, or a refusal. Secrets are read here and go to the authenticator alone. Not here: proving
+//! (`app::security`), counting (`app::limits`).
 
 use std::net::IpAddr;
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::header::AUTHORIZATION;
 use axum::http::{Method, Uri};
+use terrane_app::limits::RateExceeded;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::security::{AuthError, AuthMethod, Credential, Identity};
 
@@ -25,6 +27,8 @@ pub(crate) struct Demand<'a> {
     uri: Uri,
     /// As it is registered, so that made-up names in a path can't fill the journal.
     route: Option<MatchedPath>,
+    /// It is addressed to a name that anonymous callers may use.
+    is_host_known: bool,
     credential: Result<Option<String>, Refused>,
 }
 
@@ -43,6 +47,11 @@ impl<'a> Demand<'a> {
             method: request.method().clone(),
             uri: request.uri().clone(),
             route: request.extensions().get::<MatchedPath>().cloned(),
+            is_host_known: app
+                .settings
+                .anonymous
+                .as_ref()
+                .is_none_or(|anonymous| anonymous.hosts.hold_that_of(request)),
             credential: bearer(request),
         }
     }
@@ -57,6 +66,7 @@ impl<'a> Demand<'a> {
                 return Err(refusal.error);
             }
         };
+        self.app.rates.admit(&identity, self.client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
         if identity.method != AuthMethod::Anonymous {
             self.proven(&identity).await?;
         }
@@ -72,11 +82,12 @@ impl<'a> Demand<'a> {
     /// The caller: proven, or anonymous where that is offered and nothing was sent.
     async fn identity(&self, credential: Result<Option<String>, Refused>) -> Result<Identity, Refused> {
         if let Some(bearer) = credential? {
-            let credential = Credential { bearer: &bearer, client: self.client };
-            let proven = self.app.ports.authenticator.identify(credential).await;
-            return proven.map_err(|error| Refused { reason: reason(&error), error: ApiError::from_auth(error) });
+            return self.prove(&bearer).await;
         }
         match (&self.app.settings.anonymous, self.access) {
+            (Some(_), Access::Scoped(_)) if !self.is_host_known => {
+                Err(Refused { reason: "unknown host", error: ApiError::misdirected() })
+            }
             (Some(anonymous), Access::Scoped(_)) => {
                 Ok(Identity { caller: anonymous.caller.clone(), scopes: anonymous.scopes, ..Identity::default() })
             }
@@ -85,6 +96,40 @@ impl<'a> Demand<'a> {
                 Err(Refused { reason: "no credentials", error: ApiError::new(Code::Unauthorized, message) })
             }
         }
+    }
+
+    /// Whose credential it is. An address that has sent too many which proved nothing is told so instead,
+    /// and the state database is no longer asked for keys that nobody has proven here: others who call
+    /// from there, through a proxy, go on.
+    async fn prove(&self, bearer: &str) -> Result<Identity, Refused> {
+        let authenticator = &self.app.ports.authenticator;
+        let exceeded = self.app.rates.may_fail(self.client).err();
+        let refused = |exceeded| Refused { reason: "too many failures", error: ApiError::from_rate(exceeded) };
+        if let Some(exceeded) = exceeded
+            && !authenticator.is_cheap(bearer)
+        {
+            return Err(refused(exceeded));
+        }
+        let error = match authenticator.identify(Credential { bearer, client: self.client }).await {
+            Ok(identity) => return Ok(identity),
+            Err(error) => error,
+        };
+        match exceeded {
+            _ if matches!(error, AuthError::Unavailable) => {}
+            Some(exceeded) => return Err(refused(exceeded)),
+            None => self.app.rates.failed(self.client),
+        }
+        Err(Refused { reason: reason(&error), error: ApiError::from_auth(error) })
+    }
+
+    fn too_many(&self, identity: &Identity, exceeded: RateExceeded) -> ApiError {
+        tracing::warn!(
+            event = "rate_limited",
+            user_id = &*identity.caller.user_id,
+            client_ip = self.client.map(tracing::field::display),
+            scope = exceeded.scope.as_str(),
+        );
+        ApiError::from_rate(exceeded)
     }
 
     /// Tells the log and the journal of a denial.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use terrane_app::catalog::Catalog;
+use terrane_app::limits::{RateLimits, RateSettings};
 use terrane_app::ports::audit::AuditLog;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::Plugins;
@@ -17,6 +18,7 @@ use terrane_app::query::QueryService;
 use terrane_app::security::{Authenticator, Journal};
 use terrane_compiler::SecurityContext;
 
+use crate::edge::{Cors, Hosts};
 use crate::telemetry::{DroppedLines, Watch};
 
 pub use terrane_app::security::{Scope, Scopes};
@@ -50,6 +52,9 @@ pub struct HttpSettings {
     pub docs: bool,
     /// Where metrics are told, if they are.
     pub metrics: Option<MetricsRoute>,
+    /// Pages of which other origins may read answers.
+    pub cors: Cors,
+    pub rates: RateSettings,
 }
 
 /// The route of metrics.
@@ -77,6 +82,8 @@ impl Default for HttpSettings {
             anonymous: None,
             docs: true,
             metrics: None,
+            cors: Cors::default(),
+            rates: RateSettings::default(),
         }
     }
 }
@@ -86,6 +93,8 @@ impl Default for HttpSettings {
 pub struct Anonymous {
     pub caller: SecurityContext,
     pub scopes: Scopes,
+    /// By which names they may call this server.
+    pub hosts: Hosts,
 }
 
 /// The state of the server; a clone is the same server.
@@ -97,6 +106,7 @@ pub struct State {
     pub ports: Ports,
     pub settings: HttpSettings,
     pub watchers: Watchers,
+    pub rates: RateLimits,
     /// As the clock's `elapsed` said then.
     started: Duration,
     draining: AtomicBool,
@@ -113,10 +123,12 @@ impl App {
     /// The server counts as started now.
     pub fn watched(ports: Ports, settings: HttpSettings, watchers: Watchers) -> Self {
         let started = ports.clock.elapsed();
+        let rates = RateLimits::new(&settings.rates, &ports.clock);
         App(Arc::new(State {
             ports,
             settings,
             watchers,
+            rates,
             started,
             draining: AtomicBool::new(false),
             description: OnceLock::new(),

@@ -15,7 +15,7 @@ use terrane_app::security::Identity;
 
 use crate::admission::Demand;
 use crate::app::{App, Scopes};
-use crate::edge::Connection;
+use crate::edge::{Connection, is_probe};
 use crate::error::{ApiError, Code};
 use crate::routes::Access;
 
@@ -44,11 +44,18 @@ impl Call {
         let correlation_id = Call::correlation_id(&request);
         let client = request.extensions().get::<Connection>().and_then(|connection| connection.peer);
         let identity = match access {
-            Access::Public => Identity::default(),
+            Access::Public => {
+                // Probes are answered however many there are.
+                if !is_probe(request.uri().path()) {
+                    app.rates.admit_stranger(client).map_err(ApiError::from_rate)?;
+                }
+                Identity::default()
+            }
             _ => Demand::of(app, access, client, &request).meet().await?,
         };
         let trace = request.extensions().get::<TraceContext>().copied();
-        let context = RequestContext { caller: identity.caller.clone(), correlation_id, trace };
+        let tenant = identity.tenant.clone();
+        let context = RequestContext { caller: identity.caller.clone(), correlation_id, trace, tenant };
         Ok(Call { context, scopes: identity.scopes, identity, client, request })
     }
 

@@ -1,5 +1,5 @@
 //! What every request passes, on its way in and out: correlation id, what is told of it (`record`),
-//! panics, compression.
+//! preflights, panics, compression, the headers that every answer has.
 //!
 //! One plain function instead of a stack of layers, since this is paid on every request. Not here:
 //! sockets (`serve`), authorization (`call`).
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::ALLOW;
+use axum::http::header::{ALLOW, ORIGIN};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::Router;
@@ -24,9 +24,14 @@ use crate::error::{ApiError, Code};
 
 mod compression;
 mod correlation;
+mod cors;
+mod hosts;
+mod protection;
 mod record;
 mod traceparent;
 
+pub use cors::Cors;
+pub use hosts::Hosts;
 pub(crate) use record::Matched;
 use record::{Begun, Record};
 
@@ -38,6 +43,13 @@ pub struct Connection {
     pub peer: Option<IpAddr>,
     /// It is one more than the server takes: only probes are answered.
     pub is_surplus: bool,
+    /// It is under TLS.
+    pub is_secure: bool,
+}
+
+/// Probes are answered to everybody, at any time.
+pub(crate) fn is_probe(path: &str) -> bool {
+    path.starts_with("/health/") || path == "/api/v1/health"
 }
 
 /// The whole server without sockets.
@@ -72,7 +84,10 @@ impl Edge {
         let trace = self.begin_trace(&mut request);
         let trace_id = trace.map(|begun| tracing::field::display(begun.context.trace_id));
         let span = tracing::error_span!("request", correlation_id = &*id, trace_id);
+        let origin = request.headers().get(ORIGIN).cloned();
         let mut response = self.answer(connection, &id, trace, request).instrument(span).await;
+        protection::protect(response.headers_mut(), connection.is_secure);
+        self.app.settings.cors.open(origin.as_ref(), response.headers_mut());
         if let Ok(value) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(CORRELATION_HEADER, value);
         }
@@ -108,8 +123,11 @@ impl Edge {
     }
 
     async fn route(&self, connection: Connection, request: Request) -> Result<Response, ApiError> {
-        if connection.is_surplus && !request.uri().path().starts_with("/health/") {
+        if connection.is_surplus && !is_probe(request.uri().path()) {
             return Err(ApiError::overloaded("every connection is taken: try again later".to_owned()));
+        }
+        if let Some(answer) = self.app.settings.cors.preflight(&request) {
+            return answer;
         }
         let method = request.method().clone();
         // The router's error type has no values.

@@ -12,6 +12,7 @@ use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
+use terrane_app::limits::{RateExceeded, RateScope};
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_app::query::RunError;
@@ -57,6 +58,7 @@ codes! {
     Forbidden "FORBIDDEN" FORBIDDEN;
     NotFound "NOT_FOUND" NOT_FOUND;
     MethodNotAllowed "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED;
+    MisdirectedRequest "MISDIRECTED_REQUEST" MISDIRECTED_REQUEST;
     QueryTimeout "QUERY_TIMEOUT" REQUEST_TIMEOUT;
     RequestTimeout "REQUEST_TIMEOUT" REQUEST_TIMEOUT;
     PayloadTooLarge "PAYLOAD_TOO_LARGE" PAYLOAD_TOO_LARGE;
@@ -154,14 +156,42 @@ impl ApiError {
             AuthError::InvalidToken { .. } | AuthError::InvalidRefreshToken => {
                 ApiError::new(Code::InvalidToken, message)
             }
-            AuthError::TooManyAttempts { wait } => {
-                let mut refusal = ApiError::new(Code::RateLimited, message);
-                let seconds = HeaderValue::from(wait.as_secs().max(1));
-                refusal.0.headers.push((RETRY_AFTER, seconds));
-                refusal
-            }
+            AuthError::TooManyAttempts { wait } => ApiError::new(Code::RateLimited, message).retry_after(wait),
             AuthError::Unavailable => ApiError::new(Code::StateUnavailable, message),
         }
+    }
+
+    /// A share of requests is used up.
+    pub(crate) fn from_rate(exceeded: RateExceeded) -> Self {
+        let RateExceeded { scope, rate, wait } = exceeded;
+        let (number, burst) = (rate.requests_per_second, rate.burst);
+        let rate = format!("{number} a second, {burst} at once");
+        let message = match scope {
+            RateScope::Key => format!("you sent too many requests: {rate} are allowed"),
+            RateScope::Tenant => format!("your tenant sent too many requests: {rate} are allowed"),
+            RateScope::Address => {
+                format!("your address sent too many requests without a credential: {rate} are allowed")
+            }
+            RateScope::Failures => "your address sent too many credentials that prove nothing".to_owned(),
+        };
+        ApiError::new(Code::RateLimited, message)
+            .retry_after(wait)
+            .detail("scope", scope.as_str())
+            .detail("limit", json!({"requests_per_second": number, "burst": burst.get()}))
+    }
+
+    /// A name that anonymous callers may not use, since whoever owns it could send their browsers here.
+    pub(crate) fn misdirected() -> Self {
+        let message = "this server lets callers without credentials in under its address and `localhost` only; \
+                       send a credential, or let the operator add this host to `server.allowed_hosts`";
+        ApiError::new(Code::MisdirectedRequest, message)
+    }
+
+    /// In whole seconds, at least one.
+    fn retry_after(mut self, wait: Duration) -> Self {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        self.0.headers.push((RETRY_AFTER, HeaderValue::from(seconds.max(1))));
+        self
     }
 
     /// The state database doesn't answer; its own words are in the log.

@@ -19,10 +19,11 @@ mod routes;
 mod rows;
 mod serve;
 pub mod telemetry;
+pub mod tls;
 mod wire;
 
 pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Ports, Scope, Scopes, Watchers};
-pub use edge::{Connection, Edge};
+pub use edge::{Connection, Cors, Edge, Hosts};
 pub use error::Code;
 pub use local::{Refused, explanation, read_query, refuse};
 pub use rest::routes;

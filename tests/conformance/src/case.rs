@@ -14,9 +14,10 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::catalog::Catalog;
-use terrane_app::query::{QueryService, QuerySettings};
+use terrane_app::limits::RateSettings;
+use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_server::telemetry::Watch;
-use terrane_server::{Anonymous, App, Connection, Edge, HttpSettings, MetricsRoute, Ports, Scopes, Watchers};
+use terrane_server::{Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Ports, Scopes, Watchers};
 
 use crate::compare::differences;
 use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
@@ -61,6 +62,12 @@ pub struct World {
     pub is_busy: bool,
     /// The operator took the description away.
     pub has_no_docs: bool,
+    /// Whose pages may read answers; `*` is all.
+    pub cors: Vec<String>,
+    #[serde(skip)]
+    pub rates: RateSettings,
+    #[serde(skip)]
+    pub body_timeout: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -170,8 +177,12 @@ impl World {
             max_export_rows: 100_000,
             export_timeout: Duration::from_secs(600),
             timezone: TimeZone::UTC,
-            max_concurrent_queries: 1,
-            max_queued_queries: if self.is_busy { 0 } else { 8 },
+            gate: GateSettings {
+                running: 1,
+                queued: if self.is_busy { 0 } else { 8 },
+                running_per_tenant: None,
+                queued_per_tenant: None,
+            },
         };
         let queries = QueryService::new(catalog.clone(), warehouse.clone(), clock.clone(), settings)
             .observed_by(Arc::new(watch.clone()));
@@ -193,6 +204,9 @@ impl World {
                 anonymous: self.caller.anonymous(),
                 docs: !self.has_no_docs,
                 metrics,
+                cors: self.cors(),
+                rates: self.rates,
+                body_timeout: self.body_timeout.unwrap_or(HttpSettings::default().body_timeout),
                 ..HttpSettings::default()
             },
             Watchers { watch, dropped_lines: None },
@@ -201,6 +215,14 @@ impl World {
             app.start_draining();
         }
         Edge::new(app)
+    }
+
+    fn cors(&self) -> Cors {
+        match self.cors.as_slice() {
+            [] => Cors::Closed,
+            [any] if any == "*" => Cors::Any,
+            listed => Cors::Listed(listed.iter().map(|origin| origin.parse().expect("an origin")).collect()),
+        }
     }
 }
 

@@ -8,3 +8,4 @@ pub mod compare;
 pub mod fakes;
 pub mod project;
 pub mod security;
+pub mod socket;

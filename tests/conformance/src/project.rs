@@ -13,9 +13,20 @@ use terrane_golden_tests::duckdb_profile;
 /// # Panics
 /// Where the project has a problem.
 pub fn snapshot() -> Snapshot {
+    snapshot_with("")
+}
+
+/// The same with policies.
+///
+/// # Panics
+/// Where the project has a problem.
+pub fn snapshot_with(policies: &str) -> Snapshot {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), include_str!("../project/service_project.yml").into());
     tree.files.insert("cubes/shop.yml".into(), include_str!("../project/cubes/shop.yml").into());
+    if !policies.is_empty() {
+        tree.files.insert("policies/of_a_bench.yml".into(), policies.into());
+    }
     let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
     let (definitions, mut diagnostics) = project::read(&tree, &inputs);
     let (model, more) = model::build(&definitions);

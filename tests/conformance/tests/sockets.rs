@@ -7,36 +7,10 @@ use std::time::Duration;
 
 use terrane_conformance_tests::case::World;
 use terrane_conformance_tests::fakes::Mood;
-use terrane_server::{ServeError, ServeSettings, bind, serve};
+use terrane_conformance_tests::socket::{PROBE, receive, send, start};
+use terrane_server::{ServeError, ServeSettings, bind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
-
-const PROBE: &[u8] = b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n";
-
-struct Server {
-    address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<bool>,
-}
-
-async fn start(world: World, settings: ServeSettings) -> Server {
-    let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel();
-    let app = world.edge().app().clone();
-    let task = tokio::spawn(serve(listener, app, settings, async {
-        let _ = stopped.await;
-    }));
-    Server { address, stop, task }
-}
-
-async fn send(address: SocketAddr, bytes: &[u8]) -> TcpStream {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(bytes).await.unwrap();
-    stream
-}
 
 /// Returns when what was sent before has been taken up: connections are taken in their order.
 async fn settle(address: SocketAddr) {
@@ -44,16 +18,9 @@ async fn settle(address: SocketAddr) {
     receive(&mut probe).await;
 }
 
-/// The head of the next answer and what came with it.
-async fn receive(stream: &mut TcpStream) -> String {
-    let mut bytes = vec![0; 4_096];
-    let count = stream.read(&mut bytes).await.unwrap();
-    String::from_utf8_lossy(&bytes[..count]).into_owned()
-}
-
 #[tokio::test]
 async fn a_connection_is_kept_for_the_next_request() {
-    let server = start(World::default(), ServeSettings::default()).await;
+    let server = start(&World::default(), ServeSettings::default()).await;
     let mut stream = send(server.address, PROBE).await;
     assert!(receive(&mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));
     stream.write_all(PROBE).await.unwrap();
@@ -62,7 +29,7 @@ async fn a_connection_is_kept_for_the_next_request() {
 
 #[tokio::test]
 async fn a_port_in_use_is_told() {
-    let server = start(World::default(), ServeSettings::default()).await;
+    let server = start(&World::default(), ServeSettings::default()).await;
     let error = bind(server.address).await.unwrap_err();
     assert!(matches!(error, ServeError::PortInUse { address } if address == server.address), "{error}");
     assert!(error.to_string().contains("is in use"), "{error}");
@@ -73,7 +40,7 @@ async fn a_port_in_use_is_told() {
 #[tokio::test]
 async fn a_head_that_does_not_end_loses_its_connection() {
     let settings = ServeSettings { header_timeout: Duration::from_millis(100), ..ServeSettings::default() };
-    let server = start(World::default(), settings).await;
+    let server = start(&World::default(), settings).await;
     for begun in [&b"GET / HTTP/1.1\r\nhost:"[..], b"", b"PRI * HTTP/2"] {
         let mut stream = send(server.address, begun).await;
         let mut rest = Vec::new();
@@ -84,7 +51,7 @@ async fn a_head_that_does_not_end_loses_its_connection() {
 
 #[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
-    let server = start(World::default(), ServeSettings::default()).await;
+    let server = start(&World::default(), ServeSettings::default()).await;
     let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(1_000_000));
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     // The server may close before all is written.
@@ -98,7 +65,7 @@ async fn a_head_that_is_too_large_is_refused() {
 #[tokio::test]
 async fn probes_are_answered_when_every_connection_is_taken() {
     let settings = ServeSettings { max_connections: 1, ..ServeSettings::default() };
-    let server = start(World::default(), settings).await;
+    let server = start(&World::default(), settings).await;
     let mut first = send(server.address, PROBE).await;
     assert!(receive(&mut first).await.starts_with("HTTP/1.1 200"));
 
@@ -123,7 +90,7 @@ async fn probes_are_answered_when_every_connection_is_taken() {
 
 #[tokio::test]
 async fn requests_in_flight_finish_after_the_shutdown() {
-    let server = start(World { warehouse_ping: Mood::Hangs, ..World::default() }, ServeSettings::default()).await;
+    let server = start(&World { warehouse_ping: Mood::Hangs, ..World::default() }, ServeSettings::default()).await;
     let mut idle = send(server.address, PROBE).await;
     receive(&mut idle).await;
     // Its check of the warehouse takes a second.
@@ -140,8 +107,9 @@ async fn requests_in_flight_finish_after_the_shutdown() {
 #[tokio::test]
 async fn the_shutdown_does_not_wait_for_ever() {
     let settings = ServeSettings { shutdown_timeout: Duration::from_millis(50), ..ServeSettings::default() };
-    let server = start(World { warehouse: Mood::Hangs, ..World::default() }, settings).await;
-    let _busy = send(server.address, b"GET /api/v1/query?measures=orders.count HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let server = start(&World { warehouse: Mood::Hangs, ..World::default() }, settings).await;
+    let _busy =
+        send(server.address, b"GET /api/v1/query?measures=orders.count HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     settle(server.address).await;
     server.stop.send(()).unwrap();
     assert!(!server.task.await.unwrap());

@@ -14,7 +14,7 @@ use terrane_app::catalog::{Catalog, load};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{Statement, Warehouse};
-use terrane_app::query::{QueryService, QuerySettings, RequestContext, RunError};
+use terrane_app::query::{GateSettings, QueryService, QuerySettings, RequestContext, RunError};
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::profile::DialectProfile;
@@ -137,8 +137,7 @@ impl Product {
                 max_export_rows: self.settings.max_limit,
                 export_timeout: Duration::from_secs(60),
                 timezone: TimeZone::UTC,
-                max_concurrent_queries: 1,
-                max_queued_queries: 1,
+                gate: GateSettings { running: 1, queued: 1, running_per_tenant: None, queued_per_tenant: None },
             };
             let clock = Arc::new(Stopped(self.settings.now));
             let warehouse: Arc<dyn Warehouse> = self.warehouse.clone();

@@ -40,7 +40,7 @@ impl QueryService {
         let timeout = self.settings.timeout;
         let mut tally = self.tally(&self.catalog.snapshot(), context, query, QueryKind::Plan);
         let ask = async {
-            let _turn = self.gate.enter().await?;
+            let _turn = self.gate.enter(context.tenant.as_ref()).await?;
             tally.ask();
             let statement = Statement { text: &printed.text, params: &printed.params, columns: &[] };
             let rows = self.warehouse.execute(statement, timeout).await;

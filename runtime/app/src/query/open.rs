@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use futures_util::StreamExt as _;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::{self, AnswerStream, Opened, Totals};
+use super::gate::Turn;
 use super::rows::{Reading, Record};
 use super::tally::Execution;
 use super::{Asked, QueryService, RunError, check_added_rows, first_integer, key, logged};
@@ -18,7 +18,7 @@ use crate::ports::warehouse::{BatchStream, ResultSet, Statement, WarehouseError}
 
 /// A statement whose first rows are there, or that has none.
 struct Begun {
-    turn: OwnedSemaphorePermit,
+    turn: Turn,
     batches: BatchStream,
     /// The first that are any.
     rows: ResultSet,
@@ -49,7 +49,7 @@ impl QueryService {
     async fn begin(&self, asked: &mut Asked<'_>) -> Result<Begun, RunError> {
         let timeout = self.settings.timeout;
         let begin = async {
-            let turn = self.gate.enter().await?;
+            let turn = self.gate.enter(asked.context.tenant.as_ref()).await?;
             let since = asked.tally.ask();
             let mut execution = asked.tally.execution(asked.hash_of(&asked.sql), timeout);
             let mut refused = |error: WarehouseError| {

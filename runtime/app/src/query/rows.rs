@@ -9,10 +9,10 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 
 use super::answer::Piece;
+use super::gate::Turn;
 use super::tally::{Execution, Tally};
 use super::{RunError, error_type, exception, milliseconds, retry_count};
 use crate::ports::observer::Outcome;
@@ -30,7 +30,7 @@ pub(super) struct Reading {
     pub(super) truncated: Option<bool>,
     pub(super) record: Record,
     /// Given back when the last row is read.
-    pub(super) _turn: OwnedSemaphorePermit,
+    pub(super) _turn: Turn,
 }
 
 /// What the log and the observer are told when the stream ends, however it does.

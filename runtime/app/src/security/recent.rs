@@ -54,6 +54,11 @@ impl<T: Clone> Recent<T> {
         }
     }
 
+    /// Whether it was there some time ago.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner).contains_key(id)
+    }
+
     pub(super) fn forget(&self, id: &str) {
         self.entries.write().unwrap_or_else(PoisonError::into_inner).remove(id);
     }

@@ -50,6 +50,7 @@ pub struct ServeArguments {
 /// Whatever keeps the server from starting.
 pub async fn run(arguments: &ServeArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     let address = address(arguments, &project)?;
+    let settings = wiring::serve_settings(&project)?;
     // Before anything slow is done.
     let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
     let metrics_listener = bind_metrics(&project).await?;
@@ -61,6 +62,7 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
         () = first.comes() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
+    problems.extend(settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), engine.clock.now())));
     problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
     tell_problems(&problems, &project.tree, terminal.stderr);
     let ports = wiring::ports(&project, &engine).await?;
@@ -72,7 +74,8 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     let bound = listener.local_addr().unwrap_or(address);
     if terminal.is_stderr_terminal {
         let warnings = plural(problems.len(), "warning");
-        tell(&format!("terrane serves {name} on http://{bound}: {}; {warnings}\n", contents(&engine)));
+        let scheme = if settings.tls.is_some() { "https" } else { "http" };
+        tell(&format!("terrane serves {name} on {scheme}://{bound}: {}; {warnings}\n", contents(&engine)));
     }
     let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
     let metrics_address = metrics_bound.map(tracing::field::display);
@@ -81,7 +84,6 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     let watchers = Watchers { watch: watching.watch.clone(), dropped_lines: Some(log.dropped_lines()) };
     let app = App::watched(ports, wiring::http_settings(&project.config), watchers);
     let scrapes = metrics_listener.map(|listener| tokio::spawn(terrane_server::serve_metrics(listener, app.clone())));
-    let settings = wiring::serve_settings(&project.config);
     let writing = tokio::spawn(write_journal(journal.clone(), watching.watch.clone(), Arc::clone(&engine.clock)));
     let is_finished = tokio::select! {
         is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,

@@ -6,6 +6,7 @@
 
 mod definitions;
 mod environment;
+mod network;
 mod reader;
 mod sections;
 mod security;
@@ -23,6 +24,7 @@ use terrane_compiler::project::yaml;
 use terrane_server::telemetry::LogSettings;
 
 pub use environment::Environment;
+pub use network::{CorsConfig, LimitsConfig, TlsConfig};
 pub use reader::{Located, Place, Secret};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Refusable, Scope, SecurityConfig};
 
@@ -41,6 +43,7 @@ pub struct Config {
     pub warehouse: WarehouseConfig,
     pub query: QueryConfig,
     pub server: ServerConfig,
+    pub limits: LimitsConfig,
     pub state: StateConfig,
     pub security: SecurityConfig,
     pub plugins: PluginsConfig,
@@ -100,8 +103,15 @@ pub struct ServerConfig {
     pub max_queued_queries: usize,
     /// Threads; `None` is one a core.
     pub workers: Option<usize>,
-    pub cors_origins: Vec<String>,
+    pub cors: CorsConfig,
+    /// Names by which anonymous callers may call, besides addresses and `localhost`.
+    pub allowed_hosts: Vec<String>,
+    pub tls: Option<TlsConfig>,
+    pub max_connections: usize,
     pub max_body_bytes: u64,
+    pub header_timeout_seconds: u64,
+    pub body_timeout_seconds: u64,
+    pub write_timeout_seconds: u64,
     pub shutdown_seconds: u64,
     pub docs: bool,
 }

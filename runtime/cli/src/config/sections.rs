@@ -10,7 +10,7 @@ use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSett
 use super::reader::Section;
 use super::{
     CacheConfig, Config, Folders, MetricsConfig, OptimizationConfig, PluginConfig, PluginsConfig, QueryConfig, Secret,
-    ServerConfig, StateConfig, TelemetryConfig, WarehouseConfig, security,
+    ServerConfig, StateConfig, TelemetryConfig, WarehouseConfig, network, security,
 };
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
@@ -28,6 +28,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         warehouse: top.section("warehouse", warehouse),
         query: top.section("query", query),
         server: top.section("server", server),
+        limits: top.section("limits", network::limits),
         state: top
             .section("state", |s| StateConfig { url: s.secret("url").unwrap_or_else(|| Secret::new(DEFAULT_STATE)) }),
         security: top.section("security", security::read),
@@ -116,8 +117,14 @@ fn server(s: &mut Section<'_>) -> ServerConfig {
         max_concurrent_queries: s.integer("max_concurrent_queries", 1..=10_000).map_or(32, |n| n as usize),
         max_queued_queries: s.integer("max_queued_queries", 0..=1_000_000).map_or(1_000, |n| n as usize),
         workers: s.integer("workers", 1..=1_024).map(|n| n as usize),
-        cors_origins: s.section("cors", |s| s.texts("origins").unwrap_or_default()),
+        cors: s.section("cors", network::cors),
+        allowed_hosts: network::allowed_hosts(s),
+        tls: s.section("tls", network::tls),
+        max_connections: s.integer("max_connections", 1..=1_000_000).map_or(512, |n| n as usize),
         max_body_bytes: s.integer("max_body_bytes", 1_024..=1_073_741_824).unwrap_or(256 * 1024),
+        header_timeout_seconds: s.integer("header_timeout_seconds", 1..=3_600).unwrap_or(20),
+        body_timeout_seconds: s.integer("body_timeout_seconds", 1..=3_600).unwrap_or(30),
+        write_timeout_seconds: s.integer("write_timeout_seconds", 1..=3_600).unwrap_or(30),
         shutdown_seconds: s.integer("shutdown_seconds", 1..=3_600).unwrap_or(25),
         docs: s.boolean("docs").unwrap_or(true),
     }

@@ -59,7 +59,7 @@ fn the_environment_wins_over_the_file() {
     assert_eq!(config.log.output, terrane_server::telemetry::LogOutput::Stderr);
     assert!(config.metrics.enabled);
     assert_eq!(config.security.anonymous.map(|anonymous| anonymous.roles), Some(vec!["a".to_owned(), "b".to_owned()]));
-    assert_eq!(config.server.cors_origins, ["https://a.example"]);
+    assert_eq!(config.server.cors.origins, ["https://a.example"]);
 }
 
 #[test]
@@ -173,7 +173,9 @@ fn the_reference_names_every_setting() {
     let reference = include_str!("../../../PROJECT.md");
     let environment = Environment::default();
     let mut collected = Collected::default();
-    collect(Some("security: {anonymous: {}}\nplugins: {paths: []}\n"), &environment, &mut collected);
+    let rates = "limits: {rate: {per_key: {}, per_tenant: {}, anonymous: {}, failed_credentials: {}}}\n";
+    let file = format!("security: {{anonymous: {{}}}}\nplugins: {{paths: []}}\n{rates}");
+    collect(Some(&file), &environment, &mut collected);
     let variables = collected.variables;
     let spelled = |name: &str| reader::SPELLED.iter().any(|(_, variable)| *variable == name);
     let is_section = |name: &str| variables.iter().any(|other| other.starts_with(&format!("{name}__")));

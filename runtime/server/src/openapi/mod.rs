@@ -12,6 +12,7 @@ pub(crate) use doc::{Answer, Doc, Parameter, ParameterKind};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
+use crate::edge::is_probe;
 use crate::error::Code;
 use crate::routes::{Access, Route};
 
@@ -27,9 +28,11 @@ const OF_CALLERS: &[Code] = &[
     Code::TokenExpired,
     Code::InvalidToken,
     Code::Forbidden,
-    Code::RateLimited,
+    Code::MisdirectedRequest,
     Code::StateUnavailable,
 ];
+/// What a request that is counted can be refused with: any but a probe.
+const OF_COUNTED: &[Code] = &[Code::RateLimited];
 /// What any request can be refused with.
 const OF_ALL: &[Code] = &[Code::InternalError, Code::Overloaded];
 
@@ -115,6 +118,7 @@ fn responses(route: &Route, answers: &[Answer], refusals: &[Code]) -> Json {
         (true, OF_ALL),
         (route.doc.body.is_some(), OF_BODIES),
         (!matches!(route.access, Access::Public), OF_CALLERS),
+        (!is_probe(route.path), OF_COUNTED),
         (true, refusals),
     ];
     let codes: Vec<Code> =

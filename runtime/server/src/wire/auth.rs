@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use terrane_app::security::TokenPair;
 
+use super::body::parse;
 use super::fields::{Fields, Misfit, Path};
 
 pub(super) const SIGN_IN: &[&str] = &["username", "password"];
@@ -31,8 +32,4 @@ pub(crate) fn token_pair_to_wire(pair: &TokenPair) -> Json {
         "expires_in": pair.expires_in.as_secs(),
         "refresh_token": pair.refresh_token,
     })
-}
-
-fn parse(body: &[u8]) -> Result<Json, Misfit> {
-    serde_json::from_slice(body).map_err(|error| Misfit::syntax(&error))
 }

@@ -34,6 +34,8 @@ enum What {
     MissingField {
         name: &'static str,
     },
+    /// One name twice in an object: readers differ in which of the values they take.
+    Twice,
     /// Two fields that say the same thing.
     Both {
         names: [&'static str; 2],
@@ -104,6 +106,10 @@ impl<'p> Path<'p> {
 
     pub(super) fn missing(&self, name: &'static str) -> Misfit {
         self.misfit(What::MissingField { name })
+    }
+
+    pub(super) fn twice(&self) -> Misfit {
+        self.misfit(What::Twice)
     }
 
     pub(super) fn both(&self, names: [&'static str; 2]) -> Misfit {
@@ -238,6 +244,7 @@ impl From<Misfit> for ApiError {
             What::Type { found, fits } => invalid(format!("{place} is {found}; {fits} fits there")),
             What::Word { found, fits } => invalid(format!("{place} is `{found}`; {fits} fits there")),
             What::MissingField { name } => invalid(format!("{place} lacks `{name}`")),
+            What::Twice => invalid(format!("{place} stands there twice; send it once")),
             What::Both { names: [one, other] } => invalid(format!("{place} has both `{one}` and `{other}`; send one")),
             What::UnknownField { nearest, known } => {
                 let message = match nearest {

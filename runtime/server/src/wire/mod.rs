@@ -6,6 +6,7 @@
 pub(crate) mod answer;
 pub(crate) mod audit;
 pub(crate) mod auth;
+mod body;
 pub(crate) mod explanation;
 mod fields;
 mod filter;

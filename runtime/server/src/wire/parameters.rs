@@ -7,6 +7,7 @@
 use serde_json::Value as Json;
 use terrane_compiler::query::MemberRef;
 
+use super::body;
 use super::fields::{Misfit, Path};
 use super::query::{self, QueryRequest};
 use super::time;
@@ -97,5 +98,8 @@ fn range(value: &str, path: &Path<'_>) -> Result<Json, Misfit> {
     if !value.starts_with(['{', '[']) {
         return Ok(Json::String(value.to_owned()));
     }
-    serde_json::from_str(value).map_err(|_| path.wrong_word(value, "words like `last 7 days`, or JSON as in a body"))
+    let json = serde_json::from_str(value);
+    let json = json.map_err(|_| path.wrong_word(value, "words like `last 7 days`, or JSON as in a body"))?;
+    body::check_names(value.as_bytes(), path)?;
+    Ok(json)
 }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use terrane_compiler::query::{MemberRef, OrderBy, SemanticQuery};
 
 use super::fields::{Fields, Misfit, Path};
-use super::{filter, time};
+use super::{body, filter, time};
 use crate::json::Numbers;
 
 pub(crate) use super::parameters::from_parameters;
@@ -63,9 +63,8 @@ pub(crate) fn from_wire_for_sql(body: &[u8]) -> Result<QueryRequest, Misfit> {
     read(body, FIELDS_FOR_SQL)
 }
 
-/// serde_json itself refuses values nested deeper than 128.
 fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Misfit> {
-    let value: Json = serde_json::from_slice(body).map_err(|error| Misfit::syntax(&error))?;
+    let value = body::parse(body)?;
     let path = Path::ROOT;
     let fields = Fields::new(&value, &path, FITS, known)?;
     let mut values = fields.list("metrics", MEMBERS_FIT, member_item)?;

@@ -11,6 +11,7 @@ mod expectations;
 mod interface;
 mod logging;
 mod operating;
+mod overload;
 mod policies;
 mod serving;
 mod shutdown;

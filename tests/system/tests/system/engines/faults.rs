@@ -1,5 +1,7 @@
 //! What clients see of a database server that is slow, dies, comes back, or is asked to write.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -56,13 +58,18 @@ fn faulty(kind: Kind) -> Vec<String> {
 
 /// The suite's project with faulty members, served with a second for each query.
 fn serve(engine: &Engine) -> (Scratch, Server) {
+    serve_with(engine, "1")
+}
+
+fn serve_with(engine: &Engine, timeout_seconds: &str) -> (Scratch, Server) {
     let read = |name: &str| std::fs::read_to_string(path(PROJECT).join(name)).expect("a file of the project");
     let project = Scratch::empty()
         .with("service_project.yml", &read("service_project.yml"))
         .with("cubes/shop.yml", &read("cubes/shop.yml"))
         .with("cubes/faulty.yml", FAULTY);
-    let mut serve =
-        program("serve", project.path()).arguments(&["--port", "0"]).variable("SERVICE_QUERY__TIMEOUT", "1");
+    let mut serve = program("serve", project.path())
+        .arguments(&["--port", "0"])
+        .variable("SERVICE_QUERY__TIMEOUT", timeout_seconds);
     serve = serve.variable("SERVICE_METRICS__ENABLED", "true").variable("SERVICE_METRICS__PUBLIC", "true");
     for (name, value) in engine.variables(&small_tables(), &faulty(engine.kind)) {
         serve = serve.variable(&name, &value);
@@ -111,6 +118,37 @@ fn a_slow_statement_is_stopped(kind: Kind) {
         answer.status == 200 && answer.json().expect("JSON")["data"][0]["sleepers.asleep"] == json!(0)
     });
     assert_eq!(get(&server, "/health/ready"), 200);
+}
+
+fn a_client_goes_away(kind: Kind) {
+    let Some(engine) = start(kind) else { return };
+    // No timeout explains what ends here.
+    let (_project, server) = serve_with(&engine, "600");
+    let sleepers = || ask(&server, "sleepers.asleep").json().expect("JSON")["data"][0]["sleepers.asleep"].clone();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(server.address).expect("a connection");
+        let body = json!({"measures": ["faulty.slow"]}).to_string();
+        let head = "POST /api/v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+        write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).expect("a server that reads");
+        eventually("the server runs it", || sleepers() == json!(1));
+        #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
+        let left = Instant::now();
+        drop(stream);
+        eventually("the server runs nothing any more", || sleepers() == json!(0));
+        let waited = left.elapsed();
+        eprintln!("{}: stopped {waited:?} after its client went away", kind.warehouse());
+        assert!(waited < Duration::from_secs(10), "it was not stopped: it ended by itself after {waited:?}");
+    }
+}
+
+#[test]
+fn a_statement_of_postgres_stops_when_its_client_goes_away() {
+    a_client_goes_away(Kind::Postgres);
+}
+
+#[test]
+fn a_statement_of_mariadb_stops_when_its_client_goes_away() {
+    a_client_goes_away(Kind::MariaDb);
 }
 
 fn a_server_may_die_and_come_back(kind: Kind) {

@@ -1,0 +1,166 @@
+//! How many requests a caller may send: what is left of each one's share.
+//!
+//! In: who calls and from where, before a request costs anything. Out: leave, or [`RateExceeded`]. Each
+//! share is a bucket that fills evenly and holds a burst (GCRA). Time is the port's, so that tests
+//! need not wait. Bounded: [`MAX_SUBJECTS`] buckets a limit, of which full ones are forgotten first;
+//! whoever finds no place shares one bucket with all others who found none. Not here: how many queries
+//! run (`query::Gate`), guesses of passwords (`security`).
+
+mod buckets;
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ports::clock::Clock;
+use crate::security::{AuthMethod, Identity};
+use buckets::Limit;
+pub use buckets::MAX_SUBJECTS;
+
+/// A share: so many requests a second, and so many at once after a pause.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    pub requests_per_second: f64,
+    pub burst: NonZeroU32,
+}
+
+/// `None`: there is no such limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateSettings {
+    /// Of an API key, or of a user however many tokens they have.
+    pub per_key: Option<Rate>,
+    /// Those without a tenant are one tenant together.
+    pub per_tenant: Option<Rate>,
+    /// Of an address from which nobody says who they are.
+    pub anonymous: Option<Rate>,
+    /// Of credentials from one address that prove nothing.
+    pub failed: Option<Rate>,
+}
+
+/// Whose share is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateScope {
+    Key,
+    Tenant,
+    Address,
+    /// The address has sent too many credentials that prove nothing.
+    Failures,
+}
+
+impl RateScope {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RateScope::Key => "key",
+            RateScope::Tenant => "tenant",
+            RateScope::Address => "address",
+            RateScope::Failures => "failures",
+        }
+    }
+}
+
+/// One request too many, and when the next one is welcome.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("more than {} requests a second: wait {} s", rate.requests_per_second, wait.as_secs_f64().ceil().max(1.0))]
+pub struct RateExceeded {
+    pub scope: RateScope,
+    pub rate: Rate,
+    pub wait: Duration,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Subject {
+    Key(Arc<str>),
+    User(Arc<str>),
+    Tenant(Arc<str>),
+    Address(IpAddr),
+}
+
+/// Every share of everybody.
+pub struct RateLimits {
+    per_key: Option<Limit>,
+    per_tenant: Option<Limit>,
+    anonymous: Option<Limit>,
+    failed: Option<Limit>,
+}
+
+impl RateLimits {
+    pub fn new(settings: &RateSettings, clock: &Arc<dyn Clock>) -> Self {
+        let limit = |rate: Option<Rate>, scope| rate.map(|rate| Limit::new(rate, scope, clock.clone()));
+        RateLimits {
+            per_key: limit(settings.per_key, RateScope::Key),
+            per_tenant: limit(settings.per_tenant, RateScope::Tenant),
+            anonymous: limit(settings.anonymous, RateScope::Address),
+            failed: limit(settings.failed, RateScope::Failures),
+        }
+    }
+
+    /// Takes one request of a caller whose identity is known, or known to be none.
+    ///
+    /// # Errors
+    /// [`RateExceeded`]
+    pub fn admit(&self, identity: &Identity, client: Option<IpAddr>) -> Result<(), RateExceeded> {
+        let subject = match identity.method {
+            AuthMethod::Anonymous => return self.admit_anonymous(identity, client),
+            AuthMethod::ApiKey => Subject::Key(identity.credential.clone()),
+            AuthMethod::Jwt => Subject::User(identity.caller.user_id.clone()),
+        };
+        self.per_key.as_ref().map_or(Ok(()), |limit| limit.take(subject))?;
+        self.admit_tenant(identity)
+    }
+
+    fn admit_anonymous(&self, identity: &Identity, client: Option<IpAddr>) -> Result<(), RateExceeded> {
+        self.admit_stranger(client)?;
+        self.admit_tenant(identity)
+    }
+
+    /// Takes one request that needs no identity.
+    ///
+    /// # Errors
+    /// [`RateExceeded`]
+    pub fn admit_stranger(&self, client: Option<IpAddr>) -> Result<(), RateExceeded> {
+        match (&self.anonymous, client) {
+            (Some(limit), Some(client)) => limit.take(Subject::Address(network(client))),
+            _ => Ok(()),
+        }
+    }
+
+    fn admit_tenant(&self, identity: &Identity) -> Result<(), RateExceeded> {
+        let Some(limit) = &self.per_tenant else { return Ok(()) };
+        limit.take(Subject::Tenant(identity.tenant.clone().unwrap_or_default()))
+    }
+
+    /// Whether an address may send one more credential that might prove nothing. Takes nothing.
+    ///
+    /// # Errors
+    /// [`RateExceeded`]: too many did.
+    pub fn may_fail(&self, client: Option<IpAddr>) -> Result<(), RateExceeded> {
+        match (&self.failed, client) {
+            (Some(limit), Some(client)) => limit.look(Subject::Address(network(client))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A credential from this address proved nothing.
+    pub fn failed(&self, client: Option<IpAddr>) {
+        if let (Some(limit), Some(client)) = (&self.failed, client) {
+            // Whoever has nothing left is told so by `may_fail`.
+            let _ = limit.take(Subject::Address(network(client)));
+        }
+    }
+}
+
+/// What one client has for itself: an IPv4 address, or the /64 of an IPv6 one.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Shares, by a clock that tests move.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+
+use super::*;
+
+#[derive(Default)]
+struct Milliseconds(AtomicU64);
+
+impl Clock for Milliseconds {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Milliseconds {
+    fn pass(&self, milliseconds: u64) {
+        self.0.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+}
+
+fn limits(settings: RateSettings) -> (RateLimits, Arc<Milliseconds>) {
+    let clock = Arc::new(Milliseconds::default());
+    let port: Arc<dyn Clock> = clock.clone();
+    (RateLimits::new(&settings, &port), clock)
+}
+
+fn rate(requests_per_second: f64, burst: u32) -> Option<Rate> {
+    Some(Rate { requests_per_second, burst: NonZeroU32::new(burst).unwrap() })
+}
+
+fn key(id: &str, tenant: Option<&str>) -> Identity {
+    Identity {
+        method: AuthMethod::ApiKey,
+        credential: id.into(),
+        tenant: tenant.map(Into::into),
+        ..Identity::default()
+    }
+}
+
+fn address(last: u8) -> Option<IpAddr> {
+    Some(IpAddr::from([192, 0, 2, last]))
+}
+
+#[test]
+fn a_burst_is_taken_at_once_and_the_rest_evenly() {
+    let (limits, clock) = limits(RateSettings { per_key: rate(10.0, 3), ..RateSettings::default() });
+    let (one, other) = (key("a", None), key("b", None));
+    assert!((0..3).all(|_| limits.admit(&one, None).is_ok()));
+    let exceeded = limits.admit(&one, None).unwrap_err();
+    assert_eq!((exceeded.scope, exceeded.rate.burst.get()), (RateScope::Key, 3));
+    assert!(exceeded.wait <= Duration::from_millis(100) && !exceeded.wait.is_zero(), "{:?}", exceeded.wait);
+    assert!(limits.admit(&other, None).is_ok());
+    for _ in 0..5 {
+        clock.pass(100);
+        assert!(limits.admit(&one, None).is_ok());
+        assert!(limits.admit(&one, None).is_err());
+    }
+    clock.pass(60_000);
+    assert!((0..3).all(|_| limits.admit(&one, None).is_ok()), "a pause fills the bucket and no more");
+    assert!(limits.admit(&one, None).is_err());
+}
+
+#[test]
+fn a_user_has_one_share_however_many_tokens() {
+    let (limits, _) = limits(RateSettings { per_key: rate(1.0, 2), ..RateSettings::default() });
+    let token = |session: &str| {
+        let caller = crate::security::plain_caller("ada".into());
+        Identity { caller, method: AuthMethod::Jwt, credential: session.into(), ..Identity::default() }
+    };
+    assert!(limits.admit(&token("1"), None).is_ok() && limits.admit(&token("2"), None).is_ok());
+    assert!(limits.admit(&token("3"), None).is_err());
+    assert!(limits.admit(&key("ada", None), None).is_ok(), "a key of that name is somebody else");
+}
+
+#[test]
+fn tenants_have_theirs_and_those_without_one_are_one() {
+    let (limits, _) = limits(RateSettings { per_tenant: rate(1.0, 2), ..RateSettings::default() });
+    for tenant in [Some("t"), None] {
+        assert!(limits.admit(&key("a", tenant), None).is_ok());
+        assert!(limits.admit(&key("b", tenant), None).is_ok());
+        assert_eq!(limits.admit(&key("c", tenant), None).unwrap_err().scope, RateScope::Tenant);
+    }
+    assert!(limits.admit(&Identity::default(), address(1)).is_err(), "nobody has no tenant either");
+    assert!(limits.admit(&key("a", Some("u")), None).is_ok());
+}
+
+#[test]
+fn strangers_are_counted_by_their_network() {
+    let (limits, _) = limits(RateSettings { anonymous: rate(1.0, 1), ..RateSettings::default() });
+    let nobody = Identity::default();
+    let v6 = |text: &str| Some(text.parse::<IpAddr>().unwrap());
+    for (first, second, is_same) in [
+        (address(1), address(2), false),
+        (address(3), v6("::ffff:192.0.2.3"), true),
+        (v6("2001:db8::1"), v6("2001:db8::2:0:0:1"), true),
+        (v6("2001:db8:0:1::1"), v6("2001:db8:0:2::1"), false),
+    ] {
+        assert!(limits.admit(&nobody, first).is_ok());
+        assert_eq!(limits.admit(&nobody, second).is_err(), is_same, "{first:?} {second:?}");
+    }
+    assert!(limits.admit_stranger(address(1)).is_err(), "routes for everybody take of the same share");
+    assert!(limits.admit(&key("a", None), address(1)).is_ok(), "who proves an identity is no stranger");
+    assert!((0..9).all(|_| limits.admit(&nobody, None).is_ok()), "no address, no share");
+}
+
+#[test]
+fn failures_are_counted_and_looking_takes_nothing() {
+    let (limits, clock) = limits(RateSettings { failed: rate(1.0, 2), ..RateSettings::default() });
+    for _ in 0..2 {
+        assert!((0..9).all(|_| limits.may_fail(address(1)).is_ok()));
+        limits.failed(address(1));
+    }
+    assert_eq!(limits.may_fail(address(1)).unwrap_err().scope, RateScope::Failures);
+    assert!(limits.may_fail(address(2)).is_ok());
+    clock.pass(1_000);
+    assert!(limits.may_fail(address(1)).is_ok());
+}
+
+#[test]
+fn made_up_addresses_take_no_more_memory_and_nobodys_share() {
+    let (limits, clock) = limits(RateSettings { anonymous: rate(0.001, 1), ..RateSettings::default() });
+    let address = |number: u32| Some(IpAddr::from(number.to_be_bytes()));
+    assert!(limits.admit_stranger(address(0)).is_ok());
+    let mut refused = 0;
+    for number in 1..MAX_SUBJECTS as u32 + 1_000 {
+        refused += u32::from(limits.admit_stranger(address(number)).is_err());
+    }
+    let limit = limits.anonymous.as_ref().unwrap();
+    assert_eq!(limit.subjects(), MAX_SUBJECTS);
+    assert_eq!(refused, 999, "those without a place share one bucket");
+    assert!(limits.admit_stranger(address(0)).is_err(), "an old share is still used up");
+    clock.pass(3_000_000);
+    assert!(limits.admit_stranger(address(7_000_000)).is_ok(), "full buckets make place");
+    assert_eq!(limit.subjects(), 1);
+}
+
+#[test]
+fn no_limit_is_none() {
+    let (limits, _) = limits(RateSettings::default());
+    assert!((0..10_000).all(|_| limits.admit(&key("a", None), address(1)).is_ok()));
+}

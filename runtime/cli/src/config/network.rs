@@ -1,0 +1,267 @@
+//! The keys of `server` and `limits` that say how the server meets the network: names, origins,
+//! certificates, bounds.
+//!
+//! In: the reader. Out: typed values; a text that is no origin, host or rate is reported with what is
+//! wrong with it. Not here: whether certificate and key fit (`wiring`), what is refused at start
+//! (`start_rules`).
+
+use std::num::NonZeroU32;
+
+use terrane_app::limits::{Rate, RateSettings};
+use terrane_compiler::diagnostic::Diagnostic;
+
+use super::reader::{Located, Place, Section};
+
+/// Which pages may read answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CorsConfig {
+    /// As browsers write them.
+    pub origins: Vec<String>,
+    /// Where a `*` stands, which is all origins.
+    pub any: Option<Place>,
+}
+
+/// A certificate and its key, from the project's folder or absolute.
+#[derive(Debug, Clone)]
+pub struct TlsConfig {
+    pub cert_path: Located<String>,
+    pub key_path: Located<String>,
+}
+
+/// How much one caller may ask.
+#[derive(Debug, Clone)]
+pub struct LimitsConfig {
+    pub rates: RateSettings,
+    pub max_concurrent_per_tenant: Option<usize>,
+    pub max_queued_per_tenant: Option<usize>,
+}
+
+/// What an address may send that proves nothing, unless the operator says otherwise. A mistaken
+/// dashboard stays below it; whoever guesses does not.
+const FAILED: Rate = Rate { requests_per_second: 10.0, burst: NonZeroU32::new(100).expect("100 is not 0") };
+const RATES: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
+
+pub(super) fn cors(s: &mut Section<'_>) -> CorsConfig {
+    let mut config = CorsConfig::default();
+    for Located { value, place } in s.located_texts("origins").unwrap_or_default() {
+        match origin_fault(&value) {
+            _ if value == "*" => config.any = Some(place),
+            None => config.origins.push(value),
+            Some((what, hint)) => {
+                let message = format!("`{}` of `server.cors.origins` {what}", shorten(&value));
+                s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+            }
+        }
+    }
+    config
+}
+
+/// What keeps a text from being an origin as browsers send it (RFC 6454, section 6.1).
+fn origin_fault(text: &str) -> Option<(&'static str, String)> {
+    let example = || "write it like https://app.example.org".to_owned();
+    let Some((scheme, rest)) = text.split_once("://") else { return Some(("is no origin", example())) };
+    if text.contains('*') {
+        return Some(("has a `*` in it", "list each origin by itself; a `*` alone stands for all".to_owned()));
+    }
+    if !matches!(scheme, "http" | "https") {
+        return Some(("is neither http nor https", example()));
+    }
+    if let Some(end) = rest.find(['/', '?', '#']) {
+        return Some(("has a path", format!("write `{scheme}://{}`", &rest[..end])));
+    }
+    if rest.chars().any(char::is_uppercase) {
+        return Some(("is not in lower case, as browsers send it", format!("write `{}`", text.to_lowercase())));
+    }
+    let default_port = if scheme == "https" { ":443" } else { ":80" };
+    if let Some(bare) = rest.strip_suffix(default_port) {
+        return Some(("has its scheme's own port, which browsers leave out", format!("write `{scheme}://{bare}`")));
+    }
+    (!is_authority(rest)).then(|| ("is no origin", example()))
+}
+
+fn is_authority(text: &str) -> bool {
+    let (name, port) = match text.rfind(':') {
+        Some(colon) if !text.ends_with(']') => (&text[..colon], Some(&text[colon + 1..])),
+        _ => (text, None),
+    };
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|number| number > 0));
+    is_port && (is_host(name) || is_bracketed(name))
+}
+
+fn is_bracketed(name: &str) -> bool {
+    let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
+}
+
+/// A name of letters, digits, hyphens and dots; another script is written as browsers do (`xn--…`).
+fn is_host(name: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+pub(super) fn allowed_hosts(s: &mut Section<'_>) -> Vec<String> {
+    let mut hosts = Vec::new();
+    for Located { value, place } in s.located_texts("allowed_hosts").unwrap_or_default() {
+        if is_host(&value) {
+            hosts.push(value.to_ascii_lowercase());
+            continue;
+        }
+        let message = format!("`{}` of `server.allowed_hosts` is no host's name", shorten(&value));
+        let hint = "write the name alone, without scheme, port or path, like bi.example.org";
+        s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+    }
+    hosts
+}
+
+pub(super) fn tls(s: &mut Section<'_>) -> Option<TlsConfig> {
+    let (cert, key) = (s.located("cert_path"), s.located("key_path"));
+    let lacks = |place: &Place, has: &str, lacks: &str| {
+        let message = format!("`server.tls.{has}` is set, and `server.tls.{lacks}` is not");
+        place.mark(Diagnostic::error("wrong-value", message).hint("TLS needs both, as PEM files"))
+    };
+    match (cert, key) {
+        (Some(cert_path), Some(key_path)) => return Some(TlsConfig { cert_path, key_path }),
+        (Some(cert), None) => s.report(lacks(&cert.place, "cert_path", "key_path")),
+        (None, Some(key)) => s.report(lacks(&key.place, "key_path", "cert_path")),
+        (None, None) => {}
+    }
+    None
+}
+
+pub(super) fn limits(s: &mut Section<'_>) -> LimitsConfig {
+    let rates = s.section("rate", |s| RateSettings {
+        per_key: rate(s, "per_key", None),
+        per_tenant: rate(s, "per_tenant", None),
+        anonymous: rate(s, "anonymous", None),
+        failed: rate(s, "failed_credentials", Some(FAILED)),
+    });
+    LimitsConfig {
+        rates,
+        max_concurrent_per_tenant: s.integer("max_concurrent_per_tenant", 1..=10_000).map(|n| n as usize),
+        max_queued_per_tenant: s.integer("max_queued_per_tenant", 0..=1_000_000).map(|n| n as usize),
+    }
+}
+
+/// `{requests_per_second: 50, burst: 100}`; without `burst`, twice as many as a second brings. 0 is no
+/// limit.
+fn rate(s: &mut Section<'_>, key: &'static str, default: Option<Rate>) -> Option<Rate> {
+    let Some(place) = s.place(key) else { return default };
+    s.section(key, |s| {
+        let wanted = "a number from 0.01 to 100000, or 0 for no limit";
+        let number = s.checked("requests_per_second", wanted, |text| {
+            text.trim().parse::<f64>().ok().filter(|number| *number == 0.0 || RATES.contains(number))
+        });
+        let burst = s.integer("burst", 1..=100_000).and_then(|burst| NonZeroU32::new(burst as u32));
+        match number {
+            None => {
+                let message = format!("`limits.rate.{key}` lacks `requests_per_second`");
+                let hint = "write `{requests_per_second: 50, burst: 100}`";
+                if s.place("requests_per_second").is_none() {
+                    s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+                }
+                default
+            }
+            Some(0.0) => None,
+            Some(requests_per_second) => {
+                let twice = NonZeroU32::new((2.0 * requests_per_second).ceil() as u32).unwrap_or(NonZeroU32::MIN);
+                Some(Rate { requests_per_second, burst: burst.unwrap_or(twice) })
+            }
+        }
+    })
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Environment, read};
+
+    fn problems(file: &str) -> Vec<String> {
+        read(Some(file), &Environment::default()).1.iter().map(Diagnostic::to_string).collect()
+    }
+
+    fn config(file: &str) -> Config {
+        let (config, problems) = read(Some(file), &Environment::default());
+        assert!(problems.is_empty(), "{file}: {problems:?}");
+        config
+    }
+
+    #[test]
+    fn an_origin_is_what_a_browser_sends() {
+        let good = "http://localhost:3000, https://app.example.org, \"http://[::1]:8080\", http://127.0.0.1";
+        let cors = config(&format!("server: {{cors: {{origins: [{good}]}}}}\n")).server.cors;
+        assert_eq!((cors.origins.len(), cors.any), (4, None));
+        assert!(config("server: {cors: {origins: [\"*\"]}}\n").server.cors.any.is_some());
+        for (text, words) in [
+            ("app.example.org", "is no origin"),
+            ("https://app.example.org/", "write `https://app.example.org`"),
+            ("https://app.example.org/a?b", "has a path"),
+            ("https://App.example.org", "write `https://app.example.org`"),
+            ("https://app.example.org:443", "write `https://app.example.org`"),
+            ("http://app.example.org:80", "own port"),
+            ("https://*.example.org", "has a `*`"),
+            ("ftp://app.example.org", "neither http nor https"),
+            ("https://", "is no origin"),
+            ("https://a b", "is no origin"),
+            ("https://a:99999", "is no origin"),
+            ("https://me@a", "is no origin"),
+            ("null", "is no origin"),
+        ] {
+            let found = problems(&format!("server: {{cors: {{origins: [\"{text}\"]}}}}\n"));
+            assert!(found.len() == 1 && found[0].contains(words), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_name_alone() {
+        assert_eq!(
+            config("server: {allowed_hosts: [BI.example.org, db]}\n").server.allowed_hosts,
+            ["bi.example.org", "db"]
+        );
+        for text in ["https://a", "a:80", "a/b", "", "a..b"] {
+            let found = problems(&format!("server: {{allowed_hosts: [\"{text}\"]}}\n"));
+            assert!(found.len() == 1 && found[0].contains("is no host's name"), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn tls_needs_both_files() {
+        assert!(config("server: {tls: {cert_path: a, key_path: b}}\n").server.tls.is_some());
+        for (file, words) in [
+            ("server: {tls: {cert_path: a}}\n", "`server.tls.key_path` is not"),
+            ("server: {tls: {key_path: a}}\n", "`server.tls.cert_path` is not"),
+        ] {
+            let found = problems(file);
+            assert!(found.len() == 1 && found[0].contains(words), "{file}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn rates_are_off_but_for_credentials_that_fail() {
+        let rates = config("name: a\n").limits.rates;
+        assert!(rates.per_key.is_none() && rates.per_tenant.is_none() && rates.anonymous.is_none());
+        assert_eq!(rates.failed, Some(FAILED));
+        let file = "limits: {rate: {per_key: {requests_per_second: 0.5}, anonymous: {requests_per_second: 5, burst: 7}, \
+                    failed_credentials: {requests_per_second: 0}}, max_concurrent_per_tenant: 4}\n";
+        let limits = config(file).limits;
+        let of = |rate: Option<Rate>| rate.map(|rate| (rate.requests_per_second, rate.burst.get()));
+        assert_eq!((of(limits.rates.per_key), of(limits.rates.anonymous)), (Some((0.5, 1)), Some((5.0, 7))));
+        assert_eq!((limits.rates.failed, limits.max_concurrent_per_tenant), (None, Some(4)));
+        for (rate, words) in [
+            ("{burst: 5}", "lacks `requests_per_second`"),
+            ("{requests_per_second: -1}", "from 0.01"),
+            ("{requests_per_second: nan}", "from 0.01"),
+            ("{requests_per_second: 5, burst: 0}", "whole number from 1"),
+            ("5", "must be a mapping"),
+        ] {
+            let found = problems(&format!("limits: {{rate: {{per_key: {rate}}}}}\n"));
+            assert!(found.iter().any(|problem| problem.contains(words)), "{rate}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The edge's settings from the configuration, and the certificate from its files.
+
+use std::time::Duration;
+
+use terrane_server::tls::{Tls, TlsError};
+use terrane_server::{Cors, Hosts, ServeSettings};
+
+use crate::config::{Config, CorsConfig, TlsConfig};
+use crate::failure::Failure;
+use crate::project::Project;
+
+/// Bounds of connections, with the certificate where there is one.
+///
+/// # Errors
+/// The certificate or its key can't be read or used.
+pub fn serve_settings(project: &Project) -> Result<ServeSettings, Failure> {
+    let server = &project.config.server;
+    let seconds = Duration::from_secs;
+    Ok(ServeSettings {
+        max_connections: server.max_connections,
+        header_timeout: seconds(server.header_timeout_seconds),
+        write_timeout: seconds(server.write_timeout_seconds),
+        shutdown_timeout: seconds(server.shutdown_seconds),
+        tls: server.tls.as_ref().map(|tls| certificate(tls, project)).transpose()?,
+    })
+}
+
+fn certificate(tls: &TlsConfig, project: &Project) -> Result<Tls, Failure> {
+    let root = project.folder.root();
+    let (certificate, key) = (root.join(&tls.cert_path.value), root.join(&tls.key_path.value));
+    Tls::read(&certificate, &key).map_err(|error| {
+        let hint = match &error {
+            TlsError::Shared { path, .. } => format!("chmod 600 {}", path.display()),
+            TlsError::Unreadable { .. } => "check `server.tls.cert_path` and `server.tls.key_path`".to_owned(),
+            TlsError::NoCertificate { .. } => "the certificate stands first, then those it was signed with".to_owned(),
+            TlsError::NoKey { .. } => "write it as PKCS #8, PKCS #1 or SEC 1, without a passphrase".to_owned(),
+            TlsError::Unusable { .. } => "name the certificate and the key it was made for".to_owned(),
+        };
+        Failure::new(error.to_string()).hint(hint)
+    })
+}
+
+pub(super) fn cors(config: &CorsConfig) -> Cors {
+    if config.any.is_some() {
+        return Cors::Any;
+    }
+    match config.origins.is_empty() {
+        true => Cors::Closed,
+        // What the configuration takes for an origin is ASCII.
+        false => Cors::Listed(config.origins.iter().filter_map(|origin| origin.parse().ok()).collect()),
+    }
+}
+
+/// An operator who opens a server to the network may not know every name of it; who lists some does.
+pub(super) fn hosts(config: &Config, is_public: bool) -> Hosts {
+    let listed = &config.server.allowed_hosts;
+    if is_public && listed.is_empty() { Hosts::Any } else { Hosts::Listed(listed.clone()) }
+}

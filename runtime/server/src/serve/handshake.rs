@@ -1,0 +1,51 @@
+//! A connection's first moments where there is a certificate.
+//!
+//! In: a socket. Out: the stream under TLS, within the time for a head, or nothing. Who speaks plain
+//! HTTP here is told what to write instead, and nothing of the request is looked at.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::progress::Progress;
+
+const PLAIN_BODY: &str =
+    r#"{"error":{"code":"INVALID_QUERY","message":"this port speaks HTTPS: write https:// in place of http://"}}"#;
+
+/// As much of a plain request as is thrown away.
+const MAX_PLAIN_BYTES: u64 = 64 * 1_024;
+
+pub(super) async fn secure(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    timeout: Duration,
+    write_timeout: Duration,
+) -> io::Result<TlsStream<Progress<TcpStream>>> {
+    let shake = async {
+        let mut first = [0];
+        // A method begins with a letter, a handshake with 22.
+        if stream.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase() {
+            refuse_plain(stream).await?;
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "plain HTTP where TLS is spoken"));
+        }
+        TlsAcceptor::from(config).accept(Progress::new(stream, write_timeout)).await
+    };
+    tokio::time::timeout(timeout, shake).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// What is still to come of the request is read and thrown away, since an answer breaks off where a
+/// connection is closed before.
+async fn refuse_plain(mut stream: TcpStream) -> io::Result<()> {
+    let length = PLAIN_BODY.len();
+    let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close";
+    stream.write_all(format!("{head}\r\ncontent-length: {length}\r\n\r\n{PLAIN_BODY}").as_bytes()).await?;
+    stream.shutdown().await?;
+    tokio::io::copy(&mut stream.take(MAX_PLAIN_BYTES), &mut tokio::io::sink()).await?;
+    Ok(())
+}

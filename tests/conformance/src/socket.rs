@@ -1,0 +1,52 @@
+//! The server on a real socket of the loopback, and the little that a test says to it.
+
+use std::net::SocketAddr;
+
+use terrane_server::{ServeSettings, bind, serve};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::case::World;
+
+pub const PROBE: &[u8] = b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// A server that runs until it is told to stop; its task then says whether all was finished.
+#[derive(Debug)]
+pub struct Server {
+    pub address: SocketAddr,
+    pub stop: oneshot::Sender<()>,
+    pub task: JoinHandle<bool>,
+}
+
+/// # Panics
+/// Where no port is free.
+pub async fn start(world: &World, settings: ServeSettings) -> Server {
+    let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let (stop, stopped) = oneshot::channel();
+    let app = world.edge().app().clone();
+    let task = tokio::spawn(serve(listener, app, settings, async {
+        let _ = stopped.await;
+    }));
+    Server { address, stop, task }
+}
+
+/// # Panics
+/// Where the server takes no connection.
+pub async fn send(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(bytes).await.expect("a server that reads");
+    stream
+}
+
+/// The head of the next answer and what came with it.
+///
+/// # Panics
+/// Where the connection breaks.
+pub async fn receive(stream: &mut TcpStream) -> String {
+    let mut bytes = vec![0; 4_096];
+    let count = stream.read(&mut bytes).await.expect("an answer or an end");
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
+}

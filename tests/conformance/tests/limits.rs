@@ -1,0 +1,151 @@
+//! Who asks too much is told so, and nobody else notices.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
+use http_body_util::BodyExt as _;
+use serde_json::Value as Json;
+use tempfile::TempDir;
+use terrane_app::limits::{Rate, RateSettings};
+use terrane_app::ports::audit::AuditEntry;
+use terrane_app::ports::credentials::{ApiKey, Credentials as _};
+use terrane_app::security::Scopes;
+use terrane_app::security::api_key::NewKey;
+use terrane_conformance_tests::case::{Caller, World};
+use terrane_conformance_tests::security::Security;
+use terrane_server::{Connection, Edge};
+use terrane_store::SqliteStore;
+
+const CUBES: &str = "/api/v1/query/meta/cubes";
+/// So slow that no test sees a second request of it come back.
+const SLOW: f64 = 0.01;
+
+struct House {
+    edge: Edge,
+    store: Arc<SqliteStore>,
+    _folder: TempDir,
+}
+
+struct Answered {
+    status: u16,
+    headers: HeaderMap,
+    body: Json,
+}
+
+fn rate(burst: u32) -> Option<Rate> {
+    Some(Rate { requests_per_second: SLOW, burst: NonZeroU32::new(burst).unwrap() })
+}
+
+impl House {
+    async fn with(rates: RateSettings) -> House {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open("sqlite://state.db", folder.path()).await.unwrap());
+        let world = World { caller: Caller::Reader, rates, ..World::default() };
+        House { edge: world.edge_with(Security::of(store.clone(), None)), store, _folder: folder }
+    }
+
+    async fn key(&self, seed: u8, tenant: Option<&str>) -> String {
+        let new = NewKey::from_random(&[seed; 40]);
+        let key = ApiKey {
+            id: new.id.clone(),
+            name: "of a test".into(),
+            secret_hash: new.hash,
+            scopes: Scopes::READ,
+            caller: terrane_app::security::plain_caller("u".into()),
+            tenant: tenant.map(Into::into),
+            created_at: jiff::Timestamp::UNIX_EPOCH,
+            expires_at: None,
+            revoked_at: None,
+        };
+        self.store.add_key(&key, AuditEntry::default()).await.unwrap();
+        new.text
+    }
+
+    async fn get(&self, path: &str, bearer: Option<&str>, last_of_address: u8) -> Answered {
+        let mut request = Request::builder().uri(path);
+        if let Some(bearer) = bearer {
+            request = request.header(AUTHORIZATION, format!("Bearer {bearer}"));
+        }
+        let peer = Some(IpAddr::from([192, 0, 2, last_of_address]));
+        let connection = Connection { peer, ..Connection::default() };
+        let answer = self.edge.call(connection, request.body(Body::empty()).unwrap()).await;
+        let (parts, body) = answer.into_parts();
+        let body = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
+        Answered { status: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
+    async fn status(&self, bearer: Option<&str>, last_of_address: u8) -> u16 {
+        self.get(CUBES, bearer, last_of_address).await.status
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_asks_too_much_waits_and_others_do_not() {
+    let house = House::with(RateSettings { per_key: rate(2), ..RateSettings::default() }).await;
+    let (eager, calm) = (house.key(1, None).await, house.key(2, None).await);
+    assert_eq!((house.status(Some(&eager), 1).await, house.status(Some(&eager), 2).await), (200, 200));
+    let refused = house.get(CUBES, Some(&eager), 3).await;
+    assert_eq!((refused.status, &refused.body["error"]["code"]), (429, &"RATE_LIMITED".into()));
+    let details = &refused.body["error"]["details"];
+    assert_eq!((&details["scope"], &details["limit"]["burst"]), (&"key".into(), &2.into()));
+    let wait: u64 = refused.headers[RETRY_AFTER].to_str().unwrap().parse().unwrap();
+    assert!((90..=100).contains(&wait), "{wait}");
+    assert_eq!((house.status(Some(&calm), 1).await, house.status(None, 1).await), (200, 200));
+}
+
+#[tokio::test]
+async fn a_tenant_shares_its_requests_among_its_keys() {
+    let house = House::with(RateSettings { per_tenant: rate(2), ..RateSettings::default() }).await;
+    let keys = [house.key(1, Some("a")).await, house.key(2, Some("a")).await, house.key(3, Some("b")).await];
+    assert_eq!((house.status(Some(&keys[0]), 1).await, house.status(Some(&keys[1]), 1).await), (200, 200));
+    let refused = house.get(CUBES, Some(&keys[0]), 1).await;
+    assert_eq!((refused.status, &refused.body["error"]["details"]["scope"]), (429, &"tenant".into()));
+    assert_eq!(house.status(Some(&keys[2]), 1).await, 200);
+}
+
+#[tokio::test]
+async fn strangers_have_a_share_of_each_address_and_probes_cost_nothing() {
+    let house = House::with(RateSettings { anonymous: rate(1), ..RateSettings::default() }).await;
+    for _ in 0..5 {
+        for probe in ["/health/live", "/health/ready", "/health/status", "/api/v1/health"] {
+            assert_eq!(house.get(probe, None, 1).await.status, 200, "{probe}");
+        }
+    }
+    assert_eq!(
+        (house.status(None, 1).await, house.status(None, 1).await, house.status(None, 2).await),
+        (200, 429, 200)
+    );
+    let key = house.key(1, None).await;
+    assert_eq!(house.status(Some(&key), 1).await, 200);
+    // The routes that prove an identity are for strangers too.
+    let signing_in = Request::post("/api/v1/auth/token").body(Body::empty()).unwrap();
+    let connection = Connection { peer: Some(IpAddr::from([192, 0, 2, 1])), ..Connection::default() };
+    assert_eq!(house.edge.call(connection, signing_in).await.status(), 429);
+    assert_eq!(house.get("/health/live", None, 1).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_address_that_guesses_is_stopped_and_its_neighbours_behind_a_proxy_are_not() {
+    let house = House::with(RateSettings { failed: rate(3), ..RateSettings::default() }).await;
+    let (known, unknown) = (house.key(1, None).await, house.key(2, None).await);
+    assert_eq!(house.status(Some(&known), 1).await, 200);
+    for seed in 10..13 {
+        let guess = NewKey::from_random(&[seed; 40]).text;
+        assert_eq!(house.status(Some(&guess), 1).await, 401);
+    }
+    let refused = house.get(CUBES, Some(&NewKey::from_random(&[20; 40]).text), 1).await;
+    assert_eq!((refused.status, &refused.body["error"]["details"]["scope"]), (429, &"failures".into()));
+    assert!(refused.headers.contains_key(RETRY_AFTER));
+    assert_eq!(house.status(Some("no token"), 1).await, 429);
+    // It was proven here before; the other one was not, and the database is not asked for it.
+    assert_eq!((house.status(Some(&known), 1).await, house.status(Some(&unknown), 1).await), (200, 429));
+    assert_eq!(house.status(Some(&unknown), 2).await, 200);
+    assert_eq!(house.status(None, 1).await, 200, "nothing was guessed");
+}

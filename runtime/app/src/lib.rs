@@ -5,3 +5,4 @@ pub mod data_check;
 pub mod ports;
 pub mod query;
 pub mod security;
+pub mod upkeep;

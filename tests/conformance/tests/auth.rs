@@ -19,7 +19,7 @@ use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
 use terrane_conformance_tests::security::Security;
 use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, SigningKey};
 use terrane_server::{Access, Edge, routes};
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
 /// Noon of 14 February 2024, where the cases' clock stands.
 const NOW: i64 = 1_707_912_000;
@@ -30,7 +30,7 @@ const PASSWORD: &str = "correct horse battery staple";
 
 struct House {
     edge: Edge,
-    store: Arc<SqliteStore>,
+    store: Arc<StateStore>,
     _folder: TempDir,
 }
 
@@ -53,7 +53,7 @@ fn tokens(key: SigningKey) -> Jwt {
 impl House {
     async fn with(key: Option<SigningKey>) -> House {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open("sqlite://state.db", folder.path()).await.unwrap());
+        let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let jwt = key.map(|key| Arc::new(tokens(key)) as Arc<dyn Tokens>);
         let world = World { caller: Caller::Stranger, ..World::default() };
         let edge = world.edge_with(Security::of(store.clone(), jwt));

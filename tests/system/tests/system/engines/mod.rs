@@ -14,7 +14,7 @@ use terrane_system_tests::engines::{Engine, Kind, Missing};
 const PROJECT: &str = "tests/system/projects/engines";
 
 /// The engine, or `None` where it can't be had and that is told.
-fn start(kind: Kind) -> Option<Engine> {
+pub(crate) fn start(kind: Kind) -> Option<Engine> {
     if let Some(missing) = kind.missing() {
         skip(kind, &missing);
         return None;

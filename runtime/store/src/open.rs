@@ -63,6 +63,7 @@ pub(crate) async fn open(location: &Location) -> Result<Database, OpenError> {
         && let Some(folder) = file.parent()
     {
         make_private_folder(folder).map_err(|source| OpenError::Folder { folder: folder.to_owned(), source })?;
+        make_private_file(file);
     }
     let database = connect(location).await?;
     let place = location.shown();
@@ -71,6 +72,14 @@ pub(crate) async fn open(location: &Location) -> Result<Database, OpenError> {
         Err(MigrateError::VersionMissing(version)) => Err(OpenError::Newer { place, version }),
         Err(source) => Err(OpenError::Migrate { place, source }),
     }
+}
+
+/// An empty file is an empty database. What can't be made here is told when it is opened.
+fn make_private_file(file: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.write(true).create_new(true).open(file);
 }
 
 /// Connected, and left as it is.

@@ -15,7 +15,7 @@ const AT_ONCE: i64 = 1_000;
 
 /// Sessions that are over.
 const SESSIONS: &str = "\
-    SELECT s.id FROM sessions AS s WHERE s.ended_at < $1 OR (s.created_at < $2 AND NOT EXISTS \
+    SELECT s.id FROM sessions AS s WHERE s.ended_at < $1 OR (s.ended_at IS NULL AND s.created_at < $2 AND NOT EXISTS \
     (SELECT 1 FROM refresh_tokens AS t WHERE t.session_id = s.id AND t.expires_at >= $2)) ORDER BY s.id LIMIT $3";
 
 #[async_trait]

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_caller_is_read_back() {
-        let text = r#"{"user_id":"u","email":null,"roles":["a"],"groups":[],"attributes":{"n":-7,"d":0.10,"b":true,"t":["x","y"],"big":123456789012345678901234567890}}"#;
+        let text = r#"{"user_id":"u","email":null,"roles":["a"],"groups":[],"attributes":{"a":0.10,"b":true,"n":-7,"t":["x","y"],"v":123456789012345678901234567890}}"#;
         let json: Json = serde_json::from_str(text).expect("JSON");
         assert_eq!(to_json(&from_json(&json).expect("a caller")).to_string(), text);
         assert_eq!(from_json(&json!({})), Ok(SecurityContext::default()));

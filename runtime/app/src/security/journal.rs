@@ -186,6 +186,10 @@ impl Journal {
             open.number += 1;
             std::mem::take(&mut open.kinds)
         };
+        if batch.is_empty() {
+            *written = Written { below: self.open().number, failed: None };
+            return Ok(());
+        }
         let tried = self.tries.fetch_add(1, Ordering::Relaxed) + 1;
         let mut kept = Kept { journal: self, batch: Some(batch) };
         match self.log.append(kept.entries()).await {

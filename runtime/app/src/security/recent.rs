@@ -89,3 +89,53 @@ impl<T: Clone> Recent<T> {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Millis(AtomicU64);
+
+    impl Clock for Millis {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn elapsed(&self) -> Duration {
+            Duration::from_millis(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    fn down<T>() -> Result<Option<T>, StoreError> {
+        Err(StoreError { message: "down".to_owned() })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_is_down_or_slow_is_not_waited_for_in_turns() {
+        let clock = Arc::new(Millis::default());
+        let recent = Recent::new(clock.clone());
+        let at = |millis: u64| clock.0.store(millis, Ordering::Relaxed);
+        assert_eq!(recent.get("a", ready(Ok(Some(1)))).await.expect("read"), Some(1));
+        at(1_000);
+        assert_eq!(recent.get("a", pending()).await.expect("fresh"), Some(1));
+        at(3_000);
+        // Only half a second, and then not at all for a second.
+        let began = tokio::time::timeout(Duration::from_millis(600), recent.get("a", pending()));
+        assert_eq!(began.await.expect("in time").expect("stale"), Some(1));
+        let at_once = tokio::time::timeout(Duration::from_millis(1), recent.get("a", pending()));
+        assert_eq!(at_once.await.expect("at once").expect("stale"), Some(1));
+        at(4_100);
+        assert_eq!(recent.get("a", ready(down())).await.expect("stale"), Some(1));
+        at(61_000);
+        assert!(recent.get("a", ready(down())).await.is_err(), "a minute is over");
+        assert!(recent.get("b", ready(down())).await.is_err(), "nobody knows b");
+        assert_eq!(recent.get("a", ready(Ok(Some(2)))).await.expect("back"), Some(2));
+        at(64_000);
+        assert_eq!(recent.get("a", ready(Ok(None))).await.expect("read"), None, "what is gone is gone");
+        assert!(recent.get("a", ready(down())).await.is_err());
+    }
+}

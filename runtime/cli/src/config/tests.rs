@@ -171,8 +171,15 @@ fn plugins_are_folders_or_a_list() {
 #[test]
 fn the_defaults_of_the_reference_are_those_that_are_used() {
     // Being there means something, or the default stands in later.
-    let left_out =
-        ["security.anonymous", "security.jwt.claims", "security.jwt.algorithm", "security.tenant_claim", "log.file"];
+    let left_out = [
+        "security.anonymous",
+        "security.jwt.claims",
+        "security.jwt.algorithm",
+        "security.tenant_claim",
+        "warehouse.max_connections",
+        "warehouse.connect_timeout_seconds",
+        "log.file",
+    ];
     let plain = |config: &Config| {
         let config = Config { settings: Vec::new(), definitions: None, ..config.clone() };
         let text = format!("{config:#?}");

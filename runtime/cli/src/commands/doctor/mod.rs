@@ -1,7 +1,7 @@
 //! `terrane doctor`: whether a server would start here and stay up, and what to do where it would not.
 //!
 //! In: a project's folder. Out: findings in the order in which a start meets things. Nothing is changed:
-//! no schema is migrated, no file stays. Each check has something that it fails of; what can't be asked
+//! no schema is migrated, no file stays but what an embedded warehouse makes to work in. Each check has something that it fails of; what can't be asked
 //! because something before it failed is left out. Not here: what is wrong inside cubes (`check`).
 
 mod finding;
@@ -31,7 +31,7 @@ Examples:
 
 It reads the project and its settings, asks the warehouse and the state database, and looks at files, the
 port, the disk and the limits of this machine, as `terrane serve` would meet them with the same environment.
-Nothing is changed. Exit code: 0, or 1 where a check failed; a warning is no failure.")]
+Nothing is changed but by the warehouse's `init`, which runs as at each start. Exit code: 0, or 1 where a check failed; a warning is no failure.")]
 pub struct DoctorArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]

@@ -38,6 +38,11 @@ fn a_state_moves_from_sqlite_to_postgres_and_back() {
         let restored = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
         assert!(restored.code == Some(0) && restored.stderr.contains("the audit log is whole"), "{}", restored.stderr);
         assert_eq!(run(&new, &["audit", "verify"], &[]).code, Some(0));
+        let (code, json) = examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().to_string()));
+        assert_eq!(code, Some(0), "{json:#}");
+        for check in ["state database", "state writes", "clock", "audit log"] {
+            assert_eq!(finding(&json, check).0, "ok", "{json:#}");
+        }
         let listed = run(&new, &["auth", "list-keys"], &[]).stdout;
         assert!(listed.contains(&id), "{listed}");
         let refused = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
@@ -102,7 +107,7 @@ fn a_healthy_place_has_nothing_that_fails_and_is_left_as_it_is() {
     let (code, json) = examine(doctor());
     assert_eq!(code, Some(0), "{json:#}");
     assert!(finding(&json, "state database").1.contains("made by the first start"), "{json:#}");
-    assert!(!world.project.path().join(".terrane").exists(), "nothing was made");
+    assert!(!world.project.path().join(".terrane/state.db").exists(), "nothing was made");
     world.add_user("ada");
     let (code, json) = examine(doctor());
     assert_eq!(code, Some(0), "{json:#}");
@@ -127,7 +132,7 @@ fn each_thing_that_would_fail_is_found() {
     for (check, variables, words) in [
         ("configuration", &[("SERVICE_SERVER__PORT", "many")][..], "must be a whole number"),
         ("start rules", &[("SERVICE_SECURITY__ENABLED", "false")], "security.enabled"),
-        ("components", &[("SERVICE_WAREHOUSE__TYPE", "oracle")], "oracle"),
+        ("warehouse", &[("SERVICE_WAREHOUSE__TYPE", "oracle")], "`oracle`"),
         ("warehouse", &[("SERVICE_WAREHOUSE__INIT", "[SELECT nothing]")], "init"),
         ("state database", &[("SERVICE_STATE__URL", "mysql://me:hidden@db/x")], "mysql://***@db/x"),
         ("state database", &[("SERVICE_STATE__URL", "postgres://me:hidden@127.0.0.1:1/x")], "cannot open"),
@@ -155,6 +160,9 @@ fn each_thing_that_would_fail_is_found() {
         assert!(outcome == "fail" && found.contains(words), "{check}: {json:#}");
         assert!(code == Some(1) && !json.to_string().contains("hidden"), "{json:#}");
     }
+    let broken = Scratch::project().with("plugins/dialect-duckdb.wasm", "no component");
+    let (code, json) = examine(Program::new(BINARY, &["doctor"], broken.path()));
+    assert!(code == Some(1) && finding(&json, "components").0 == "fail", "{json:#}");
     let (code, json) = examine(Program::new(BINARY, &["doctor"], std::path::Path::new("/no/such/project")));
     assert!(code == Some(1) && finding(&json, "project").1.contains("/no/such/project"), "{json:#}");
 }
@@ -194,6 +202,8 @@ fn what_was_done_to_a_state_database_is_found() {
 fn a_server_of_ours_and_files_that_others_may_read_are_warnings() {
     let world = World::over("sqlite://state.db");
     let server = world.serve();
+    let mode = fs::metadata(world.project.path().join("state.db")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "whoever makes it makes it for themselves");
     for path in [world.project.path().to_owned(), world.project.path().join("state.db")] {
         let is_folder = path.is_dir();
         fs::set_permissions(path, fs::Permissions::from_mode(if is_folder { 0o755 } else { 0o644 })).unwrap();

@@ -149,3 +149,6 @@ impl Upkeep {
         Horizon { ended: before(retention), abandoned: before(retention.saturating_add(access_lifetime)) }
     }
 }
+
+#[cfg(test)]
+mod tests;

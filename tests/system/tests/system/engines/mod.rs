@@ -22,7 +22,7 @@ pub(crate) fn start(kind: Kind) -> Option<Engine> {
     Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.warehouse())))
 }
 
-fn skip(kind: Kind, Missing(why): &Missing) {
+pub(crate) fn skip(kind: Kind, Missing(why): &Missing) {
     #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
     let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     assert!(!is_ci, "{} must run in CI: {why}", kind.warehouse());

@@ -4,8 +4,10 @@ use futures_util::future::join_all;
 use terrane_app::ports::store::Store as _;
 use terrane_store::{OpenError, StateStore};
 use terrane_system_tests::Scratch;
+use terrane_system_tests::engines::{AUTHORITY, Engine, Kind, STRANGER};
 
 use super::{Place, on_both};
+use crate::engines::skip;
 
 #[test]
 fn many_that_start_at_once_migrate_once() {
@@ -63,4 +65,25 @@ fn what_is_no_state_database_is_named_without_its_password() {
     assert!(text.contains("\"missing\" does not exist") && !text.contains("hidden"), "{text}");
     let text = complaint(&format!("postgres://terrane:hidden@127.0.0.1:{port}/state?sslmode=require"), &folder);
     assert!(text.contains("TLS") && !text.contains("hidden"), "{text}");
+}
+
+#[test]
+fn a_certificate_is_judged_as_the_url_says() {
+    let engine = match Engine::start_with_certificate().unwrap() {
+        Ok(engine) => engine,
+        Err(missing) => return skip(Kind::Postgres, &missing),
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let url = engine.make_database("state").unwrap();
+    let file = |name: &str| engine.file(name).unwrap().display().to_string();
+    let folder = Scratch::empty();
+    let open = |parameters: &str| {
+        let url = format!("{url}?{parameters}");
+        runtime.block_on(StateStore::open(&url, folder.path())).map_err(|error| error.to_string())
+    };
+    open(&format!("sslmode=verify-full&sslrootcert={}", file(AUTHORITY))).unwrap();
+    for parameters in ["sslmode=verify-full", &format!("sslmode=verify-full&sslrootcert={}", file(STRANGER))] {
+        let text = open(parameters).unwrap_err();
+        assert!(text.contains("certificate") && !text.contains("secret"), "{parameters}: {text}");
+    }
 }

@@ -450,6 +450,36 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
     }
 }
 
+/// The same clients without a flush: what a killed server would have left.
+#[tokio::test]
+async fn what_somebody_is_denied_is_on_disk_before_they_learn_of_it() {
+    let house = House::with(Some(hs256())).await;
+    let (_, read) = house.key(2, Scopes::READ, None).await;
+    house.user("ada").await;
+    let records = async || house.store.records(&AuditFilter { limit: 100, ..AuditFilter::default() }).await.unwrap();
+    let before = records().await.len();
+    house.get(CUBES, None).await;
+    house.get(CUBES, Some("Bearer nobody")).await;
+    assert_eq!(records().await.len(), before, "strangers don't make the server write");
+    let denied = house.get("/api/v1/audit", Some(&format!("Bearer {read}"))).await;
+    assert_eq!(denied.status, StatusCode::FORBIDDEN);
+    let written = records().await;
+    let of = |event: &str, actor: &str| {
+        written.iter().find(|record| &*record.entry.event == event && &*record.entry.actor == actor).map(|r| &r.entry)
+    };
+    let correlation_id = denied.headers["x-correlation-id"].to_str().unwrap();
+    for event in ["access_denied", "authentication_success"] {
+        let entry = of(event, "u1").unwrap_or_else(|| panic!("no {event} of u1 in {written:#?}"));
+        assert_eq!(entry.correlation_id.as_deref(), Some(correlation_id), "{event}");
+    }
+    let body = json!({"username": "ada", "password": PASSWORD});
+    let answered = house.post("/api/v1/auth/token", None, &body).await;
+    let written = records().await;
+    let started = written.iter().find(|record| &*record.entry.event == "session_started").unwrap();
+    let correlation_id = answered.headers["x-correlation-id"].to_str().unwrap();
+    assert_eq!(started.entry.correlation_id.as_deref(), Some(correlation_id));
+}
+
 #[tokio::test]
 async fn a_store_that_is_down_lets_nobody_in_and_says_nothing_of_itself() {
     let edge = World { caller: Caller::Stranger, ..World::default() }.edge_with(Security::of_a_broken_store());

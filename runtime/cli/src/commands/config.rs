@@ -62,7 +62,7 @@ pub fn run(arguments: &ConfigArguments, project: &Project, terminal: Terminal) -
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING).set_header(["KEY", "VALUE", "FROM"]);
         for Setting { key, value, source } in settings {
-            table.add_row([key, value.as_deref().unwrap_or_default(), &source.to_string()]);
+            table.add_row([key, value.as_deref().unwrap_or("(not set)"), &source.to_string()]);
         }
         print(&format!("{table}\n"));
         tell_problems(&project.problems, &project.tree, terminal.stderr);

@@ -19,6 +19,9 @@ const KEYS: [(&str, &str); 5] = [
     ("vars", "SERVICE_VARS"),
 ];
 
+/// Those that the compiler reads of `models`.
+const MODEL_KEYS: [&str; 2] = ["models.materialization", "models.schema"];
+
 /// The definitions as JSON, which is YAML too; `None` where the file says the same.
 pub(super) fn effective(file: Option<&Node>, environment: &Environment, collected: &mut Collected) -> Option<String> {
     let entries = match file.map(|node| &node.value) {
@@ -33,6 +36,9 @@ pub(super) fn effective(file: Option<&Node>, environment: &Environment, collecte
         let below = format!("{variable}__");
         let whole = environment.get(variable).map(|text| (variable, text));
         collected.asked.note(key, whole, written);
+        for model in MODEL_KEYS.iter().filter(|_| key == "models") {
+            collected.asked.note(model, None, None);
+        }
         if let Some(NodeValue::Map(inner)) = written.map(|node| &node.value) {
             for (name, node) in inner.iter().filter(|_| key != "paths") {
                 collected.asked.note(&format!("{key}.{}", name.text), None, Some(node));

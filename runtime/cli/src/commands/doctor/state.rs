@@ -68,11 +68,11 @@ fn room(file: &Path, findings: &mut Findings) {
     let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
     let text = format!("{} MiB are free below {}", bytes / (1024 * 1024), folder.display());
     let advice = "make room: without it no change and no sign-in can be written down, and both are refused";
-    match bytes {
-        NO_ROOM_BYTES.. if bytes >= LITTLE_ROOM_BYTES => findings.ok("disk", text),
-        NO_ROOM_BYTES.. => findings.add("disk", Outcome::Warn, text, advice),
-        _ => findings.add("disk", Outcome::Fail, text, advice),
+    if bytes >= LITTLE_ROOM_BYTES {
+        return findings.ok("disk", text);
     }
+    let outcome = if bytes >= NO_ROOM_BYTES { Outcome::Warn } else { Outcome::Fail };
+    findings.add("disk", outcome, text, advice);
 }
 
 #[cfg(unix)]
@@ -132,12 +132,11 @@ fn times(condition: &Condition, now: jiff::Timestamp, findings: &mut Findings) {
     } else {
         format!("this clock and the state database's differ by {} s", off.abs())
     };
-    let advice = "set the clock by NTP: tokens, expiry dates and the audit log go by it";
-    match worst {
-        ..=AGREES_SECONDS => findings.ok("clock", found),
-        ..=REFUSED_SECONDS => findings.add("clock", Outcome::Warn, found, advice),
-        _ => findings.add("clock", Outcome::Fail, found, advice),
+    if worst <= AGREES_SECONDS {
+        return findings.ok("clock", found);
     }
+    let outcome = if worst <= REFUSED_SECONDS { Outcome::Warn } else { Outcome::Fail };
+    findings.add("clock", outcome, found, "set the clock by NTP: tokens, expiry dates and the audit log go by it");
 }
 
 fn chain(condition: &Condition, findings: &mut Findings) {

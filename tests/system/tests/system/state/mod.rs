@@ -2,6 +2,8 @@
 //!
 //! Where PostgreSQL is not installed its half is skipped by name; under `CI=true` that is a failure.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 mod chain;
 mod commands;
 mod credentials;

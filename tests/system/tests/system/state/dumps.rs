@@ -65,7 +65,7 @@ fn sealed(text: &str) -> Vec<u8> {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    write!(child.stdin.take().unwrap(), "{body}\n").unwrap();
+    writeln!(child.stdin.take().unwrap(), "{body}").unwrap();
     let output = child.wait_with_output().unwrap();
     let sum = String::from_utf8(output.stdout).unwrap();
     format!("{body}\n{{\"sha256\":\"{}\"}}\n", &sum[..64]).into_bytes()
@@ -91,8 +91,8 @@ fn what_is_not_whole_is_not_restored() {
             (b"\xff\xfe\n".to_vec(), "line 1: it is not UTF-8"),
             (text.replace("\"format_version\":1", "\"format_version\":2").into_bytes(), "format 2"),
             (text.replace("\"schema_version\":3", "\"schema_version\":2").into_bytes(), "schema 2"),
-            (text[..text.len() / 2].as_bytes().to_vec(), "cut off"),
-            (text[..text.len() - 1].as_bytes().to_vec(), "cut off"),
+            (text.as_bytes()[..text.len() / 2].to_vec(), "cut off"),
+            (text.as_bytes()[..text.len() - 1].to_vec(), "cut off"),
             (without(lines.len() - 1).into_bytes(), "cut off"),
             (without(2).into_bytes(), "checksum"),
             (text.replace("access_denied", "access_danced").into_bytes(), "checksum"),

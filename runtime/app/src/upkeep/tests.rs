@@ -113,7 +113,7 @@ async fn one_works_and_another_takes_over_when_it_has_gone() {
     assert_eq!(first.turn(&mut of_first).await.expect("a turn").total(), 0);
     assert!(of_first.lease.is_none() && of_second.lease.is_some());
     shared.over.store(3, Ordering::Relaxed);
-    for seconds in (40..640).step_by(5) {
+    for seconds in (40..=640).step_by(5) {
         shared.seconds.store(seconds, Ordering::Relaxed);
         second.turn(&mut of_second).await.expect("a turn");
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use async_trait::async_trait;
 
 use super::*;
+use crate::ports::observer::Unobserved;
 
 /// A state database whose clock is the test's.
 #[derive(Default)]
@@ -138,7 +139,7 @@ async fn a_store_that_is_down_is_asked_again() {
 #[tokio::test(start_paused = true)]
 async fn whoever_ends_gives_the_lease_back() {
     let shared = Arc::new(Shared::default());
-    upkeep(&shared, "a").run(tokio::time::sleep(Duration::from_secs(12))).await;
+    upkeep(&shared, "a").run(&Unobserved, tokio::time::sleep(Duration::from_secs(12))).await;
     assert!(shared.lease.lock().expect("a lock").is_none());
     assert_eq!(shared.fences.load(Ordering::Relaxed), 1);
 }

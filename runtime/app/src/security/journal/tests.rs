@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::ports::audit::{AuditFilter, AuditRecord, ChainState};
+use crate::ports::observer::Unobserved;
 
 /// A log that says what it was given, and may refuse.
 #[derive(Default)]
@@ -124,7 +125,7 @@ async fn what_must_be_on_disk_is_when_it_returns_and_shares_a_write() {
 async fn the_writer_writes_an_interval_after_something_was_noted() {
     let house = House::new();
     let journal = house.journal.clone();
-    let writing = tokio::spawn(async move { journal.keep_writing(Duration::from_millis(100)).await });
+    let writing = tokio::spawn(async move { journal.keep_writing(Duration::from_millis(100), &Unobserved).await });
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     assert_eq!(house.log.tries.load(Ordering::Relaxed), 0, "nothing happened");
     house.journal.note(of("ada", "a", "x")).await.expect("noted");
@@ -154,7 +155,7 @@ async fn a_stranger_leaves_a_bounded_number_of_records() {
 async fn repeated_failures_of_strangers_are_told_once_a_window() {
     let house = House::new();
     let journal = house.journal.clone();
-    let writing = tokio::spawn(async move { journal.keep_writing(Duration::from_millis(100)).await });
+    let writing = tokio::spawn(async move { journal.keep_writing(Duration::from_millis(100), &Unobserved).await });
     for second in 0..10 {
         house.clock.0.store(100 + second, Ordering::Relaxed);
         for _ in 0..100 {

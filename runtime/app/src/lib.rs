@@ -6,3 +6,4 @@ pub mod limits;
 pub mod ports;
 pub mod query;
 pub mod security;
+pub mod upkeep;

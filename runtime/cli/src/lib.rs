@@ -28,7 +28,10 @@ use std::thread;
 
 use clap::{Parser, Subcommand};
 
-use commands::{Terminal, audit, auth, check, explain, query, serve, tell, tell_problems, test};
+use commands::{
+    Terminal, audit, auth, check, config as config_command, doctor, explain, query, serve, state, tell, tell_problems,
+    test,
+};
 use config::Environment;
 use failure::Failure;
 use project::Project;
@@ -85,6 +88,12 @@ enum Command {
     Auth(auth::AuthArguments),
     /// Read and check the audit log
     Audit(audit::AuditArguments),
+    /// Copy the state database out and in
+    State(state::StateArguments),
+    /// Show the settings
+    Config(config_command::ConfigArguments),
+    /// Find what would keep a server from starting or staying up
+    Doctor(doctor::DoctorArguments),
 }
 
 /// Runs the program.
@@ -146,6 +155,15 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
             let project = read(arguments.action.dir())?;
             in_runtime(None, audit::run(&arguments, &project))?
         }
+        Command::State(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, state::run(&arguments, &project))?.map(|()| true)
+        }
+        Command::Config(arguments) => {
+            let project = read(arguments.action.dir())?;
+            config_command::run(&arguments, &project, terminal)
+        }
+        Command::Doctor(arguments) => in_runtime(None, doctor::run(&arguments, environment, terminal)),
     }
 }
 

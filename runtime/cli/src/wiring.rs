@@ -14,20 +14,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use terrane_app::catalog::{self, Catalog, Snapshot};
+use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::store::Store;
+use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::query::{GateSettings, QueryService, QuerySettings};
+use terrane_app::security::api_key;
+use terrane_app::upkeep::{Upkeep, UpkeepSettings};
 use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::{model, project};
+use terrane_identity::OsRandomness;
 use terrane_plugin_host::{PluginHost, SearchPath, Settings};
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, Ports, Scopes};
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, Place, Scope};
@@ -146,25 +152,25 @@ fn engine(
 ///
 /// # Errors
 /// It can't be opened.
-pub async fn state(project: &Project) -> Result<Arc<SqliteStore>, Failure> {
+pub async fn state(project: &Project) -> Result<Arc<StateStore>, Failure> {
     let url = project.config.state.url.expose();
-    let store = SqliteStore::open(url, project.folder.root()).await;
+    let store = StateStore::open(url, project.folder.root()).await;
     store.map(Arc::new).map_err(|error| unwritable(&error))
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(error.to_string()).hint("check `state.url`: its folder must be yours to write")
+    Failure::new(error.to_string()).hint("check `state.url`: a file's folder must be yours to write, a server must be there and its name, user and password right")
 }
 
 /// What the server's handlers ask, with this start noted in the state database.
 ///
 /// # Errors
 /// The state database can't be written, or a key file can't be used.
-pub async fn ports(project: &Project, engine: &Engine) -> Result<Ports, Failure> {
-    let store = state(project).await?;
+pub async fn ports(project: &Project, engine: &Engine, store: &Arc<StateStore>) -> Result<Ports, Failure> {
     let now = engine.clock.now().to_string();
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
-    let (authenticator, journal) = security::open(project, &store, &engine.clock)?;
+    store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
+    let (authenticator, journal) = security::open(project, store, &engine.clock)?;
     Ok(Ports {
         queries: Arc::clone(&engine.queries),
         catalog: Arc::clone(&engine.catalog),
@@ -174,8 +180,47 @@ pub async fn ports(project: &Project, engine: &Engine) -> Result<Ports, Failure>
         clock: Arc::clone(&engine.clock),
         authenticator,
         journal,
-        audit: store,
+        audit: store.clone(),
     })
+}
+
+/// The audit record of a start: the version, and a digest by which two starts with the same settings are
+/// told. Secrets are not in it.
+fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
+    let lines = project.config.settings.iter().map(|setting| format!("{setting:?}\n"));
+    let digest = api_key::hash(&lines.collect::<String>());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": digest});
+    AuditEntry {
+        at,
+        event: "server_started".into(),
+        actor: "server".into(),
+        auth_method: "start".into(),
+        resource: "server".into(),
+        after: Some(after.to_string().into()),
+        count: 1,
+        ..AuditEntry::default()
+    }
+}
+
+/// What this server does for all on the same state database, if none of the others does.
+pub fn upkeep(project: &Project, store: &Arc<StateStore>, clock: &Arc<dyn Clock>) -> Upkeep {
+    let mut random = [0; 16];
+    OsRandomness.fill(&mut random);
+    let holder: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let settings = UpkeepSettings {
+        retention: Duration::from_secs(project.config.state.retention_days * 86_400),
+        access_lifetime: Duration::from_secs(project.config.security.jwt.access_seconds),
+    };
+    Upkeep::new(store.clone(), store.clone(), clock.clone(), holder.into(), settings)
+}
+
+/// Whether tokens are accepted, with keys that can be used.
+///
+/// # Errors
+/// A key file can't be read or used, or others may read it.
+pub fn token_keys(project: &Project) -> Result<bool, Failure> {
+    security::tokens(&project.config, project.folder.root()).map(|tokens| tokens.is_some())
 }
 
 pub fn http_settings(config: &Config) -> HttpSettings {

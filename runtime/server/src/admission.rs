@@ -5,6 +5,7 @@
 //! (`app::security`), counting (`app::limits`).
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::header::AUTHORIZATION;
@@ -14,6 +15,7 @@ use terrane_app::ports::audit::AuditEntry;
 use terrane_app::security::{AuthError, AuthMethod, Credential, Identity};
 
 use crate::app::App;
+use crate::call::Call;
 use crate::error::{ApiError, Code};
 use crate::routes::Access;
 
@@ -23,6 +25,7 @@ pub(crate) struct Demand<'a> {
     app: &'a App,
     access: Access,
     client: Option<IpAddr>,
+    correlation_id: Arc<str>,
     method: Method,
     uri: Uri,
     /// As it is registered, so that made-up names in a path can't fill the journal.
@@ -44,6 +47,7 @@ impl<'a> Demand<'a> {
             app,
             access,
             client,
+            correlation_id: Call::correlation_id(request),
             method: request.method().clone(),
             uri: request.uri().clone(),
             route: request.extensions().get::<MatchedPath>().cloned(),
@@ -151,7 +155,14 @@ impl<'a> Demand<'a> {
         );
         let route = self.route.as_ref().map_or("unknown", MatchedPath::as_str);
         let entry = self.entry("access_denied", identity, format!("{} {route}", self.method));
-        self.note(AuditEntry { reason: Some(reason.into()), ..entry }).await
+        let entry = AuditEntry { reason: Some(reason.into()), ..entry };
+        let journal = &self.app.ports.journal;
+        // A denial of somebody proven is on disk before they learn of it; strangers can't make us write.
+        let noted = match identity.method {
+            AuthMethod::Anonymous => journal.note(entry).await,
+            _ => journal.note_durably(entry).await,
+        };
+        noted.map_err(|error| ApiError::from_store(&error))
     }
 
     async fn proven(&self, identity: &Identity) -> Result<(), ApiError> {
@@ -165,7 +176,8 @@ impl<'a> Demand<'a> {
             client_ip = self.client.map(tracing::field::display),
             permissions = identity.scopes.names().join(","),
         );
-        self.note(self.entry("authentication_success", identity, identity.credential.to_string())).await
+        let entry = self.entry("authentication_success", identity, identity.credential.to_string());
+        self.app.ports.journal.note(entry).await.map_err(|error| ApiError::from_store(&error))
     }
 
     fn entry(&self, event: &'static str, identity: &Identity, resource: String) -> AuditEntry {
@@ -175,14 +187,11 @@ impl<'a> Demand<'a> {
             actor: identity.caller.user_id.clone(),
             auth_method: identity.method.as_str().into(),
             client_ip: self.client.map(|ip| ip.to_string().into()),
+            correlation_id: Some(self.correlation_id.clone()),
             resource: resource.into(),
             count: 1,
             ..AuditEntry::default()
         }
-    }
-
-    async fn note(&self, entry: AuditEntry) -> Result<(), ApiError> {
-        self.app.ports.journal.note(entry).await.map_err(|error| ApiError::from_store(&error))
     }
 }
 

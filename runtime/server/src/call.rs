@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use terrane_app::ports::traces::TraceContext;
 use terrane_app::query::RequestContext;
-use terrane_app::security::Identity;
+use terrane_app::security::{Identity, Origin};
 
 use crate::admission::Demand;
 use crate::app::{App, Scopes};
@@ -57,6 +57,11 @@ impl Call {
         let tenant = identity.tenant.clone();
         let context = RequestContext { caller: identity.caller.clone(), correlation_id, trace, tenant };
         Ok(Call { context, scopes: identity.scopes, identity, client, request })
+    }
+
+    /// For the records of what it does.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { client: self.client, correlation_id: Some(self.context.correlation_id.clone()) }
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {

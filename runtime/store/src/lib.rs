@@ -1,13 +1,25 @@
-//! The adapter of the ports `Store`, `Credentials` and `AuditLog` on sqlx: SQLite in a file.
+//! The adapter of the ports `Store`, `Credentials`, `AuditLog` and `Leases` on sqlx: SQLite in a file,
+//! or PostgreSQL for several servers.
 //!
 //! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
-//! answered. A database that a newer program has migrated is refused.
+//! answered. A database that a newer program has migrated is refused. Queries are written once
+//! (`statement`), for either engine (`database`).
 
 mod audit;
 mod credentials;
+mod database;
+mod dump;
+mod inspect;
+mod leases;
 mod location;
+mod open;
+mod retention;
 mod row;
-mod sqlite;
+mod statement;
+mod store;
 
+pub use dump::{DumpError, RestoreError, Restored};
+pub use inspect::{Condition, InspectError, Whereabouts, inspect, whereabouts};
 pub use location::StateUrlError;
-pub use sqlite::{OpenError, SqliteStore};
+pub use open::OpenError;
+pub use store::StateStore;

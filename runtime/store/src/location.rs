@@ -2,25 +2,57 @@
 
 use std::path::{Path, PathBuf};
 
+use sqlx::postgres::PgConnectOptions;
+
 /// The URL of `state.url` can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateUrlError {
-    #[error("`state.url` is `{url}`: write `sqlite://path/to/state.db` (a relative path is the project folder's)")]
+    #[error(
+        "`state.url` is `{url}`: write `sqlite://path/to/state.db` (a relative path is the project folder's) or \
+         `postgres://user:password@host:5432/database`"
+    )]
     Scheme { url: String },
     #[error("`state.url` names no file")]
     Empty,
+    /// What is wrong, without the URL: it may hold a password.
+    #[error("`state.url` is no URL of a PostgreSQL server: {message}")]
+    Postgres { message: String },
 }
 
-/// The file of a `sqlite://` URL; a relative one is the project's.
-pub(crate) fn file_of(url: &str, project: &Path) -> Result<PathBuf, StateUrlError> {
-    let Some(rest) = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")) else {
-        return Err(StateUrlError::Scheme { url: without_password(url) });
-    };
-    let path = rest.split('?').next().unwrap_or_default();
-    if path.is_empty() {
-        return Err(StateUrlError::Empty);
+/// What a URL names.
+#[derive(Debug, Clone)]
+pub(crate) enum Location {
+    File(PathBuf),
+    Server(Box<PgConnectOptions>),
+}
+
+impl Location {
+    /// A relative file is the project's.
+    pub(crate) fn of(url: &str, project: &Path) -> Result<Self, StateUrlError> {
+        if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+            let options = url.parse::<PgConnectOptions>();
+            let options = options.map_err(|error| StateUrlError::Postgres { message: error.to_string() })?;
+            return Ok(Location::Server(Box::new(options.application_name("terrane"))));
+        }
+        let Some(rest) = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")) else {
+            return Err(StateUrlError::Scheme { url: without_password(url) });
+        };
+        match rest.split('?').next().unwrap_or_default() {
+            "" => Err(StateUrlError::Empty),
+            path => Ok(Location::File(project.join(path))),
+        }
     }
-    Ok(project.join(path))
+
+    /// For people: a file, or a host and its database.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Location::File(file) => file.display().to_string(),
+            Location::Server(options) => {
+                let database = options.get_database().unwrap_or_else(|| options.get_username());
+                format!("postgres://{}:{}/{database}", options.get_host(), options.get_port())
+            }
+        }
+    }
 }
 
 /// Everything between the scheme and the host is hidden.
@@ -37,17 +69,30 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn relative_files_are_the_projects() {
-        let project = Path::new("/srv/flights");
-        assert_eq!(file_of("sqlite://.terrane/state.db", project).unwrap(), project.join(".terrane/state.db"));
-        assert_eq!(file_of("sqlite:///var/state.db", project).unwrap(), Path::new("/var/state.db"));
+    fn shown(url: &str) -> String {
+        Location::of(url, Path::new("/srv/flights")).unwrap().shown()
     }
 
     #[test]
-    fn other_databases_are_refused_without_their_password() {
-        let error = file_of("postgres://me:secret@db/x", Path::new("/")).unwrap_err();
-        assert!(error.to_string().contains("postgres://***@db/x"), "{error}");
-        assert_eq!(file_of("sqlite://", Path::new("/")).unwrap_err(), StateUrlError::Empty);
+    fn relative_files_are_the_projects() {
+        assert_eq!(shown("sqlite://.terrane/state.db"), "/srv/flights/.terrane/state.db");
+        assert_eq!(shown("sqlite:///var/state.db"), "/var/state.db");
+    }
+
+    #[test]
+    fn a_server_is_shown_without_its_password() {
+        assert_eq!(shown("postgres://me:secret@db:5433/x?sslmode=require"), "postgres://db:5433/x");
+        assert_eq!(shown("postgresql://me@db"), "postgres://db:5432/me");
+    }
+
+    #[test]
+    fn what_is_no_such_url_is_refused_without_its_password() {
+        let refused = |url| Location::of(url, Path::new("/")).unwrap_err();
+        assert!(refused("mysql://me:secret@db/x").to_string().contains("mysql://***@db/x"));
+        assert_eq!(refused("sqlite://"), StateUrlError::Empty);
+        for url in ["postgres://me:secret@db:port/x", "postgres://me:secret@db/x?sslmode=maybe"] {
+            let message = refused(url).to_string();
+            assert!(message.contains("`state.url`") && !message.contains("secret"), "{message}");
+        }
     }
 }

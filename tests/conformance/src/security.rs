@@ -34,7 +34,7 @@ impl Security {
 
     pub fn of<S: Credentials + AuditLog + 'static>(store: Arc<S>, tokens: Option<Arc<dyn Tokens>>) -> Self {
         let audit: Arc<dyn AuditLog> = store.clone();
-        let journal = Arc::new(Journal::new(audit.clone()));
+        let journal = Arc::new(Journal::new(audit.clone(), Arc::new(FakeClock::default())));
         let ports = SecurityPorts {
             credentials: store,
             tokens,

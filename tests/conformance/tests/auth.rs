@@ -19,7 +19,7 @@ use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
 use terrane_conformance_tests::security::Security;
 use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, SigningKey};
 use terrane_server::{Access, Edge, routes};
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
 /// Noon of 14 February 2024, where the cases' clock stands.
 const NOW: i64 = 1_707_912_000;
@@ -30,7 +30,7 @@ const PASSWORD: &str = "correct horse battery staple";
 
 struct House {
     edge: Edge,
-    store: Arc<SqliteStore>,
+    store: Arc<StateStore>,
     _folder: TempDir,
 }
 
@@ -53,7 +53,7 @@ fn tokens(key: SigningKey) -> Jwt {
 impl House {
     async fn with(key: Option<SigningKey>) -> House {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open("sqlite://state.db", folder.path()).await.unwrap());
+        let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let jwt = key.map(|key| Arc::new(tokens(key)) as Arc<dyn Tokens>);
         let world = World { caller: Caller::Stranger, ..World::default() };
         let edge = world.edge_with(Security::of(store.clone(), jwt));
@@ -448,6 +448,36 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
         let answered = house.get(&format!("/api/v1/audit?{wrong}"), Some(&format!("Bearer {admin}"))).await;
         assert_eq!(answered.status.as_u16(), 400, "{wrong}");
     }
+}
+
+/// The same clients without a flush: what a killed server would have left.
+#[tokio::test]
+async fn what_somebody_is_denied_is_on_disk_before_they_learn_of_it() {
+    let house = House::with(Some(hs256())).await;
+    let (_, read) = house.key(2, Scopes::READ, None).await;
+    house.user("ada").await;
+    let records = async || house.store.records(&AuditFilter { limit: 100, ..AuditFilter::default() }).await.unwrap();
+    let before = records().await.len();
+    house.get(CUBES, None).await;
+    house.get(CUBES, Some("Bearer nobody")).await;
+    assert_eq!(records().await.len(), before, "strangers don't make the server write");
+    let denied = house.get("/api/v1/audit", Some(&format!("Bearer {read}"))).await;
+    assert_eq!(denied.status, StatusCode::FORBIDDEN);
+    let written = records().await;
+    let of = |event: &str, actor: &str| {
+        written.iter().find(|record| &*record.entry.event == event && &*record.entry.actor == actor).map(|r| &r.entry)
+    };
+    let correlation_id = denied.headers["x-correlation-id"].to_str().unwrap();
+    for event in ["access_denied", "authentication_success"] {
+        let entry = of(event, "u1").unwrap_or_else(|| panic!("no {event} of u1 in {written:#?}"));
+        assert_eq!(entry.correlation_id.as_deref(), Some(correlation_id), "{event}");
+    }
+    let body = json!({"username": "ada", "password": PASSWORD});
+    let answered = house.post("/api/v1/auth/token", None, &body).await;
+    let written = records().await;
+    let started = written.iter().find(|record| &*record.entry.event == "session_started").unwrap();
+    let correlation_id = answered.headers["x-correlation-id"].to_str().unwrap();
+    assert_eq!(started.entry.correlation_id.as_deref(), Some(correlation_id));
 }
 
 #[tokio::test]

@@ -184,6 +184,26 @@ impl Server {
         self.child.id()
     }
 
+    /// Ends it as a crash would: SIGKILL.
+    ///
+    /// # Errors
+    /// It can't be ended.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// As [`Server::kill`], for one that others still speak with.
+    ///
+    /// # Errors
+    /// It can't be ended.
+    pub fn signal_kill(&self) -> Result<()> {
+        let killed = Command::new("kill").args(["-KILL", &self.child.id().to_string()]).status()?;
+        anyhow::ensure!(killed.success(), "kill: {killed}");
+        Ok(())
+    }
+
     /// Sends SIGTERM and waits. The exit code, and what was logged after the start.
     ///
     /// # Errors

@@ -3,8 +3,10 @@
 pub mod audit;
 pub mod clock;
 pub mod credentials;
+pub mod leases;
 pub mod observer;
 pub mod plugins;
+pub mod retention;
 pub mod store;
 pub mod tokens;
 pub mod traces;

@@ -47,3 +47,10 @@ pub struct Credential<'a> {
     pub bearer: &'a str,
     pub client: Option<IpAddr>,
 }
+
+/// Where a request came from, for its records.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    pub client: Option<IpAddr>,
+    pub correlation_id: Option<Arc<str>>,
+}

@@ -7,6 +7,7 @@
 
 pub mod api_key;
 mod attempts;
+pub mod caller_json;
 pub mod chain;
 mod identity;
 mod journal;
@@ -20,7 +21,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
-pub use identity::{AuthMethod, Credential, Identity};
+pub use identity::{AuthMethod, Credential, Identity, Origin};
 pub use journal::{Journal, WINDOW};
 pub use scope::{Scope, Scopes};
 pub use sessions::TokenPair;

@@ -4,14 +4,13 @@
 //! gives a new one; using an old one again ends the session, because somebody has a copy (RFC 9700,
 //! section 4.14.2). Ending a session ends its access tokens at once.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::api_key::{base64url, hash};
-use super::{AuthError, AuthMethod, Authenticator, Identity, entry};
+use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, entry};
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{RefreshToken, Rotation, Session, User};
 use crate::ports::tokens::{Grant, TokenFault, Tokens};
@@ -33,19 +32,14 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`AuthError::WrongPassword`] for an unknown or disabled name too.
-    pub async fn sign_in(
-        &self,
-        username: &str,
-        password: &str,
-        client: Option<IpAddr>,
-    ) -> Result<TokenPair, AuthError> {
+    pub async fn sign_in(&self, username: &str, password: &str, origin: &Origin) -> Result<TokenPair, AuthError> {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         if username.len() > MAX_NAME_BYTES || password.len() > MAX_PASSWORD_BYTES {
             return Err(AuthError::WrongPassword);
         }
         let by_name = format!("name:{username}");
         let names: Vec<String> =
-            [Some(by_name.clone()), client.map(|ip| format!("address:{ip}"))].into_iter().flatten().collect();
+            [Some(by_name.clone()), origin.client.map(|ip| format!("address:{ip}"))].into_iter().flatten().collect();
         if let Some(wait) = self.attempts.wait(&names) {
             return Err(AuthError::TooManyAttempts { wait });
         }
@@ -55,7 +49,7 @@ impl Authenticator {
         let hash = found.as_ref().map(|user| &*user.password_hash);
         let fits = self.ports.passwords.fits(password, hash).await;
         let Some(user) = found.filter(|user| fits && user.disabled_at.is_none()) else {
-            self.note_failure(username, client, "wrong user name or password").await?;
+            self.note_failure(username, origin, "wrong user name or password").await?;
             return Err(AuthError::WrongPassword);
         };
         self.attempts.succeeded(&by_name, names.get(1).map(String::as_str));
@@ -64,7 +58,7 @@ impl Authenticator {
             Session { id: self.random_id(), username: user.username.clone(), created_at: now, ended_at: None };
         let (text, token) = self.refresh_token(&session.id, now)?;
         let identity = identity_of(&user, &session);
-        let record = with_client(entry("session_started", now, &identity, format!("session:{}", session.id)), client);
+        let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
         self.ports.credentials.begin_session(&session, &token, record).await?;
         self.pair(&*tokens, &user, &session.id, text, now)
     }
@@ -73,12 +67,12 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`], whatever is wrong with it.
-    pub async fn refresh(&self, refresh_token: &str, client: Option<IpAddr>) -> Result<TokenPair, AuthError> {
+    pub async fn refresh(&self, refresh_token: &str, origin: &Origin) -> Result<TokenPair, AuthError> {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let now = self.ports.clock.now();
         let (text, next) = self.refresh_token("", now)?;
         let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
-        let record = with_client(entry("session_refreshed", now, &nobody, String::new()), client);
+        let record = from(origin, entry("session_refreshed", now, &nobody, String::new()));
         match self.ports.credentials.rotate(&hash(refresh_token), &next, now, record).await? {
             Rotation::Rotated(session) => {
                 let user = self.ports.credentials.user(&session.username).await?;
@@ -91,7 +85,7 @@ impl Authenticator {
                 Err(AuthError::InvalidRefreshToken)
             }
             Rotation::Refused => {
-                self.note_failure("", client, "refresh token").await?;
+                self.note_failure("", origin, "refresh token").await?;
                 Err(AuthError::InvalidRefreshToken)
             }
         }
@@ -102,17 +96,12 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`].
-    pub async fn revoke(
-        &self,
-        identity: &Identity,
-        refresh_token: &str,
-        client: Option<IpAddr>,
-    ) -> Result<(), AuthError> {
+    pub async fn revoke(&self, identity: &Identity, refresh_token: &str, origin: &Origin) -> Result<(), AuthError> {
         let session = self.ports.credentials.session_of(&hash(refresh_token)).await?;
         let is_own = |session: &Session| *identity.credential == *format!("session:{}", session.id);
         let session = session.filter(is_own).ok_or(AuthError::InvalidRefreshToken)?;
         let now = self.ports.clock.now();
-        let record = with_client(entry("session_ended", now, identity, format!("session:{}", session.id)), client);
+        let record = from(origin, entry("session_ended", now, identity, format!("session:{}", session.id)));
         self.ports.credentials.end_session(&session.id, now, record).await?;
         self.sessions.forget(&session.id);
         Ok(())
@@ -158,16 +147,11 @@ impl Authenticator {
         random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
     }
 
-    async fn note_failure(
-        &self,
-        username: &str,
-        client: Option<IpAddr>,
-        reason: &'static str,
-    ) -> Result<(), AuthError> {
+    async fn note_failure(&self, username: &str, origin: &Origin, reason: &'static str) -> Result<(), AuthError> {
         let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
         let resource = if username.is_empty() { "session".to_owned() } else { format!("user:{username}") };
         let record = entry("authentication_failure", self.ports.clock.now(), &nobody, resource);
-        let record = AuditEntry { reason: Some(reason.into()), ..with_client(record, client) };
+        let record = AuditEntry { reason: Some(reason.into()), ..from(origin, record) };
         Ok(self.ports.journal.note(record).await?)
     }
 }
@@ -182,8 +166,12 @@ fn identity_of(user: &User, session: &Session) -> Identity {
     }
 }
 
-fn with_client(entry: AuditEntry, client: Option<IpAddr>) -> AuditEntry {
-    AuditEntry { client_ip: client.map(|ip| ip.to_string().into()), ..entry }
+fn from(origin: &Origin, entry: AuditEntry) -> AuditEntry {
+    AuditEntry {
+        client_ip: origin.client.map(|ip| ip.to_string().into()),
+        correlation_id: origin.correlation_id.clone(),
+        ..entry
+    }
 }
 
 /// The end of a lifetime; the calendar's end for one that is longer.

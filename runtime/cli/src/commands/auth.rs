@@ -20,9 +20,9 @@ use terrane_app::security::{Scope, Scopes, key_user};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_identity::{Argon2Passwords, OsRandomness};
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
-use super::print;
+use super::{operator_entry, print};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::project::Project;
@@ -174,7 +174,7 @@ pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Fai
 }
 
 async fn create_key(
-    store: &SqliteStore,
+    store: &StateStore,
     place: &PlaceArguments,
     name: &str,
     expires: Option<&str>,
@@ -213,7 +213,7 @@ async fn create_key(
     Ok(())
 }
 
-async fn list_keys(store: &SqliteStore, place: &PlaceArguments, now: Timestamp) -> Result<(), Failure> {
+async fn list_keys(store: &StateStore, place: &PlaceArguments, now: Timestamp) -> Result<(), Failure> {
     let keys = store.keys().await.map_err(failed)?;
     if place.json {
         print(&format!("{}\n", json!({"keys": keys.iter().map(|key| key_json(key, now)).collect::<Vec<_>>()})));
@@ -230,7 +230,7 @@ async fn list_keys(store: &SqliteStore, place: &PlaceArguments, now: Timestamp) 
 }
 
 async fn create_user(
-    store: &SqliteStore,
+    store: &StateStore,
     place: &PlaceArguments,
     username: &str,
     email: Option<&str>,
@@ -257,7 +257,7 @@ async fn create_user(
     Ok(())
 }
 
-async fn list_users(store: &SqliteStore, place: &PlaceArguments) -> Result<(), Failure> {
+async fn list_users(store: &StateStore, place: &PlaceArguments) -> Result<(), Failure> {
     let users = store.users().await.map_err(failed)?;
     if place.json {
         print(&format!("{}\n", json!({"users": users.iter().map(user_json).collect::<Vec<_>>()})));
@@ -377,20 +377,9 @@ fn user_json(user: &User) -> Json {
 }
 
 fn entry(event: &'static str, at: Timestamp, resource: String, after: Option<&Json>) -> AuditEntry {
-    #[allow(clippy::disallowed_methods, reason = "who runs the command is what the audit log asks")]
-    let user = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
-    AuditEntry {
-        at,
-        event: event.into(),
-        actor: format!("operator:{user}").into(),
-        auth_method: "command_line".into(),
-        resource: resource.into(),
-        after: after.map(|json| json.to_string().into()),
-        count: 1,
-        ..AuditEntry::default()
-    }
+    AuditEntry { after: after.map(|json| json.to_string().into()), ..operator_entry(event, at, resource) }
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::new(error.to_string()).hint("check `state.url`: its folder must be yours to write")
+    Failure::new(error.to_string()).hint("check `state.url`; `terrane doctor` says more")
 }

@@ -3,17 +3,37 @@
 pub mod audit;
 pub mod auth;
 pub mod check;
+pub mod config;
+pub mod doctor;
 pub mod explain;
 pub mod query;
 pub mod serve;
+pub mod state;
 pub mod test;
 
 use std::io::Write as _;
 
+use jiff::Timestamp;
+use terrane_app::ports::audit::AuditEntry;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
 
 use crate::report::{self, Style};
+
+/// The beginning of an audit record of what an operator does on this machine.
+pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+    #[allow(clippy::disallowed_methods, reason = "who runs the command is what the audit log asks")]
+    let user = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
+    AuditEntry {
+        at,
+        event: event.into(),
+        actor: format!("operator:{user}").into(),
+        auth_method: "command_line".into(),
+        resource: resource.into(),
+        count: 1,
+        ..AuditEntry::default()
+    }
+}
 
 /// What a command needs to know of the terminal.
 #[derive(Debug, Clone, Copy)]

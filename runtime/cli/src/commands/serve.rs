@@ -3,14 +3,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrane_app::ports::clock::Clock;
-use terrane_app::ports::observer::Observer as _;
-use terrane_app::security::{Journal, WINDOW};
+use terrane_app::security::Journal;
 use terrane_server::telemetry::Watch;
-use terrane_server::{App, ServeError, Watchers, telemetry};
+use terrane_server::{App, Ports, ServeError, Watchers, telemetry};
+use terrane_store::StateStore;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use super::check::contents;
 use super::{Terminal, tell, tell_problems};
@@ -44,6 +46,9 @@ pub struct ServeArguments {
     pub port: Option<u16>,
 }
 
+/// What the state database is given to say goodbye.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
 /// Serves until SIGTERM or Ctrl-C; a second one breaks off what is still in flight.
 ///
 /// # Errors
@@ -65,7 +70,8 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     problems.extend(settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), engine.clock.now())));
     problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
     tell_problems(&problems, &project.tree, terminal.stderr);
-    let ports = wiring::ports(&project, &engine).await?;
+    let store = wiring::state(&project).await?;
+    let ports = wiring::ports(&project, &engine, &store).await?;
     // The guard writes what is left when it is dropped.
     let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&engine.clock))
         .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
@@ -80,19 +86,15 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
     let metrics_address = metrics_bound.map(tracing::field::display);
     tracing::info!(event = "server_started", address = %bound, metrics_address, project = name, warnings = problems.len());
-    let journal = ports.journal.clone();
+    let background = Background::start(&project, &store, &ports, watching.watch.clone());
     let watchers = Watchers { watch: watching.watch.clone(), dropped_lines: Some(log.dropped_lines()) };
     let app = App::watched(ports, wiring::http_settings(&project.config), watchers);
     let scrapes = metrics_listener.map(|listener| tokio::spawn(terrane_server::serve_metrics(listener, app.clone())));
-    let writing = tokio::spawn(write_journal(journal.clone(), watching.watch.clone(), Arc::clone(&engine.clock)));
     let is_finished = tokio::select! {
         is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,
         () = second.comes_twice() => false,
     };
-    writing.abort();
-    if let Err(error) = journal.flush().await {
-        tracing::error!(event = "audit_lost", error_message = %error);
-    }
+    background.stop().await;
     watching.close().await;
     if let Some(scrapes) = scrapes {
         scrapes.abort();
@@ -111,17 +113,41 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
     Ok(Some(bound))
 }
 
-/// Puts what was noted into the audit log, again and again.
-async fn write_journal(journal: Arc<Journal>, watch: Watch, clock: Arc<dyn Clock>) {
-    let mut turns = tokio::time::interval(WINDOW);
-    turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        turns.tick().await;
-        let started = clock.elapsed();
-        let written = journal.flush().await;
-        watch.task_ended("audit_flush", written.is_ok(), clock.elapsed().saturating_sub(started));
-        if let Err(error) = written {
-            tracing::error!(event = "state_unavailable", error_message = %error);
+/// What runs beside the server.
+struct Background {
+    journal: Arc<Journal>,
+    writing: JoinHandle<()>,
+    upkeep: JoinHandle<()>,
+    end: oneshot::Sender<()>,
+}
+
+impl Background {
+    fn start(project: &Project, store: &Arc<StateStore>, ports: &Ports, watch: Watch) -> Self {
+        let interval = Duration::from_millis(project.config.state.audit_interval_ms);
+        let journal = ports.journal.clone();
+        let writing = tokio::spawn({
+            let journal = journal.clone();
+            let watch = watch.clone();
+            async move { journal.keep_writing(interval, &watch).await }
+        });
+        let upkeep = wiring::upkeep(project, store, &ports.clock);
+        let (end, ended) = oneshot::channel::<()>();
+        let upkeep = tokio::spawn(async move {
+            // The sender may be gone; that is the end too.
+            upkeep.run(&watch, async { drop(ended.await) }).await;
+        });
+        Background { journal, writing, upkeep, end }
+    }
+
+    /// Writes what is left, and lets another server do what this one did for all.
+    async fn stop(self) {
+        self.writing.abort();
+        if let Err(error) = self.journal.flush().await {
+            tracing::error!(event = "audit_lost", error_message = %error);
+        }
+        let _ = self.end.send(());
+        if tokio::time::timeout(LAST_WORDS, self.upkeep).await.is_err() {
+            tracing::warn!(event = "upkeep_failed", error_message = "the lease could not be given back in time");
         }
     }
 }

@@ -19,6 +19,9 @@ const KEYS: [(&str, &str); 5] = [
     ("vars", "SERVICE_VARS"),
 ];
 
+/// Those that the compiler reads of `models`.
+const MODEL_KEYS: [&str; 2] = ["models.materialization", "models.schema"];
+
 /// The definitions as JSON, which is YAML too; `None` where the file says the same.
 pub(super) fn effective(file: Option<&Node>, environment: &Environment, collected: &mut Collected) -> Option<String> {
     let entries = match file.map(|node| &node.value) {
@@ -31,9 +34,27 @@ pub(super) fn effective(file: Option<&Node>, environment: &Environment, collecte
         let written = entries.iter().find(|(found, _)| &*found.text == key).map(|(_, node)| node);
         let mut value = written.map(|node| json(node, environment, collected, &mut is_changed));
         let below = format!("{variable}__");
+        let whole = environment.get(variable).map(|text| (variable, text));
+        collected.asked.note(key, whole, written);
+        for model in MODEL_KEYS.iter().filter(|_| key == "models") {
+            collected.asked.note(model, None, None);
+        }
+        if let Some(NodeValue::Map(inner)) = written.map(|node| &node.value) {
+            for (name, node) in inner.iter().filter(|_| key != "paths") {
+                collected.asked.note(&format!("{key}.{}", name.text), None, Some(node));
+            }
+        }
         for name in environment.settings().filter(|name| *name == variable || name.starts_with(&below)) {
             let Some(set) = collected.value_of(name, environment.get(name).unwrap_or_default()) else { continue };
             let set = json(&set, environment, collected, &mut is_changed);
+            let below = name[variable.len()..].to_lowercase().replace("__", ".");
+            if !below.is_empty() && key != "paths" {
+                collected.asked.note(
+                    &format!("{key}{below}"),
+                    Some((name, environment.get(name).unwrap_or_default())),
+                    None,
+                );
+            }
             let path = name[variable.len()..].split("__").filter(|level| !level.is_empty());
             put(&mut value, path.map(str::to_lowercase).collect(), set);
             is_changed = true;

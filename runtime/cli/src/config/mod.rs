@@ -10,6 +10,7 @@ mod network;
 mod reader;
 mod sections;
 mod security;
+mod settings;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,8 @@ pub use environment::Environment;
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
 pub use reader::{Located, Place, Secret};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Refusable, Scope, SecurityConfig};
+
+pub use settings::{Setting, Source};
 
 use reader::{Collected, Section};
 
@@ -53,6 +56,8 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     pub cache: CacheConfig,
     pub optimization: OptimizationConfig,
+    /// All of it for people, without secrets.
+    pub settings: Vec<Setting>,
 }
 
 /// Where the project's files lie, relative to it.
@@ -119,6 +124,10 @@ pub struct ServerConfig {
 #[derive(Debug, Clone)]
 pub struct StateConfig {
     pub url: Secret,
+    /// How long what is over is kept.
+    pub retention_days: u64,
+    /// How long authentications and denials are gathered before they are on disk.
+    pub audit_interval_ms: u64,
 }
 
 /// Components besides those that come with the program.
@@ -198,5 +207,6 @@ fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collec
     let mut config = Config { definitions, ..sections::all(&mut top) };
     top.finish();
     config.plugins.cache = environment.cache_folder().map(|folder| folder.join("components"));
+    config.settings = collected.asked.settings();
     config
 }

@@ -16,6 +16,7 @@ use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue};
 
 use super::environment::{Environment, PREFIX};
+use super::settings::Asked;
 
 /// The names of variables that the interface writes in its own way.
 pub(super) const SPELLED: &[(&str, &str)] = &[
@@ -91,6 +92,8 @@ pub(super) struct Section<'a> {
     environment: &'a Environment,
     /// `security.jwt`; empty at the top.
     path: String,
+    /// Which item of a list of mappings this is, as people write it: `[0]`.
+    item: String,
     entries: Vec<(&'a Key, &'a Node)>,
     known: Vec<&'static str>,
     collected: &'a mut Collected,
@@ -101,6 +104,7 @@ pub(super) struct Section<'a> {
 pub(super) struct Collected {
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) variables: BTreeSet<String>,
+    pub(super) asked: Asked,
     /// Levels with keys of the user's own.
     open_levels: Vec<String>,
 }
@@ -113,8 +117,14 @@ struct Scalar {
 
 impl<'a> Section<'a> {
     pub(super) fn top(node: Option<&'a Node>, environment: &'a Environment, collected: &'a mut Collected) -> Self {
-        let mut section =
-            Section { environment, path: String::new(), entries: Vec::new(), known: Vec::new(), collected };
+        let mut section = Section {
+            environment,
+            path: String::new(),
+            item: String::new(),
+            entries: Vec::new(),
+            known: Vec::new(),
+            collected,
+        };
         if let Some(node) = node {
             section.open(node);
         }
@@ -172,7 +182,16 @@ impl<'a> Section<'a> {
         let set = variables.iter().find_map(|name| environment.get(name).map(|value| (name.clone(), value)));
         self.collected.variables.extend(variables);
         let node = self.entries.iter().find(|(found, _)| &*found.text == key).map(|(_, node)| *node);
-        (set, node.filter(|node| !matches!(node.value, NodeValue::Null)))
+        let node = node.filter(|node| !matches!(node.value, NodeValue::Null));
+        let variable = set.as_ref().map(|(name, text)| (name.as_str(), *text));
+        let shown = self.shown(key);
+        self.collected.asked.note(&shown, variable, node);
+        (set, node)
+    }
+
+    /// The key for people: items of a list are told apart.
+    fn shown(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}{}.{key}", self.path, self.item) }
     }
 
     /// Where a key is set, if it is: for rules that speak of its presence.
@@ -232,6 +251,8 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn secret(&mut self, key: &'static str) -> Option<Secret> {
+        let shown = self.shown(key);
+        self.collected.asked.mark_secret(&shown);
         self.text(key).map(Secret)
     }
 
@@ -300,15 +321,18 @@ impl<'a> Section<'a> {
         mut read: impl FnMut(&mut Section<'_>) -> T,
     ) -> Option<Vec<T>> {
         let path = self.full(key);
+        let mut number = 0;
         self.list(key, |section, node| {
             let mut item = Section {
                 environment: section.environment,
                 path: path.clone(),
+                item: format!("[{number}]"),
                 entries: Vec::new(),
                 known: Vec::new(),
                 collected: section.collected,
             };
             item.open(node);
+            number += 1;
             let value = read(&mut item);
             item.finish();
             Some(value)
@@ -342,6 +366,7 @@ impl<'a> Section<'a> {
         let mut section = Section {
             environment: self.environment,
             path: self.full(key),
+            item: String::new(),
             entries: Vec::new(),
             known: Vec::new(),
             collected: self.collected,

@@ -29,8 +29,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         query: top.section("query", query),
         server: top.section("server", server),
         limits: top.section("limits", network::limits),
-        state: top
-            .section("state", |s| StateConfig { url: s.secret("url").unwrap_or_else(|| Secret::new(DEFAULT_STATE)) }),
+        state: top.section("state", state),
         security: top.section("security", security::read),
         plugins: plugins(top),
         log: top.section("log", log),
@@ -38,6 +37,15 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         telemetry: top.section("telemetry", telemetry),
         cache: cache(top),
         optimization: optimization(top),
+        settings: Vec::new(),
+    }
+}
+
+fn state(s: &mut Section<'_>) -> StateConfig {
+    StateConfig {
+        url: s.secret("url").unwrap_or_else(|| Secret::new(DEFAULT_STATE)),
+        retention_days: s.integer("retention_days", 1..=36_500).unwrap_or(30),
+        audit_interval_ms: s.integer("audit_interval_ms", 10..=5_000).unwrap_or(100),
     }
 }
 

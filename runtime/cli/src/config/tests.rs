@@ -167,6 +167,94 @@ fn plugins_are_folders_or_a_list() {
     assert!(problems.is_empty() && config.plugins.listed.len() == 1, "{problems:?}");
 }
 
+/// What `config show` tells of keys that nobody set is what is used: setting all of them so changes nothing.
+#[test]
+fn the_defaults_of_the_reference_are_those_that_are_used() {
+    // Being there means something, or the default stands in later.
+    let left_out = [
+        "security.anonymous",
+        "security.jwt.claims",
+        "security.jwt.algorithm",
+        "security.tenant_claim",
+        "warehouse.max_connections",
+        "warehouse.connect_timeout_seconds",
+        "log.file",
+    ];
+    let plain = |config: &Config| {
+        let config = Config { settings: Vec::new(), definitions: None, ..config.clone() };
+        let text = format!("{config:#?}");
+        // Where a value stands differs.
+        let mut lines: Vec<&str> = Vec::new();
+        let mut skipped = None;
+        for line in text.lines() {
+            let indent = line.len() - line.trim_start().len();
+            match skipped {
+                Some(depth) if indent > depth => continue,
+                Some(depth) if indent == depth && line.trim_start().starts_with([')', '}']) => continue,
+                _ => skipped = None,
+            }
+            if line.trim_start().starts_with("place:") || line.trim_start().starts_with("enabled_place:") {
+                skipped = Some(indent);
+                continue;
+            }
+            lines.push(line);
+        }
+        lines.join("\n")
+    };
+    let (default, problems) = read_with("", &[]);
+    assert!(problems.is_empty(), "{problems:?}");
+    let is_left_out = |key: &str| left_out.iter().any(|left| key.starts_with(left));
+    let mut set = 0;
+    for setting in default.settings.iter().filter(|setting| !is_left_out(&setting.key)) {
+        let Some(value) = setting.value.as_deref().filter(|value| !value.starts_with('(')) else { continue };
+        let variable = reader::SPELLED.iter().find(|(key, _)| *key == setting.key);
+        let regular = format!("SERVICE_{}", setting.key.to_uppercase().replace('.', "__"));
+        let (config, problems) = read_with("", &[(variable.map_or(&*regular, |(_, name)| name), value)]);
+        assert!(problems.is_empty(), "{}: {problems:?}", setting.key);
+        assert_eq!(plain(&config), plain(&default), "{}", setting.key);
+        set += 1;
+    }
+    assert!(set > 25, "{set} defaults were compared");
+}
+
+#[test]
+fn every_setting_is_shown_with_who_set_it() {
+    let file = "server: {port: 81}\nstate:\n  url: \"postgres://me:${P}@db/x\"\nwarehouse: {init: [\"CREATE SECRET 'hidden'\"]}\n\
+                security: {oauth: {providers: [{name: a, client_secret: hidden}, {name: b}]}}\n";
+    let (config, _) = read_with(
+        file,
+        &[
+            ("P", "hidden"),
+            ("SERVICE_SERVER__HOST", "::1"),
+            ("SERVICE_QUERY", "{timeout: 5}"),
+            ("SERVICE_SECURITY__JWT_SECRET", "hidden"),
+        ],
+    );
+    let shown: Vec<String> = config
+        .settings
+        .iter()
+        .map(|Setting { key, value, source }| format!("{key} = {} ({source})", value.as_deref().unwrap_or("-")))
+        .collect();
+    for line in [
+        "server.port = 81 (service_project.yml:1)",
+        "server.host = ::1 (environment variable SERVICE_SERVER__HOST)",
+        "server.workers = (one a core) (default)",
+        "query.timeout = 5 (environment variable SERVICE_QUERY)",
+        "query.max_limit = 50000 (default)",
+        "state.url = postgres://***@db/x (service_project.yml:3, with the environment)",
+        "security.jwt.secret = *** (environment variable SERVICE_SECURITY__JWT_SECRET)",
+        "security.jwt.issuer = terrane (default)",
+        "warehouse.init = (SQL, not shown) (service_project.yml:4)",
+        "warehouse.url = - (default)",
+        "security.oauth.providers[0].client_secret = *** (service_project.yml:5)",
+        "security.oauth.providers[1].name = b (service_project.yml:5)",
+        "name = - (default)",
+    ] {
+        assert!(shown.iter().any(|found| found == line), "{line} is not in {shown:#?}");
+    }
+    assert!(!shown.concat().contains("hidden"), "{shown:#?}");
+}
+
 /// The reference of projects: every setting that is read stands in it, and no other.
 #[test]
 fn the_reference_names_every_setting() {

@@ -8,7 +8,7 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::tokens::Tokens;
 use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
 use terrane_identity::{Argon2Passwords, ClaimPath, ClaimsMapping, Jwt, JwtSettings, OsRandomness, SigningKey};
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
 use crate::config::{ClaimNames, Config, JwtAlgorithm, JwtConfig};
 use crate::failure::Failure;
@@ -20,11 +20,11 @@ use crate::project::Project;
 /// A key file can't be read or used, or others may read it.
 pub(super) fn open(
     project: &Project,
-    store: &Arc<SqliteStore>,
+    store: &Arc<StateStore>,
     clock: &Arc<dyn Clock>,
 ) -> Result<(Arc<Authenticator>, Arc<Journal>), Failure> {
     let config = &project.config;
-    let journal = Arc::new(Journal::new(store.clone()));
+    let journal = Arc::new(Journal::new(store.clone(), clock.clone()));
     let ports = SecurityPorts {
         credentials: store.clone(),
         tokens: tokens(config, project.folder.root())?,
@@ -41,7 +41,7 @@ pub(super) fn open(
     Ok((Arc::new(Authenticator::new(ports, settings)), journal))
 }
 
-fn tokens(config: &Config, root: &Path) -> Result<Option<Arc<dyn Tokens>>, Failure> {
+pub(super) fn tokens(config: &Config, root: &Path) -> Result<Option<Arc<dyn Tokens>>, Failure> {
     let jwt = &config.security.jwt;
     if !jwt.is_on() {
         return Ok(None);

@@ -21,23 +21,23 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
-    let client = call.client;
+    let origin = call.origin();
     let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.sign_in(&username, &password, client).await;
+    let pair = app.ports.authenticator.sign_in(&username, &password, &origin).await;
     Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
-    let client = call.client;
+    let origin = call.origin();
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.refresh(&token, client).await;
+    let pair = app.ports.authenticator.refresh(&token, &origin).await;
     Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
-    let (client, identity) = (call.client, call.identity.clone());
+    let (origin, identity) = (call.origin(), call.identity.clone());
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
-    let ended = app.ports.authenticator.revoke(&identity, &token, client).await;
+    let ended = app.ports.authenticator.revoke(&identity, &token, &origin).await;
     ended.map_err(ApiError::from_auth)?;
     Ok(secret(&json!({"revoked": true})))
 }

@@ -17,13 +17,6 @@ pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
     routes.get(route.path, access, &METRICS, expose)
 }
 
-static METRICS: Doc = Doc::simple(
-    "metrics",
-    "operations",
-    "What is counted, for Prometheus",
-    &[Answer { status: 200, description: "metrics", content: &[("text/plain", None)] }],
-);
-
 async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
     let Some(metrics) = &app.watchers.watch.metrics else { return Err(ApiError::not_found(call.path())) };
     let body = metrics.expose(&Reading::of(&app)).map_err(|error| {

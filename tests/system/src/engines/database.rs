@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
 use super::process::Server;
@@ -102,6 +102,25 @@ impl Engine {
             Kind::MariaDb => Some(mariadb::url(port)),
             Kind::DuckDb | Kind::Sqlite => None,
         }
+    }
+
+    /// An empty database of its own on a PostgreSQL server; its URL.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn make_database(&self, name: &str) -> Result<String> {
+        let server = self.server.as_ref().context("no server")?;
+        postgres::ask(server.port, "createdb", &[name])?;
+        Ok(format!("postgres://terrane:secret@127.0.0.1:{}/{name}", server.port))
+    }
+
+    /// What a statement answers in a database of a PostgreSQL server, one row a line.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    pub fn ask(&self, database: &str, statement: &str) -> Result<String> {
+        let server = self.server.as_ref().context("no server")?;
+        postgres::ask(server.port, "psql", &["-d", database, "-qtA", "-v", "ON_ERROR_STOP=1", "-c", statement])
     }
 
     fn state_file(&self) -> PathBuf {

@@ -77,3 +77,12 @@ pub(super) fn url(port: u16) -> String {
 fn path(name: &str) -> Result<PathBuf> {
     tool(name).map_err(|Missing(why)| anyhow::anyhow!(why))
 }
+
+/// What a program of PostgreSQL prints, called for a server.
+pub(super) fn ask(port: u16, name: &str, arguments: &[&str]) -> Result<String> {
+    let mut command = Command::new(path(name)?);
+    command.args(["-h", "127.0.0.1", "-U", "terrane", "-p", &port.to_string()]).args(arguments);
+    let output = command.output()?;
+    anyhow::ensure!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}

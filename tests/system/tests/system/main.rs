@@ -16,6 +16,7 @@ mod policies;
 mod serving;
 mod shutdown;
 mod soak;
+mod state;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

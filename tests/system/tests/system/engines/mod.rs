@@ -14,7 +14,7 @@ use terrane_system_tests::engines::{Engine, Kind, Missing};
 const PROJECT: &str = "tests/system/projects/engines";
 
 /// The engine, or `None` where it can't be had and that is told.
-fn start(kind: Kind) -> Option<Engine> {
+pub(crate) fn start(kind: Kind) -> Option<Engine> {
     if let Some(missing) = kind.missing() {
         skip(kind, &missing);
         return None;
@@ -22,7 +22,7 @@ fn start(kind: Kind) -> Option<Engine> {
     Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.warehouse())))
 }
 
-fn skip(kind: Kind, Missing(why): &Missing) {
+pub(crate) fn skip(kind: Kind, Missing(why): &Missing) {
     #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
     let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     assert!(!is_ci, "{} must run in CI: {why}", kind.warehouse());

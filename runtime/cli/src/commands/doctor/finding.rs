@@ -1,0 +1,84 @@
+//! What a check found, and how it is told.
+
+use serde_json::{Value as Json, json};
+
+use crate::report::Style;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Warn => "warn",
+            Outcome::Fail => "fail",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Finding {
+    name: &'static str,
+    outcome: Outcome,
+    found: String,
+    /// What to do; empty where nothing is to be done.
+    advice: String,
+}
+
+/// In the order in which they were made.
+#[derive(Debug, Default)]
+pub(super) struct Findings(Vec<Finding>);
+
+impl Findings {
+    pub(super) fn ok(&mut self, name: &'static str, found: impl Into<String>) {
+        self.add(name, Outcome::Ok, found, "");
+    }
+
+    pub(super) fn add(
+        &mut self,
+        name: &'static str,
+        outcome: Outcome,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.0.push(Finding { name, outcome, found: found.into(), advice: advice.into() });
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.0.iter().any(|finding| finding.outcome == Outcome::Fail)
+    }
+
+    pub(super) fn to_json(&self) -> Json {
+        let one = |finding: &Finding| {
+            let Finding { name, outcome, found, advice } = finding;
+            let advice = Some(advice).filter(|advice| !advice.is_empty());
+            json!({"check": name, "outcome": outcome.word(), "found": found, "advice": advice})
+        };
+        self.0.iter().map(one).collect()
+    }
+
+    pub(super) fn draw(&self, style: Style) -> String {
+        let mut text = String::new();
+        for Finding { name, outcome, found, advice } in &self.0 {
+            let colour = match outcome {
+                Outcome::Ok => "32",
+                Outcome::Warn => "1;33",
+                Outcome::Fail => "1;31",
+            };
+            let word = style.paint(colour, &format!("{:4}", outcome.word()));
+            text.push_str(&format!("{word} {name}: {found}\n"));
+            if !advice.is_empty() {
+                text.push_str(&format!("       {advice}\n"));
+            }
+        }
+        let failed = self.0.iter().filter(|finding| finding.outcome == Outcome::Fail).count();
+        let warned = self.0.iter().filter(|finding| finding.outcome == Outcome::Warn).count();
+        text.push_str(&format!("{} checks, {failed} failed, {warned} to look at\n", self.0.len()));
+        text
+    }
+}

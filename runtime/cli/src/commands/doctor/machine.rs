@@ -1,0 +1,105 @@
+//! The machine: the log's file, the port, the limit of open files.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use terrane_server::ServeError;
+use terrane_server::telemetry::LogOutput;
+
+use super::finding::{Findings, Outcome};
+use crate::project::Project;
+use crate::{start_rules, wiring};
+
+/// Files, pools, timers and whatever an engine opens by itself.
+const OTHER_FILES: u64 = 256;
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// As much of an answer as says who it is.
+const PROBE_BYTES: u64 = 4_096;
+
+/// The log's output, where it is a file.
+pub(super) fn log(project: &Project, findings: &mut Findings) {
+    let LogOutput::File(file) = wiring::log_settings(project).output else {
+        return findings.ok("log", "goes to a stream of the program");
+    };
+    // Where it is there it can be opened, and else its folder can be written; neither leaves a trace.
+    let outcome = if file.path.exists() {
+        std::fs::OpenOptions::new().append(true).open(&file.path).map(|_| ())
+    } else {
+        let folder = file.path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(&file.path);
+        try_to_write(folder)
+    };
+    match outcome {
+        Ok(()) => findings.ok("log", format!("{} can be written", file.path.display())),
+        Err(error) => findings.add(
+            "log",
+            Outcome::Fail,
+            format!("{} can't be written: {error}", file.path.display()),
+            "name another file in `log.file`, or give this user the right to write it",
+        ),
+    }
+}
+
+/// Makes a file in a folder and removes it.
+pub(super) fn try_to_write(folder: &Path) -> std::io::Result<()> {
+    let probe = folder.join(format!(".terrane-probe-{}", std::process::id()));
+    std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    std::fs::remove_file(&probe)
+}
+
+/// Free, or taken by a server of ours.
+pub(super) async fn port(project: &Project, findings: &mut Findings) {
+    let config = &project.config;
+    // Told by the start rules.
+    let Ok(address) = start_rules::address(&config.security, &config.server.host, config.server.port) else { return };
+    match terrane_server::bind(address).await {
+        Ok(_) => findings.ok("port", format!("{address} is free")),
+        Err(ServeError::PortInUse { .. }) => match version_served(address) {
+            Some(version) => findings.add(
+                "port",
+                Outcome::Warn,
+                format!("terrane {version} serves on {address} already"),
+                "another start needs another port: `server.port`",
+            ),
+            None => findings.add(
+                "port",
+                Outcome::Fail,
+                format!("{address} is in use by another program"),
+                "end it, or name another port in `server.port`",
+            ),
+        },
+        Err(error) => findings.add("port", Outcome::Fail, error.to_string(), "name another one in `server.port`"),
+    }
+}
+
+/// The version of the server behind an address, if its probe answers like ours.
+fn version_served(address: SocketAddr) -> Option<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PROBE_TIMEOUT).ok()?;
+    stream.set_read_timeout(Some(PROBE_TIMEOUT)).ok()?;
+    write!(stream, "GET /health/status HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.take(PROBE_BYTES).read_to_end(&mut answer).ok()?;
+    let answer = String::from_utf8(answer).ok()?;
+    let body: serde_json::Value = serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()?;
+    body["checks"]["warehouse"].as_str()?;
+    Some(body["version"].as_str()?.to_owned())
+}
+
+/// Each connection is an open file.
+pub(super) fn open_files(project: &Project, findings: &mut Findings) {
+    let connections = wiring::serve_settings(&project.config).max_connections as u64;
+    let warehouse = project.config.warehouse.max_connections.unwrap_or(8);
+    let needed = connections + warehouse + OTHER_FILES;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let Some(limit) = limit.filter(|limit| *limit < needed) else {
+        let limit = limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
+        return findings.ok("open files", format!("{limit}; {connections} connections need {needed}"));
+    };
+    findings.add(
+        "open files",
+        Outcome::Fail,
+        format!("this user may open {limit} files, and {connections} connections need {needed}"),
+        format!("raise it: `ulimit -n {needed}`, or LimitNOFILE of the service"),
+    );
+}

@@ -1,0 +1,152 @@
+//! The state database: there, ours, writable, of this schema, in time, with room.
+
+use std::path::Path;
+
+use terrane_app::ports::clock::Clock as _;
+use terrane_store::{Condition, Whereabouts, inspect, whereabouts};
+
+use super::finding::{Findings, Outcome};
+use crate::clock::SystemClock;
+use crate::project::Project;
+
+/// Clocks that differ by less agree for all that depends on them.
+const AGREES_SECONDS: i64 = 2;
+/// Tokens are refused at about this.
+const REFUSED_SECONDS: i64 = 30;
+const LITTLE_ROOM_BYTES: u64 = 1024 * 1024 * 1024;
+const NO_ROOM_BYTES: u64 = 64 * 1024 * 1024;
+
+pub(super) async fn examine(project: &Project, findings: &mut Findings) {
+    let (url, root) = (project.config.state.url.expose(), project.folder.root());
+    match whereabouts(url, root) {
+        Err(error) => {
+            let advice = "write it into SERVICE_STATE__URL";
+            return findings.add("state database", Outcome::Fail, error.to_string(), advice);
+        }
+        Ok(Whereabouts::File(file)) => {
+            room(&file, findings);
+            if !file.exists() {
+                return not_made_yet(&file, findings);
+            }
+            permissions(&file, findings);
+        }
+        Ok(Whereabouts::Server(_)) => {}
+    }
+    let clock = SystemClock::default();
+    match inspect(url, root).await {
+        Ok(condition) => {
+            let took = clock.elapsed().as_secs_f64() * 1_000.0;
+            schema(&condition, took, findings);
+            writable(&condition, findings);
+            times(&condition, clock.now(), findings);
+            chain(&condition, findings);
+        }
+        Err(error) => {
+            let advice = "check `state.url`, and that this user may read and write what it names";
+            findings.add("state database", Outcome::Fail, error.to_string(), advice);
+        }
+    }
+}
+
+/// A file that the first start makes, if it may.
+fn not_made_yet(file: &Path, findings: &mut Findings) {
+    let folder = file.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(file);
+    match super::machine::try_to_write(folder) {
+        Ok(()) => findings.ok("state database", format!("{} is made by the first start", file.display())),
+        Err(error) => findings.add(
+            "state database",
+            Outcome::Fail,
+            format!("{} can't be made: {error}", file.display()),
+            format!("make {} writable for this user, or name another place in `state.url`", folder.display()),
+        ),
+    }
+}
+
+fn room(file: &Path, findings: &mut Findings) {
+    let Some(folder) = file.ancestors().skip(1).find(|folder| folder.is_dir()) else { return };
+    let Ok(disk) = rustix::fs::statvfs(folder) else { return };
+    let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let text = format!("{} MiB are free below {}", bytes / (1024 * 1024), folder.display());
+    let advice = "make room: without it no change and no sign-in can be written down, and both are refused";
+    if bytes >= LITTLE_ROOM_BYTES {
+        return findings.ok("disk", text);
+    }
+    let outcome = if bytes >= NO_ROOM_BYTES { Outcome::Warn } else { Outcome::Fail };
+    findings.add("disk", outcome, text, advice);
+}
+
+#[cfg(unix)]
+fn permissions(file: &Path, findings: &mut Findings) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| path.metadata().map(|metadata| metadata.permissions().mode() & 0o777);
+    let (Ok(own), Some(Ok(folder))) = (mode(file), file.parent().map(mode)) else { return };
+    if own & 0o077 == 0 || folder & 0o077 == 0 {
+        return findings.ok("file permissions", format!("{} is for its owner alone", file.display()));
+    }
+    let found = format!("others may reach {} (mode {own:o} in a folder of mode {folder:o})", file.display());
+    let advice = format!("chmod 600 {}*: it holds hashes of keys and passwords", file.display());
+    findings.add("file permissions", Outcome::Warn, found, advice);
+}
+
+#[cfg(not(unix))]
+fn permissions(_: &Path, _: &mut Findings) {}
+
+fn schema(condition: &Condition, took_ms: f64, findings: &mut Findings) {
+    let own = condition.own_schema;
+    match condition.schema {
+        Some(found) if found == own => {
+            findings.ok("state database", format!("schema {own}; opened and read in {took_ms:.1} ms"));
+        }
+        Some(found) if found > own => findings.add(
+            "state database",
+            Outcome::Fail,
+            format!("it has schema {found}, and this version of terrane knows {own}"),
+            "run the newer version that migrated it, or restore an older copy",
+        ),
+        Some(found) => {
+            findings.ok("state database", format!("schema {found}; the next start brings it to {own}"));
+        }
+        None => findings.ok("state database", format!("empty; the next start makes schema {own}")),
+    }
+}
+
+fn writable(condition: &Condition, findings: &mut Findings) {
+    match &condition.unwritable {
+        None => findings.ok("state writes", "a transaction that writes was begun and taken back"),
+        Some(error) => findings.add(
+            "state writes",
+            Outcome::Fail,
+            error.clone(),
+            "give this user the right to write, to make tables too: migrations need it",
+        ),
+    }
+}
+
+/// This machine's clock against the database's, and against the newest audit record.
+fn times(condition: &Condition, now: jiff::Timestamp, findings: &mut Findings) {
+    let off = condition.clock.duration_since(now).as_secs();
+    let behind = condition.last_record.map_or(0, |last| last.duration_since(now).as_secs().max(0));
+    let worst = off.abs().max(behind);
+    let found = if behind > off.abs() {
+        format!("this clock is {behind} s behind the newest audit record")
+    } else {
+        format!("this clock and the state database's differ by {} s", off.abs())
+    };
+    if worst <= AGREES_SECONDS {
+        return findings.ok("clock", found);
+    }
+    let outcome = if worst <= REFUSED_SECONDS { Outcome::Warn } else { Outcome::Fail };
+    findings.add("clock", outcome, found, "set the clock by NTP: tokens, expiry dates and the audit log go by it");
+}
+
+fn chain(condition: &Condition, findings: &mut Findings) {
+    match condition.broken {
+        None => findings.ok("audit log", format!("its last {} records follow one another", condition.looked_at)),
+        Some(sequence) => findings.add(
+            "audit log",
+            Outcome::Fail,
+            format!("record {sequence} was changed, or one before it is missing"),
+            "`terrane audit verify` reads the whole log; keep a copy of the database as it is",
+        ),
+    }
+}

@@ -1,0 +1,156 @@
+//! `terrane state`: the state database out into a file, and in again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use terrane_app::ports::clock::Clock as _;
+use terrane_store::{RestoreError, StateStore};
+
+use super::{operator_entry, tell};
+use crate::clock::SystemClock;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::plural;
+use crate::wiring;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane state dump my-project --output state.dump
+  terrane state dump --output - | gzip > state.dump.gz
+  SERVICE_STATE__URL=postgres://terrane@db/state terrane state restore my-project --input state.dump
+  ssh old terrane state dump /srv/project --output - | terrane state restore --input -
+
+A dump is of one moment, also while servers write. It holds keys, users, sessions and the audit log, hashes
+of secrets included: the file is made readable for its owner alone. It fits SQLite and PostgreSQL, of the
+version of the program that wrote it. A restore is all or nothing, and only into a state that has nothing in
+it yet: to put one in the place of another, name a new database in `state.url`.")]
+pub struct StateArguments {
+    #[command(subcommand)]
+    pub action: StateAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StateAction {
+    /// Write everything into a file
+    Dump {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// A file that is not there yet; `-` is standard output
+        #[arg(long)]
+        output: PathBuf,
+    },
+    /// Read a dump into an empty state
+    Restore {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// A dump; `-` is standard input
+        #[arg(long)]
+        input: PathBuf,
+    },
+}
+
+impl StateAction {
+    /// Where the project is.
+    pub fn dir(&self) -> &PathBuf {
+        match self {
+            StateAction::Dump { dir, .. } | StateAction::Restore { dir, .. } => dir,
+        }
+    }
+}
+
+/// # Errors
+/// The state database, or the file, can't be read or written; the dump is not whole.
+pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Failure> {
+    let store = wiring::state(project).await?;
+    let now = SystemClock::default().now();
+    match &arguments.action {
+        StateAction::Dump { output, .. } if is_stream(output) => {
+            let mut out = BufWriter::new(std::io::stdout());
+            let rows = store.dump(&mut out, now).await.map_err(|error| Failure::new(error.to_string()))?;
+            tell(&format!("dumped {}\n", rows_of(rows)));
+            Ok(())
+        }
+        StateAction::Dump { output, .. } => {
+            let rows = dump_into(&store, output, now).await?;
+            tell(&format!("dumped {} into {}\n", rows_of(rows), output.display()));
+            Ok(())
+        }
+        StateAction::Restore { input, .. } => {
+            let mut from: Box<dyn BufRead + Send> = if is_stream(input) {
+                Box::new(BufReader::new(std::io::stdin()))
+            } else {
+                let file = File::open(input).map_err(|error| failed(input, "read", &error))?;
+                Box::new(BufReader::new(file))
+            };
+            let entry = operator_entry("state_restored", now, "state".to_owned());
+            let restored = store.restore(&mut *from, entry).await.map_err(|error| explain(&error))?;
+            let records = plural(usize::try_from(restored.audit_records).unwrap_or(usize::MAX), "audit record");
+            tell(&format!("restored {}, {records} among them; the audit log is whole\n", rows_of(restored.rows)));
+            Ok(())
+        }
+    }
+}
+
+/// Under another name until it is whole, so that nobody takes a part for a dump.
+async fn dump_into(store: &StateStore, output: &Path, now: jiff::Timestamp) -> Result<u64, Failure> {
+    if output.symlink_metadata().is_ok() {
+        return Err(Failure::new(format!("{} is there already", output.display())).hint("name a new file"));
+    }
+    let mut partial = output.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // One that is left of a dump that broke off may be readable for others.
+    let _ = std::fs::remove_file(&partial);
+    let file = options.open(&partial).map_err(|error| failed(&partial, "written", &error))?;
+    let mut out = BufWriter::new(file);
+    let outcome = store.dump(&mut out, now).await.map_err(|error| Failure::new(error.to_string()));
+    let outcome = outcome.and_then(|rows| {
+        let synced = out.flush().and_then(|()| out.get_ref().sync_all());
+        synced.map_err(|error| failed(&partial, "written", &error)).map(|()| rows)
+    });
+    match outcome {
+        Ok(rows) => {
+            std::fs::rename(&partial, output).map_err(|error| failed(output, "written", &error))?;
+            Ok(rows)
+        }
+        Err(failure) => {
+            let _ = std::fs::remove_file(&partial);
+            Err(failure)
+        }
+    }
+}
+
+fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn rows_of(rows: u64) -> String {
+    plural(usize::try_from(rows).unwrap_or(usize::MAX), "row")
+}
+
+fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} can't be {what}: {error}", path.display()))
+}
+
+fn explain(error: &RestoreError) -> Failure {
+    let failure = Failure::new(format!("nothing was restored: {error}"));
+    match error {
+        RestoreError::NotEmpty { .. } => {
+            failure.hint("name a new database in `state.url`: what is in this one stays as it is")
+        }
+        RestoreError::Schema { .. } => failure
+            .hint("restore with the version of terrane that wrote the dump; a newer one then brings the database up"),
+        RestoreError::NoDump | RestoreError::Format { .. } => failure.hint("make one: `terrane state dump`"),
+        RestoreError::Store(_) => failure.hint("check `state.url`; `terrane doctor` says more"),
+        _ => failure.hint("make the dump again, or take an older one"),
+    }
+}

@@ -1,0 +1,214 @@
+//! What was asked for while the configuration was read: every key, its value, and who set it.
+//!
+//! In: each key as the reader meets it, so that the list can't miss one. Out: [`Setting`]s for people,
+//! without secrets. The defaults are the ones that the reference (`PROJECT.md`) tells; a test holds them
+//! against those that are used. Not here: what a value means.
+
+use std::collections::BTreeMap;
+
+use terrane_compiler::project::yaml::{Node, NodeValue};
+
+use super::PROJECT_FILE;
+
+const REFERENCE: &str = include_str!("../../../PROJECT.md");
+const HIDDEN: &str = "***";
+/// In the name of a key whose value nobody is shown.
+const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];
+/// Words in names of keys that only sound so.
+const NO_SECRETS: [&str; 3] = ["_expiry", "_path", "_url"];
+/// SQL of the operator may hold a credential.
+const COUNTED: &str = "warehouse.init";
+
+/// One key of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    pub key: String,
+    /// `None`: not set, and there is no default. Never a secret.
+    pub value: Option<String>,
+    pub source: Source,
+}
+
+/// Who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    Default,
+    /// `${NAME}` stands in the value; it is shown as it is written.
+    File {
+        line: u32,
+        uses_variables: bool,
+    },
+    Variable(String),
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::File { line, uses_variables: false } => write!(f, "{PROJECT_FILE}:{line}"),
+            Source::File { line, uses_variables: true } => write!(f, "{PROJECT_FILE}:{line}, with the environment"),
+            Source::Variable(name) => write!(f, "environment variable {name}"),
+        }
+    }
+}
+
+/// What the reader has met.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// In the order of the first time.
+    keys: Vec<String>,
+    written: BTreeMap<String, (String, Source)>,
+    secrets: Vec<String>,
+}
+
+impl Asked {
+    /// A key, and what is written for it, the winner only.
+    pub(super) fn note(&mut self, key: &str, variable: Option<(&str, &str)>, node: Option<&Node>) {
+        if !self.keys.iter().any(|known| known == key) {
+            self.keys.push(key.to_owned());
+        }
+        let written = match (variable, node) {
+            (Some((name, text)), _) => Some((text.to_owned(), Source::Variable(name.to_owned()))),
+            (None, Some(node)) => Some((text_of(node), source_of(node))),
+            (None, None) => None,
+        };
+        if let Some(written) = written {
+            self.written.insert(key.to_owned(), written);
+        }
+    }
+
+    pub(super) fn mark_secret(&mut self, key: &str) {
+        self.secrets.push(key.to_owned());
+    }
+
+    /// The keys that hold values, in the order in which they are read.
+    pub(super) fn settings(&self) -> Vec<Setting> {
+        let is_section = |key: &str| {
+            let (below, item) = (format!("{key}."), format!("{key}["));
+            self.keys.iter().any(|other| other.starts_with(&below) || other.starts_with(&item))
+        };
+        let values = self.keys.iter().filter(|key| !is_section(key));
+        values.map(|key| self.setting(key)).collect()
+    }
+
+    fn setting(&self, key: &str) -> Setting {
+        match self.written.get(key) {
+            Some((text, source)) => {
+                let is_secret = self.secrets.iter().any(|secret| secret == key) || sounds_secret(key);
+                Setting { key: key.to_owned(), value: Some(shown(key, text, is_secret)), source: source.clone() }
+            }
+            None => Setting { key: key.to_owned(), value: default_of(key), source: Source::Default },
+        }
+    }
+}
+
+fn sounds_secret(key: &str) -> bool {
+    let name = key.rsplit('.').next().unwrap_or(key);
+    SECRET_WORDS.iter().any(|word| name.contains(word)) && !NO_SECRETS.iter().any(|end| name.ends_with(end))
+}
+
+/// A URL without its password, a secret not at all, everything else on one line.
+fn shown(key: &str, text: &str, is_secret: bool) -> String {
+    if key == COUNTED {
+        return "(SQL, not shown)".to_owned();
+    }
+    match without_password(text) {
+        Some(url) => url,
+        None if is_secret => HIDDEN.to_owned(),
+        None => text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
+    }
+}
+
+/// `None` for what is no URL.
+fn without_password(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://")?;
+    // A password may hold any of the characters that end a host.
+    let bare = match rest.rsplit_once('@') {
+        Some((_, host)) => format!("{HIDDEN}@{host}"),
+        None => rest.to_owned(),
+    };
+    // Drivers take passwords and key files as parameters too.
+    let bare = match bare.split_once('?') {
+        Some((before, _)) => format!("{before}?{HIDDEN}"),
+        None => bare,
+    };
+    Some(format!("{scheme}://{bare}"))
+}
+
+/// As it is written, `${NAME}` included: what stands for it is not shown.
+fn text_of(node: &Node) -> String {
+    match &node.value {
+        NodeValue::Null => String::new(),
+        NodeValue::Scalar { text, .. } => text.to_string(),
+        NodeValue::List(items) => format!("[{}]", items.iter().map(text_of).collect::<Vec<_>>().join(", ")),
+        NodeValue::Map(entries) => {
+            let entries = entries.iter().map(|(key, value)| format!("{}: {}", key.text, text_of(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn source_of(node: &Node) -> Source {
+    let span = node.origin.span();
+    match span.file.strip_prefix('$') {
+        // A section that a variable holds.
+        Some(variable) => Source::Variable(variable.to_owned()),
+        None => Source::File { line: span.line, uses_variables: text_of(node).contains("${") },
+    }
+}
+
+/// The default that the reference tells; `None` where it tells of none.
+pub(super) fn default_of(key: &str) -> Option<String> {
+    let quoted = format!("`{key}`");
+    let row =
+        REFERENCE.lines().find(|line| line.starts_with("| `") && cell(line, 0).split(", ").any(|k| k == quoted))?;
+    let place = cell(row, 0).split(", ").position(|named| named == quoted)?;
+    // Tables of what is not obeyed have no defaults.
+    let default = row.split('|').nth(4).map(|_| cell(row, 2)).filter(|text| !text.is_empty())?;
+    let several: Vec<&str> = default.split(", ").collect();
+    let own =
+        if several.len() > 1 && several.len() == cell(row, 0).split(", ").count() { several[place] } else { default };
+    match own.strip_prefix('`').and_then(|own| own.strip_suffix('`')) {
+        Some(word) => Some(word.to_owned()),
+        None if own.parse::<f64>().is_ok() => Some(own.to_owned()),
+        None if own == "required" => None,
+        None => Some(format!("({own})")),
+    }
+}
+
+fn cell(row: &str, place: usize) -> &str {
+    row.split('|').nth(place + 1).unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_in_no_url() {
+        for (text, expected) in [
+            ("postgres://me:p@ss@db:5432/x", "postgres://***@db:5432/x"),
+            ("postgres://db/x?password=hidden&sslmode=require", "postgres://db/x?***"),
+            ("sqlite://a.db", "sqlite://a.db"),
+            ("postgres://${USER}:${PASSWORD}@db/x", "postgres://***@db/x"),
+        ] {
+            assert_eq!(shown("state.url", text, true), expected);
+        }
+        assert_eq!(shown("security.jwt.secret", "hidden", true), "***");
+        assert!(sounds_secret("a.client_secret") && !sounds_secret("security.jwt.refresh_token_expiry"));
+    }
+
+    #[test]
+    fn defaults_are_read_from_the_reference() {
+        for (key, default) in [
+            ("server.port", Some("8000")),
+            ("state.url", Some("sqlite://.terrane/state.db")),
+            ("warehouse.threads", Some("(the engine's)")),
+            ("security.jwt.claims.email", Some("email")),
+            ("security.jwt.verify_iat", Some("true")),
+            ("security.jwt.secret", None),
+            ("name", None),
+        ] {
+            assert_eq!(default_of(key).as_deref(), default, "{key}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Two engines behind one set of calls: a pool, a transaction, a row.
+//!
+//! In: a [`Statement`]. Out: rows, or how many were touched. The queries above are written once; what
+//! the engines do differently is here: how a transaction begins, and what the time is. On both there is
+//! one writer at a time, so that the audit chain has one end.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Row as _, Sqlite, SqlitePool};
+use terrane_app::ports::store::StoreError;
+
+use crate::statement::{Bound, Statement};
+
+/// Held until the transaction ends; the table's own number keeps apart what shares a server.
+const ONE_WRITER: &str = "SELECT pg_advisory_xact_lock('audit_log'::regclass::oid::bigint)";
+/// What reads many pages may wait for its reader.
+const PATIENT: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// Longer than the engines' own limits, which know better what went wrong.
+const CALL_TIMEOUT: Duration = Duration::from_secs(12);
+
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+}
+
+/// A transaction; dropped, nothing of it happened.
+#[derive(Debug)]
+pub(crate) enum Transaction {
+    Sqlite(sqlx::Transaction<'static, Sqlite>),
+    Postgres(sqlx::Transaction<'static, Postgres>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+fn failed(error: sqlx::Error) -> StoreError {
+    StoreError { message: error.to_string() }
+}
+
+/// A server that fell silent in the middle doesn't keep whoever asks waiting.
+async fn in_time<T>(asking: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, StoreError> {
+    match tokio::time::timeout(CALL_TIMEOUT, asking).await {
+        Ok(answer) => answer.map_err(failed),
+        Err(_) => Err(StoreError { message: format!("no answer within {} s", CALL_TIMEOUT.as_secs()) }),
+    }
+}
+
+/// The statement for one engine. Its text was put together from texts of this program.
+macro_rules! query {
+    ($engine:ty, $statement:expr) => {{
+        let Statement { sql, values } = $statement;
+        values.into_iter().fold(sqlx::query::<$engine>(AssertSqlSafe(sql)), |query, value| match value {
+            Bound::Text(text) => query.bind(text),
+            Bound::Integer(integer) => query.bind(integer),
+        })
+    }};
+}
+
+/// The same call on whichever engine it is. `$on` is what sqlx runs it on.
+macro_rules! on_either {
+    ($this:expr, $kind:ident, $on:ident => $executor:expr, $statement:expr, $call:ident, $outcome:ident => $sqlite:expr, $postgres:expr) => {
+        match $this {
+            $kind::Sqlite($on) => {
+                let $outcome = in_time(query!(Sqlite, $statement).$call($executor)).await?;
+                Ok($sqlite)
+            }
+            $kind::Postgres($on) => {
+                let $outcome = in_time(query!(Postgres, $statement).$call($executor)).await?;
+                Ok($postgres)
+            }
+        }
+    };
+}
+
+impl Database {
+    pub(crate) async fn optional(&self, statement: Statement) -> Result<Option<Row>, StoreError> {
+        on_either!(self, Database, pool => pool, statement, fetch_optional, row => row.map(Row::Sqlite), row.map(Row::Postgres))
+    }
+
+    pub(crate) async fn all(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
+        on_either!(self, Database, pool => pool, statement, fetch_all, rows =>
+            rows.into_iter().map(Row::Sqlite).collect(), rows.into_iter().map(Row::Postgres).collect())
+    }
+
+    /// How many rows it touched.
+    pub(crate) async fn execute(&self, statement: Statement) -> Result<u64, StoreError> {
+        on_either!(self, Database, pool => pool, statement, execute, done => done.rows_affected(), done.rows_affected())
+    }
+
+    /// To write. The others wait.
+    pub(crate) async fn change(&self) -> Result<Transaction, StoreError> {
+        let mut transaction = self.begin().await?;
+        if let Transaction::Postgres(_) = transaction {
+            transaction.execute(Statement::new(ONE_WRITER)).await?;
+        }
+        Ok(transaction)
+    }
+
+    /// To write where there may be no audit log yet.
+    pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
+        match self {
+            // Who begins at once never finds that another came between.
+            Database::Sqlite(pool) => {
+                in_time(async { pool.begin_with("BEGIN IMMEDIATE").await }).await.map(Transaction::Sqlite)
+            }
+            Database::Postgres(pool) => in_time(pool.begin()).await.map(Transaction::Postgres),
+        }
+    }
+
+    /// To read what was there at one moment.
+    pub(crate) async fn read(&self) -> Result<Transaction, StoreError> {
+        match self {
+            Database::Sqlite(pool) => in_time(async { pool.begin_with("BEGIN").await }).await.map(Transaction::Sqlite),
+            Database::Postgres(pool) => {
+                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+                let transaction = in_time(async { pool.begin_with(begin).await }).await?;
+                let mut transaction = Transaction::Postgres(transaction);
+                transaction.execute(Statement::new(PATIENT)).await?;
+                Ok(transaction)
+            }
+        }
+    }
+
+    /// The database's own time in microseconds, as an expression: clocks of several machines differ.
+    pub(crate) fn now(&self) -> &'static str {
+        match self {
+            Database::Sqlite(_) => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+            Database::Postgres(_) => "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+        }
+    }
+}
+
+impl Transaction {
+    pub(crate) async fn optional(&mut self, statement: Statement) -> Result<Option<Row>, StoreError> {
+        on_either!(self, Transaction, open => &mut **open, statement, fetch_optional, row => row.map(Row::Sqlite), row.map(Row::Postgres))
+    }
+
+    pub(crate) async fn all(&mut self, statement: Statement) -> Result<Vec<Row>, StoreError> {
+        on_either!(self, Transaction, open => &mut **open, statement, fetch_all, rows =>
+            rows.into_iter().map(Row::Sqlite).collect(), rows.into_iter().map(Row::Postgres).collect())
+    }
+
+    /// How many rows it touched.
+    pub(crate) async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        on_either!(self, Transaction, open => &mut **open, statement, execute, done => done.rows_affected(), done.rows_affected())
+    }
+
+    /// On disk when it returns.
+    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Transaction::Sqlite(open) => in_time(open.commit()).await,
+            Transaction::Postgres(open) => in_time(open.commit()).await,
+        }
+    }
+
+    pub(crate) async fn rollback(self) -> Result<(), StoreError> {
+        match self {
+            Transaction::Sqlite(open) => in_time(open.rollback()).await,
+            Transaction::Postgres(open) => in_time(open.rollback()).await,
+        }
+    }
+}
+
+impl Row {
+    pub(crate) fn maybe_text(&self, column: &str) -> Result<Option<String>, StoreError> {
+        match self {
+            Row::Sqlite(row) => row.try_get(column),
+            Row::Postgres(row) => row.try_get(column),
+        }
+        .map_err(failed)
+    }
+
+    pub(crate) fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError> {
+        match self {
+            Row::Sqlite(row) => row.try_get(column),
+            Row::Postgres(row) => row.try_get(column),
+        }
+        .map_err(failed)
+    }
+
+    pub(crate) fn text(&self, column: &str) -> Result<String, StoreError> {
+        self.maybe_text(column)?.ok_or_else(|| missing(column))
+    }
+
+    pub(crate) fn integer(&self, column: &str) -> Result<i64, StoreError> {
+        self.maybe_integer(column)?.ok_or_else(|| missing(column))
+    }
+}
+
+fn missing(column: &str) -> StoreError {
+    StoreError { message: format!("a row has no `{column}`") }
+}

@@ -1,0 +1,130 @@
+//! What a state database is like, without changing it: nothing is made or migrated.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use terrane_app::ports::store::StoreError;
+use terrane_app::security::chain;
+
+use crate::database::Database;
+use crate::location::{Location, StateUrlError};
+use crate::open::{self, OpenError};
+use crate::row::audit_record;
+use crate::statement::Statement;
+
+/// Records at the chain's end that are looked at.
+const TAIL: i64 = 1_000;
+
+/// What `state.url` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whereabouts {
+    File(PathBuf),
+    /// Without user and password.
+    Server(String),
+}
+
+/// What was found in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// `None`: the first start makes it.
+    pub schema: Option<i64>,
+    /// Of this program.
+    pub own_schema: i64,
+    /// Why it can't be written.
+    pub unwritable: Option<String>,
+    pub clock: Timestamp,
+    /// When the newest audit record was made.
+    pub last_record: Option<Timestamp>,
+    /// How many records at the chain's end were looked at.
+    pub looked_at: u64,
+    /// The first of them that doesn't follow the one before.
+    pub broken: Option<u64>,
+}
+
+/// # Errors
+/// It is no URL of a state database.
+pub fn whereabouts(url: &str, project: &Path) -> Result<Whereabouts, StateUrlError> {
+    Ok(match Location::of(url, project)? {
+        Location::File(file) => Whereabouts::File(file),
+        location @ Location::Server(_) => Whereabouts::Server(location.shown()),
+    })
+}
+
+/// Looks at a database that is there.
+///
+/// # Errors
+/// It can't be reached, or read.
+pub async fn inspect(url: &str, project: &Path) -> Result<Condition, InspectError> {
+    let database = open::connect(&Location::of(url, project).map_err(OpenError::Url)?).await?;
+    let schema = schema(&database).await?;
+    let mut condition = Condition {
+        schema,
+        own_schema: open::own_schema(),
+        unwritable: unwritable(&database).await,
+        clock: clock(&database).await?,
+        last_record: None,
+        looked_at: 0,
+        broken: None,
+    };
+    if schema.is_some() {
+        look_at_tail(&database, &mut condition).await?;
+    }
+    Ok(condition)
+}
+
+/// Why a state database can't be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+async fn schema(database: &Database) -> Result<Option<i64>, StoreError> {
+    let table = match database {
+        Database::Sqlite(_) => "SELECT count(*) AS tables FROM sqlite_master WHERE name = '_sqlx_migrations'",
+        Database::Postgres(_) => "SELECT count(to_regclass('_sqlx_migrations')) AS tables",
+    };
+    let found = database.optional(Statement::new(table)).await?;
+    if found.map_or(Ok(0), |row| row.integer("tables"))? == 0 {
+        return Ok(None);
+    }
+    let version = Statement::new("SELECT max(version) AS version FROM _sqlx_migrations WHERE success");
+    database.optional(version).await?.map_or(Ok(None), |row| row.maybe_integer("version"))
+}
+
+/// Makes a table and takes it back.
+async fn unwritable(database: &Database) -> Option<String> {
+    let probe = async {
+        let mut change = database.begin().await?;
+        change.execute(Statement::new("CREATE TABLE terrane_probe (id BIGINT)")).await?;
+        change.rollback().await
+    };
+    probe.await.err().map(|error: StoreError| error.message)
+}
+
+async fn clock(database: &Database) -> Result<Timestamp, StoreError> {
+    let now = Statement::new("SELECT ").then(database.now()).then(" AS now");
+    let micros = database.optional(now).await?.map_or(Ok(0), |row| row.integer("now"))?;
+    Timestamp::from_microsecond(micros).map_err(|error| StoreError { message: error.to_string() })
+}
+
+async fn look_at_tail(database: &Database, condition: &mut Condition) -> Result<(), StoreError> {
+    let tail = Statement::new("SELECT * FROM audit_log ORDER BY sequence DESC").and(" LIMIT ", TAIL);
+    let mut records = database.all(tail).await?.iter().map(audit_record).collect::<Result<Vec<_>, _>>()?;
+    records.reverse();
+    condition.looked_at = records.len() as u64;
+    condition.last_record = records.last().map(|record| record.entry.at);
+    let mut before: Option<(u64, std::sync::Arc<str>)> = None;
+    for record in records {
+        let follows =
+            before.as_ref().is_none_or(|(sequence, hash)| record.sequence == sequence + 1 && record.previous == *hash);
+        if !follows || chain::hash(&record.previous, record.sequence, &record.entry) != record.hash {
+            condition.broken = Some(record.sequence);
+            return Ok(());
+        }
+        before = Some((record.sequence, record.hash));
+    }
+    Ok(())
+}

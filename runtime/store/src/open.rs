@@ -1,0 +1,166 @@
+//! Opens the state database and brings it to this program's version.
+//!
+//! SQLite runs in WAL mode with every commit on disk before it is answered; PostgreSQL is told the same.
+//! Migrations run in one transaction that the writers of all processes wait for, so that several that
+//! start at once migrate once. A database that a newer program has migrated is left as it is.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Executor as _, PgPool, SqlitePool};
+
+use crate::database::Database;
+use crate::location::{Location, StateUrlError};
+
+const FILE_CONNECTIONS: u32 = 4;
+const SERVER_CONNECTIONS: u32 = 8;
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Also how long a call waits for a free connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// No call waits longer than these, and who is stopped in the middle of a change doesn't hold up the
+/// others for long.
+const SESSION: &str = "\
+    SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; \
+    SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'";
+/// While another process migrates.
+const MIGRATING: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'";
+/// The letters of `terrane`.
+const ONE_MIGRATION: &str = "SELECT pg_advisory_xact_lock(32762643847573093)";
+
+/// Why the state database can't be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Url(#[from] StateUrlError),
+    #[error("cannot make the folder {}: {source}", folder.display())]
+    Folder { folder: PathBuf, source: std::io::Error },
+    #[error("cannot open the state database {place}: {}", said(source))]
+    Database { place: String, source: sqlx::Error },
+    #[error(
+        "the state database {place} was migrated by a newer version of terrane (migration {version}): run that \
+         version, or restore an older copy"
+    )]
+    Newer { place: String, version: i64 },
+    #[error("cannot migrate the state database {place}: {source}")]
+    Migrate { place: String, source: MigrateError },
+}
+
+/// A pool that waited in vain knows no more than that.
+fn said(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::PoolTimedOut => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
+        error => error.to_string(),
+    }
+}
+
+/// Connected and brought to this program's version; a file that is not there is made.
+pub(crate) async fn open(location: &Location) -> Result<Database, OpenError> {
+    if let Location::File(file) = location
+        && let Some(folder) = file.parent()
+    {
+        make_private_folder(folder).map_err(|source| OpenError::Folder { folder: folder.to_owned(), source })?;
+        make_private_file(file);
+    }
+    let database = connect(location).await?;
+    let place = location.shown();
+    match migrate(&database).await {
+        Ok(()) => Ok(database),
+        Err(MigrateError::VersionMissing(version)) => Err(OpenError::Newer { place, version }),
+        Err(source) => Err(OpenError::Migrate { place, source }),
+    }
+}
+
+/// An empty file is an empty database. What can't be made here is told when it is opened.
+fn make_private_file(file: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.write(true).create_new(true).open(file);
+}
+
+/// Connected, and left as it is.
+pub(crate) async fn connect(location: &Location) -> Result<Database, OpenError> {
+    let connected = match location {
+        Location::File(file) => open_file(file).await.map(Database::Sqlite),
+        Location::Server(options) => open_server(options).await.map(Database::Postgres),
+    };
+    connected.map_err(|source| OpenError::Database { place: location.shown(), source })
+}
+
+/// The schema that this program works on.
+pub(crate) fn own_schema() -> i64 {
+    sqlx::migrate!("./migrations/sqlite").iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
+async fn open_file(file: &Path) -> Result<SqlitePool, sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true);
+    SqlitePoolOptions::new().max_connections(FILE_CONNECTIONS).connect_with(options).await
+}
+
+/// Only the server's own user may read what is in it.
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+async fn open_server(options: &PgConnectOptions) -> Result<PgPool, sqlx::Error> {
+    // Once by hand: the pool would try again and again, and then know only that it waited.
+    let first = tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await;
+    sqlx::Connection::close(first.map_err(|_| sqlx::Error::PoolTimedOut)??).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(SERVER_CONNECTIONS)
+        .acquire_timeout(CONNECT_TIMEOUT)
+        .after_connect(|connection, _| Box::pin(async move { connection.execute(SESSION).await.map(|_| ()) }));
+    pool.connect_with(options.clone().disable_statement_logging()).await
+}
+
+async fn migrate(database: &Database) -> Result<(), MigrateError> {
+    match database {
+        Database::Sqlite(pool) => {
+            let mut change = pool.begin_with("BEGIN IMMEDIATE").await?;
+            without_lock(sqlx::migrate!("./migrations/sqlite")).run(&mut *change).await?;
+            change.commit().await?;
+        }
+        Database::Postgres(pool) => {
+            let mut change = pool.begin().await?;
+            change.execute(MIGRATING).await?;
+            change.execute(ONE_MIGRATION).await?;
+            without_lock(sqlx::migrate!("./migrations/postgres")).run(&mut *change).await?;
+            change.commit().await?;
+        }
+    }
+    Ok(())
+}
+
+/// The transaction is the lock.
+fn without_lock(mut migrator: Migrator) -> Migrator {
+    migrator.set_locking(false);
+    migrator
+}
+
+#[cfg(test)]
+mod tests {
+    /// A dump of one engine fits the other: their schemas have the same versions.
+    #[test]
+    fn both_engines_have_the_same_migrations() {
+        let names = |migrator: sqlx::migrate::Migrator| -> Vec<(i64, String)> {
+            migrator.iter().map(|migration| (migration.version, migration.description.to_string())).collect()
+        };
+        assert_eq!(names(sqlx::migrate!("./migrations/sqlite")), names(sqlx::migrate!("./migrations/postgres")));
+    }
+}

@@ -1,0 +1,105 @@
+//! A statement with its values, the same for both engines: texts and integers, bound as `$1`, `$2`, …
+//!
+//! Every piece of SQL is a text of this program: what comes from outside is bound. A text holds no NUL,
+//! which PostgreSQL can't store and which would make one engine's refusal of the other's record.
+
+use std::borrow::Cow;
+
+/// What is bound, and what comes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Text(Option<String>),
+    Integer(Option<i64>),
+}
+
+impl From<&str> for Bound {
+    fn from(text: &str) -> Self {
+        Bound::Text(Some(storable(text).into_owned()))
+    }
+}
+
+impl From<Option<&str>> for Bound {
+    fn from(text: Option<&str>) -> Self {
+        Bound::Text(text.map(|text| storable(text).into_owned()))
+    }
+}
+
+impl From<i64> for Bound {
+    fn from(integer: i64) -> Self {
+        Bound::Integer(Some(integer))
+    }
+}
+
+impl From<Option<i64>> for Bound {
+    fn from(integer: Option<i64>) -> Self {
+        Bound::Integer(integer)
+    }
+}
+
+/// A text as both engines keep it.
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
+}
+
+/// One statement.
+#[derive(Debug, Clone)]
+pub(crate) struct Statement {
+    pub(crate) sql: String,
+    pub(crate) values: Vec<Bound>,
+}
+
+impl Statement {
+    pub(crate) fn new(sql: &'static str) -> Self {
+        Statement { sql: sql.to_owned(), values: Vec::new() }
+    }
+
+    /// Goes on with more SQL.
+    pub(crate) fn then(mut self, sql: &'static str) -> Self {
+        self.sql.push_str(sql);
+        self
+    }
+
+    /// Goes on with SQL that ends before a placeholder, and the value there.
+    pub(crate) fn and(mut self, sql: &'static str, value: impl Into<Bound>) -> Self {
+        self.values.push(value.into());
+        self.sql.push_str(sql);
+        self.sql.push_str(&format!("${}", self.values.len()));
+        self
+    }
+
+    /// The value of the next placeholder.
+    pub(crate) fn bind(mut self, value: impl Into<Bound>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// One INSERT of several rows, which has at least one.
+    pub(crate) fn insert(table: &'static str, columns: &[&'static str], rows: Vec<Vec<Bound>>) -> Self {
+        let mut statement = Statement::new("INSERT INTO ").then(table).then(" (");
+        statement.sql.push_str(&columns.join(", "));
+        statement.sql.push_str(") VALUES ");
+        for (index, row) in rows.into_iter().enumerate() {
+            statement = statement.then(if index == 0 { "(" } else { ", (" });
+            for (place, value) in row.into_iter().enumerate() {
+                statement = statement.and(if place == 0 { "" } else { ", " }, value);
+            }
+            statement = statement.then(")");
+        }
+        statement
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_counted_and_texts_are_bound() {
+        let rows = vec![vec!["a\0".into(), Bound::Integer(None)], vec!["b".into(), 2.into()]];
+        let statement = Statement::insert("t", &["x", "y"], rows);
+        assert_eq!(statement.sql, "INSERT INTO t (x, y) VALUES ($1, $2), ($3, $4)");
+        assert_eq!(statement.values[0], Bound::Text(Some("a\u{fffd}".to_owned())));
+        let statement = Statement::new("SELECT 1 WHERE a = $1").bind("'").and(" AND b < ", 1);
+        assert_eq!(statement.sql, "SELECT 1 WHERE a = $1 AND b < $2");
+    }
+}

@@ -1,0 +1,219 @@
+//! `state dump` and `restore`, `config show` and `doctor`, as an operator calls them.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+use terrane_system_tests::engines::Kind;
+use terrane_system_tests::{Output, Program, Scratch};
+
+use super::world::World;
+use crate::BINARY;
+use crate::engines::start;
+
+fn run(world: &World, call: &[&str], arguments: &[&str]) -> Output {
+    world.command(call).arguments(arguments).run().unwrap()
+}
+
+#[test]
+fn a_state_moves_from_sqlite_to_postgres_and_back() {
+    let old = World::over("sqlite://state.db");
+    old.add_user("ada");
+    let (id, _) = old.key("read");
+    let file = old.project.path().join("state.dump");
+    let output = run(&old, &["state", "dump"], &["--output", file.to_str().unwrap()]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = run(&old, &["state", "dump"], &["--output", file.to_str().unwrap()]);
+    assert!(again.code == Some(1) && again.stderr.contains("is there already"), "{}", again.stderr);
+
+    let mut worlds = vec![World::over("sqlite://other.db")];
+    let engine = start(Kind::Postgres);
+    if let Some(engine) = &engine {
+        worlds.insert(0, World::over(&engine.make_database("state").unwrap()));
+    }
+    let mut text = fs::read_to_string(&file).unwrap();
+    for new in worlds {
+        let restored = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
+        assert!(restored.code == Some(0) && restored.stderr.contains("the audit log is whole"), "{}", restored.stderr);
+        assert_eq!(run(&new, &["audit", "verify"], &[]).code, Some(0));
+        let (code, json) = examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().to_string()));
+        assert_eq!(code, Some(0), "{json:#}");
+        for check in ["state database", "state writes", "clock", "audit log"] {
+            assert_eq!(finding(&json, check).0, "ok", "{json:#}");
+        }
+        let listed = run(&new, &["auth", "list-keys"], &[]).stdout;
+        assert!(listed.contains(&id), "{listed}");
+        let refused = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
+        assert!(refused.code == Some(1) && refused.stderr.contains("nothing was restored"), "{}", refused.stderr);
+        // The next one gets what this one has.
+        text = run(&new, &["state", "dump"], &["--output", "-"]).stdout;
+        assert!(text.contains("state_restored"), "{text}");
+    }
+}
+
+#[test]
+fn a_dump_that_is_not_whole_is_told() {
+    let world = World::over("sqlite://state.db");
+    for (text, words) in [("", "no dump"), ("{\"format\":\"terrane-state\"}\n", "no dump")] {
+        let output = world.command(&["state", "restore"]).arguments(&["--input", "-"]).input(text).run().unwrap();
+        assert!(output.code == Some(1) && output.stderr.contains(words), "{}", output.stderr);
+    }
+    let output = run(&world, &["state", "restore"], &["--input", "/no/such/file"]);
+    assert!(output.code == Some(1) && output.stderr.contains("/no/such/file"), "{}", output.stderr);
+    let output = run(&world, &["state", "dump"], &["--output", "/no/such/folder/x"]);
+    assert!(output.code == Some(1) && output.stderr.contains("can't be written"), "{}", output.stderr);
+}
+
+#[test]
+fn settings_are_shown_with_who_set_them_and_without_secrets() {
+    let world = World::over("postgres://me:hidden@db/state");
+    let output = run(&world, &["config", "show"], &[]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    for words in ["state.url", "postgres://***@db/state", "environment variable SERVICE_STATE__URL", "50000", "default"]
+    {
+        assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
+    }
+    assert!(!output.stdout.contains("hidden") && !output.stdout.contains("0123456789abcdef"), "{}", output.stdout);
+    let json: Value = serde_json::from_str(&run(&world, &["config", "show"], &["--json"]).stdout).unwrap();
+    let settings = json["settings"].as_array().unwrap();
+    let port = settings.iter().find(|setting| setting["key"] == "server.port").unwrap();
+    assert_eq!((&port["value"], &port["source"]), (&"8000".into(), &"default".into()));
+    let wrong = Scratch::project().with("service_project.yml", "name: a\nserver: {prot: 1}\n");
+    let output = Program::new(BINARY, &["config", "show"], wrong.path()).run().unwrap();
+    assert!(output.code == Some(1) && output.stderr.contains("did you mean `port`"), "{}", output.stderr);
+}
+
+/// The outcome of a check, and what was found.
+fn finding(json: &Value, check: &str) -> (String, String) {
+    let all = json["checks"].as_array().unwrap();
+    let worst = |found: &&Value| ["ok", "warn", "fail"].iter().position(|word| found["outcome"] == **word);
+    let found = all.iter().filter(|found| found["check"] == check).max_by_key(worst);
+    let found = found.unwrap_or_else(|| panic!("no {check} in {json:#}"));
+    (found["outcome"].as_str().unwrap().to_owned(), found["found"].as_str().unwrap().to_owned())
+}
+
+fn examine(program: Program) -> (Option<i32>, Value) {
+    let output = program.arguments(&["--json"]).run().unwrap();
+    (output.code, serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")))
+}
+
+#[test]
+fn a_healthy_place_has_nothing_that_fails_and_is_left_as_it_is() {
+    let world = World::over("sqlite://.terrane/state.db");
+    let port = free_port();
+    let doctor = || world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &port.to_string());
+    let (code, json) = examine(doctor());
+    assert_eq!(code, Some(0), "{json:#}");
+    assert!(finding(&json, "state database").1.contains("made by the first start"), "{json:#}");
+    assert!(!world.project.path().join(".terrane/state.db").exists(), "nothing was made");
+    world.add_user("ada");
+    let (code, json) = examine(doctor());
+    assert_eq!(code, Some(0), "{json:#}");
+    for check in ["project", "configuration", "start rules", "components", "warehouse", "cubes", "state database"] {
+        assert_eq!(finding(&json, check).0, "ok", "{json:#}");
+    }
+    for check in ["state writes", "file permissions", "clock", "audit log", "log", "port", "open files"] {
+        assert_eq!(finding(&json, check).0, "ok", "{json:#}");
+    }
+    let output = doctor().run().unwrap();
+    assert!(output.stdout.contains("ok   warehouse: duckdb answers in"), "{}", output.stdout);
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn each_thing_that_would_fail_is_found() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().port().to_string();
+    for (check, variables, words) in [
+        ("configuration", &[("SERVICE_SERVER__PORT", "many")][..], "must be a whole number"),
+        ("start rules", &[("SERVICE_SECURITY__ENABLED", "false")], "security.enabled"),
+        ("warehouse", &[("SERVICE_WAREHOUSE__TYPE", "oracle")], "`oracle`"),
+        ("warehouse", &[("SERVICE_WAREHOUSE__INIT", "[SELECT nothing]")], "init"),
+        ("state database", &[("SERVICE_STATE__URL", "mysql://me:hidden@db/x")], "mysql://***@db/x"),
+        ("state database", &[("SERVICE_STATE__URL", "postgres://me:hidden@127.0.0.1:1/x")], "cannot open"),
+        ("state database", &[("SERVICE_STATE__URL", "sqlite:///proc/state.db")], "can't be made"),
+        ("state database", &[("SERVICE_STATE__URL", "sqlite://service_project.yml")], "not a database"),
+        ("log", &[("SERVICE_LOG_OUTPUT", "file"), ("SERVICE_LOG_FILE", "/proc/no/such.log")], "can't be written"),
+        ("port", &[("SERVICE_SERVER__PORT", &taken)], "in use by another program"),
+        (
+            "keys of tokens",
+            &[
+                ("SERVICE_SECURITY__JWT_ALGORITHM", "RS256"),
+                ("SERVICE_SECURITY__JWT__PRIVATE_KEY_PATH", "service_project.yml"),
+                ("SERVICE_SECURITY__JWT__PUBLIC_KEY_PATH", "service_project.yml"),
+            ],
+            "can be read by others",
+        ),
+    ] {
+        let world = World::over("sqlite://state.db");
+        let file = world.project.path().join("service_project.yml");
+        fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+        let doctor =
+            variables.iter().fold(world.command(&["doctor"]), |doctor, (name, value)| doctor.variable(name, value));
+        let (code, json) = examine(doctor);
+        let (outcome, found) = finding(&json, check);
+        assert!(outcome == "fail" && found.contains(words), "{check}: {json:#}");
+        assert!(code == Some(1) && !json.to_string().contains("hidden"), "{json:#}");
+    }
+    let broken = Scratch::project().with("plugins/dialect-duckdb.wasm", "no component");
+    let (code, json) = examine(Program::new(BINARY, &["doctor"], broken.path()));
+    assert!(code == Some(1) && finding(&json, "components").0 == "fail", "{json:#}");
+    let (code, json) = examine(Program::new(BINARY, &["doctor"], std::path::Path::new("/no/such/project")));
+    assert!(code == Some(1) && finding(&json, "project").1.contains("/no/such/project"), "{json:#}");
+}
+
+#[test]
+fn what_was_done_to_a_state_database_is_found() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for (check, outcome, statement, words) in [
+        ("audit log", "fail", "UPDATE audit_log SET actor = 'x' WHERE sequence = 1", "record 1 was changed"),
+        ("clock", "fail", "UPDATE audit_log SET at = 4102444800000000", "behind the newest audit record"),
+        (
+            "state database",
+            "fail",
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+             VALUES (9999, 'later', TRUE, x'00', 0)",
+            "it has schema 9999",
+        ),
+    ] {
+        let world = World::over("sqlite://state.db");
+        world.add_user("ada");
+        let url = format!("sqlite://{}", world.project.path().join("state.db").display());
+        runtime.block_on(async {
+            let pool = sqlx::SqlitePool::connect(&url).await.unwrap();
+            sqlx::raw_sql("DROP TRIGGER audit_log_is_not_changed").execute(&pool).await.unwrap();
+            sqlx::raw_sql(statement).execute(&pool).await.unwrap();
+            pool.close().await;
+        });
+        let (code, json) =
+            examine(world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().to_string()));
+        let found = finding(&json, check);
+        assert!(found.0 == outcome && found.1.contains(words), "{check}: {json:#}");
+        assert_eq!(code, Some(1));
+    }
+}
+
+#[test]
+fn a_server_of_ours_and_files_that_others_may_read_are_warnings() {
+    let world = World::over("sqlite://state.db");
+    let server = world.serve();
+    let mode = fs::metadata(world.project.path().join("state.db")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "whoever makes it makes it for themselves");
+    for path in [world.project.path().to_owned(), world.project.path().join("state.db")] {
+        let is_folder = path.is_dir();
+        fs::set_permissions(path, fs::Permissions::from_mode(if is_folder { 0o755 } else { 0o644 })).unwrap();
+    }
+    let port = server.address.port().to_string();
+    let (code, json) = examine(world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &port));
+    assert_eq!(code, Some(0), "{json:#}");
+    let (outcome, found) = finding(&json, "port");
+    assert!(outcome == "warn" && found.contains("serves on"), "{json:#}");
+    let (outcome, found) = finding(&json, "file permissions");
+    assert!(outcome == "warn" && found.contains("others may reach"), "{json:#}");
+    assert_eq!(server.terminate().unwrap().0, Some(0));
+}

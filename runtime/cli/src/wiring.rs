@@ -3,6 +3,7 @@
 //! In: a [`Project`]. Out: an [`Engine`]: ports with their adapters, and the use cases over them. Not
 //! here: what any of them does.
 
+mod providers;
 mod security;
 mod telemetry;
 mod warehouse;
@@ -157,7 +158,7 @@ pub async fn ports(project: &Project, engine: &Engine) -> Result<Ports, Failure>
     let store = state(project).await?;
     let now = engine.clock.now().to_string();
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
-    let (authenticator, journal) = security::open(project, &store, &engine.clock)?;
+    let security::Security { authenticator, journal, oauth } = security::open(project, &store, &engine.clock)?;
     Ok(Ports {
         queries: Arc::clone(&engine.queries),
         catalog: Arc::clone(&engine.catalog),
@@ -168,6 +169,7 @@ pub async fn ports(project: &Project, engine: &Engine) -> Result<Ports, Failure>
         authenticator,
         journal,
         audit: store,
+        oauth,
     })
 }
 

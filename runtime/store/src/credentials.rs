@@ -93,8 +93,14 @@ impl Credentials for SqliteStore {
         entry: AuditEntry,
     ) -> Result<(), StoreError> {
         let mut change = self.change().await?;
-        let insert = sqlx::query("INSERT INTO sessions (id, username, created_at) VALUES ($1, $2, $3)");
+        let insert = sqlx::query(
+            "INSERT INTO sessions (id, username, created_at, caller, scopes, tenant) VALUES ($1, $2, $3, $4, $5, $6)",
+        );
+        let guest = session.guest.as_ref();
         let insert = insert.bind(&*session.id).bind(&*session.username).bind(micros(session.created_at));
+        let insert = insert.bind(guest.map(|guest| row::caller_json(&guest.caller).to_string()));
+        let insert = insert.bind(guest.map(|guest| words(guest.scopes)));
+        let insert = insert.bind(guest.and_then(|guest| guest.tenant.as_deref()));
         insert.execute(&mut *change).await.map_err(failed)?;
         insert_token(&mut change, token, &session.id).await?;
         append_in(&mut change, vec![entry]).await?;
@@ -161,6 +167,14 @@ impl Credentials for SqliteStore {
         end(&mut change, id, at).await?;
         append_in(&mut change, vec![entry]).await?;
         change.commit().await.map_err(failed)
+    }
+
+    async fn end_sessions(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<u64, StoreError> {
+        let mut change = self.change().await?;
+        let end = sqlx::query("UPDATE sessions SET ended_at = $1 WHERE username = $2 AND ended_at IS NULL");
+        let ended = end.bind(micros(at)).bind(username).execute(&mut *change).await.map_err(failed)?.rows_affected();
+        finish(change, ended > 0, entry).await?;
+        Ok(ended)
     }
 }
 

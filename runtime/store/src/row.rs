@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 use terrane_app::ports::audit::{AuditEntry, AuditRecord};
-use terrane_app::ports::credentials::{ApiKey, Session, User};
+use terrane_app::ports::credentials::{ApiKey, Guest, Session, User};
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::api_key::SecretHash;
 use terrane_app::security::{Scope, Scopes};
@@ -172,7 +172,14 @@ pub(crate) fn session(row: &SqliteRow) -> Result<Session, StoreError> {
         username: text(row, "username")?,
         created_at: time(integer(row, "created_at")?)?,
         ended_at: maybe_time(maybe_integer(row, "ended_at")?)?,
+        guest: guest(row)?,
     })
+}
+
+fn guest(row: &SqliteRow) -> Result<Option<Guest>, StoreError> {
+    let Some(json) = maybe_text(row, "caller")? else { return Ok(None) };
+    let scopes = scopes(&maybe_text(row, "scopes")?.unwrap_or_default());
+    Ok(Some(Guest { scopes, caller: caller(&json)?, tenant: maybe_text(row, "tenant")? }))
 }
 
 pub(crate) fn audit_record(row: &SqliteRow) -> Result<AuditRecord, StoreError> {

@@ -117,7 +117,7 @@ mod tests {
         drop(store);
         let store = SqliteStore::open(URL, project.path()).await.unwrap();
         store.ping().await.unwrap();
-        assert_eq!(store.schema_version().await.unwrap(), 2);
+        assert_eq!(store.schema_version().await.unwrap(), 7);
         let starts: i64 =
             sqlx::query_scalar("SELECT count(*) FROM server_starts").fetch_one(&store.pool).await.unwrap();
         assert_eq!(starts, 1);

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod credentials;
 pub mod observer;
 pub mod plugins;
+pub mod providers;
 pub mod store;
 pub mod tokens;
 pub mod traces;

@@ -10,6 +10,7 @@ mod attempts;
 pub mod chain;
 mod identity;
 mod journal;
+pub mod oauth;
 mod recent;
 mod scope;
 mod sessions;

@@ -6,6 +6,7 @@
 
 mod definitions;
 mod environment;
+mod providers;
 mod reader;
 mod sections;
 mod security;
@@ -23,8 +24,9 @@ use terrane_compiler::project::yaml;
 use terrane_server::telemetry::LogSettings;
 
 pub use environment::Environment;
+pub use providers::{OAuthConfig, OutgoingConfig, ProviderConfig, TokenAuth};
 pub use reader::{Located, Place, Secret};
-pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Refusable, Scope, SecurityConfig};
+pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
 
 use reader::{Collected, Section};
 

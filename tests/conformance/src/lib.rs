@@ -7,4 +7,5 @@ pub mod case;
 pub mod compare;
 pub mod fakes;
 pub mod project;
+pub mod provider;
 pub mod security;

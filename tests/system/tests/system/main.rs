@@ -12,6 +12,7 @@ mod interface;
 mod logging;
 mod operating;
 mod policies;
+mod providers;
 mod serving;
 mod shutdown;
 mod soak;

@@ -32,8 +32,8 @@ pub(crate) fn prepare(context: &Context) {
 
 fn install(pinned: &Path, folder: &Path) -> Result<()> {
     let is_there = folder.join("node_modules/oidc-provider").is_dir();
-    let is_same = |file: &&str| fs::read(pinned.join(file)).ok() == fs::read(folder.join(file)).ok();
-    if is_there && PINNED.iter().all(|file| is_same(&file)) {
+    let is_same = |file: &str| fs::read(pinned.join(file)).ok() == fs::read(folder.join(file)).ok();
+    if is_there && PINNED.iter().all(|file| is_same(file)) {
         return Ok(());
     }
     fs::create_dir_all(folder)?;

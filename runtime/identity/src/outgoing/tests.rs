@@ -182,8 +182,56 @@ async fn http_is_for_a_listed_host_that_is_this_machine() {
     assert!(matches!(error, OutgoingError::NotAllowed { .. }), "localhost is this machine alone: {error:?}");
 }
 
+/// Of `idp.example`, for a hundred years.
+const AUTHORITY: &[u8] = include_bytes!("../../test_only/authority.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../test_only/server.pem");
+const KEY: &[u8] = include_bytes!("../../test_only/server.key.pem");
+
+async fn tls_server() -> SocketAddr {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(CERTIFICATE).map(Result::unwrap).collect();
+    let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(KEY).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(chain, key).unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            if let Ok(mut stream) = acceptor.accept(stream).await {
+                let mut head = [0; 4_096];
+                let _ = stream.read(&mut head).await;
+                let _ = stream.write_all(&answer("200 OK", "", b"{}")).await;
+                let _ = stream.shutdown().await;
+            }
+        }
+    });
+    address
+}
+
 #[tokio::test]
-async fn a_certificate_of_nobody_is_refused() {
-    assert!(Outgoing::new(Allow::default(), Some(("ca.pem", b"not a certificate"))).is_err());
-    assert!(Outgoing::new(Allow::default(), Some(("ca.pem", b""))).is_err());
+async fn a_certificate_is_one_of_a_known_authority_and_of_this_host() {
+    let address = tls_server().await;
+    let lookup = || Arc::new(Rebinding { answers: Mutex::new(vec![vec![SocketAddr::new(address.ip(), 0)]]) });
+    let ask = async |host: &str, authority: Option<(&str, &[u8])>| {
+        let allow = Allow::read([host]).unwrap();
+        let outgoing = Outgoing::with(allow, authority, lookup(), TIMEOUT).unwrap();
+        let endpoint = outgoing.endpoint(&format!("https://{host}:{}/keys", address.port())).unwrap();
+        outgoing.get(&endpoint, None).await
+    };
+    let known = Some(("ca.pem", AUTHORITY));
+    assert_eq!(ask("idp.example", known).await.unwrap(), b"{}");
+    for (host, authority) in [("idp.example", None), ("other.example", known)] {
+        let error = ask(host, authority).await.unwrap_err();
+        assert!(error.to_string().contains("certificate"), "{host}: {error}");
+    }
+}
+
+#[test]
+fn authorities_that_cannot_be_read_are_told() {
+    for text in [&b"not a certificate"[..], b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", KEY]
+    {
+        let error = Outgoing::new(Allow::default(), Some(("ca.pem", text))).err();
+        assert!(error.is_some_and(|error| error.to_string().contains("ca.pem")));
+    }
 }

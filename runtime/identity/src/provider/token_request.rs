@@ -118,7 +118,7 @@ fn basic(client_id: &str, secret: &str) -> String {
 /// RFC 4648, section 4: the letters of base64url but two, and padding.
 fn base64(bytes: &[u8]) -> String {
     let mut text = terrane_app::security::api_key::base64url(bytes).replace('-', "+").replace('_', "/");
-    while text.len() % 4 != 0 {
+    while !text.len().is_multiple_of(4) {
         text.push('=');
     }
     text

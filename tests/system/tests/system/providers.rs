@@ -29,7 +29,7 @@ struct House {
 /// `None`, with a note, where there is no provider to be had.
 fn house() -> Result<Option<House>> {
     if let Some(Missing(why)) = OidcProvider::missing() {
-        println!("skipped: the cases of identity providers: {why}");
+        note(&why);
         return Ok(None);
     }
     let (own_port, provider_port) = (free_port()?, free_port()?);
@@ -68,6 +68,11 @@ security:
     )
 }
 
+#[allow(clippy::print_stdout, reason = "what is skipped is said by name")]
+fn note(why: &str) {
+    println!("skipped: the cases of identity providers: {why}");
+}
+
 impl House {
     fn provider(&self, kid: &str) -> Result<OidcProvider> {
         OidcProvider::start(self.provider_port, kid, &self.callback)
@@ -92,8 +97,8 @@ impl House {
 
 fn count(server: &Server, bearer: &str) -> (u16, Value) {
     let body = r#"{"measures": ["t.count"]}"#;
-    let answer = request_as(server.address, Some(bearer), "POST", "/api/v1/query", Some(body)).unwrap();
-    (answer.status, answer.json().unwrap()["data"][0]["t.count"].clone())
+    let answer = request_as(server.address, Some(bearer), "POST", "/api/v1/query", Some(body)).expect("an answer");
+    (answer.status, answer.json().expect("JSON")["data"][0]["t.count"].clone())
 }
 
 /// Asks again until the answer is this one.

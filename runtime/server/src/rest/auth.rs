@@ -49,8 +49,8 @@ pub(super) fn secret(body: &Json) -> Response {
     response
 }
 
-const TAG: &str = "authentication";
-const TOKENS: &[Answer] = &[Answer {
+pub(super) const TAG: &str = "authentication";
+pub(super) const TOKENS: &[Answer] = &[Answer {
     status: 200,
     description: "an access token, and a refresh token that is good once",
     content: &[("application/json", Some("Tokens"))],

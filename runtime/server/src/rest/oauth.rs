@@ -8,20 +8,18 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use terrane_app::security::oauth::BINDING_SECONDS;
 
-use super::auth::secret;
+use super::auth::{TAG, TOKENS, secret};
 use crate::app::App;
 use crate::call::Call;
 use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
 use crate::routes::{Access, Routes};
 use crate::wire::auth::token_pair_to_wire;
 use crate::wire::oauth::{CallbackParameters, no_parameters};
 
 pub(super) fn register(routes: Routes) -> Routes {
-    routes.get("/api/v1/auth/oauth/{provider}/login", Access::Public, login).get(
-        "/api/v1/auth/oauth/{provider}/callback",
-        Access::Public,
-        callback,
-    )
+    let routes = routes.get("/api/v1/auth/oauth/{provider}/login", Access::Public, &LOGIN, login);
+    routes.get("/api/v1/auth/oauth/{provider}/callback", Access::Public, &CALLBACK, callback)
 }
 
 async fn login(app: App, mut call: Call) -> Result<Response, ApiError> {
@@ -83,3 +81,35 @@ fn only_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
         _ => None,
     }
 }
+
+const PROVIDER: Parameter = Parameter::path("provider", "a name of `security.oauth.providers`");
+
+static LOGIN: Doc = Doc {
+    id: "oauth_login",
+    tag: TAG,
+    summary: "Send a browser to an identity provider, where a session begins",
+    parameters: &[PROVIDER],
+    body: None,
+    answers: &[Answer {
+        status: 302,
+        description: "to the provider, with a cookie that binds the sign-in to this browser",
+        content: &[],
+    }],
+    refusals: &[Code::InvalidQuery, Code::NotFound],
+};
+
+static CALLBACK: Doc = Doc {
+    id: "oauth_callback",
+    tag: TAG,
+    summary: "Come back from an identity provider with a code, and begin a session",
+    parameters: &[
+        PROVIDER,
+        Parameter::query("state", ParameterKind::Text, "as it was sent to the provider"),
+        Parameter::query("code", ParameterKind::Text, "of the provider, good once"),
+        Parameter::query("error", ParameterKind::Text, "why the provider gives no code"),
+        Parameter::query("iss", ParameterKind::Text, "the provider's issuer, where it says so"),
+    ],
+    body: None,
+    answers: TOKENS,
+    refusals: &[Code::InvalidQuery, Code::Unauthorized, Code::InvalidToken, Code::NotFound, Code::StateUnavailable],
+};

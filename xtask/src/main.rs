@@ -18,6 +18,7 @@ mod duckdb;
 mod fuzz;
 mod http;
 mod package;
+mod provider;
 mod python;
 mod schemathesis;
 mod soak;
@@ -40,7 +41,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Prepare libduckdb, the guests' standard library, the first-party components and test databases.
+    /// Prepare libduckdb, the guests' standard library, the first-party components, and what tests ask: databases
+    /// and an identity provider.
     Setup(SetupArguments),
     /// Build the plugins under plugins/ to WebAssembly components.
     Components,
@@ -87,6 +89,7 @@ fn run(command: Command) -> Result<ExitCode> {
             components::build(&context, &toolchain)?;
             databases::prepare();
             schemathesis::prepare(&context);
+            provider::prepare(&context);
             Ok(ExitCode::SUCCESS)
         }
         Command::Components => {

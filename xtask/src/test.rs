@@ -24,6 +24,7 @@ pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCo
     crate::set_up(context)?;
     crate::databases::prepare();
     crate::schemathesis::prepare(context);
+    crate::provider::prepare(context);
     let mut failed = None;
     for mut step in steps(context, arguments) {
         println!("\n==> {}", step.name);

@@ -4,6 +4,8 @@
 //! name the key, the reason and what to do, and warnings. A key that would close more than is closed is
 //! never ignored. Not here: reading keys (`config`).
 
+mod providers;
+
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use jiff::Timestamp;
@@ -13,7 +15,7 @@ use terrane_compiler::model::Model;
 use terrane_identity::MIN_SECRET_BYTES;
 use terrane_server::tls::Validity;
 
-use crate::config::{Config, JwtAlgorithm, Place, Scope, SecurityConfig};
+use crate::config::{Config, JwtAlgorithm, JwtConfig, Place, Scope, SecurityConfig};
 
 const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` into service_project.yml: \
                     anybody on this machine may then read";
@@ -21,15 +23,7 @@ const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` i
 /// Everything that stands against serving.
 pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     let security = &config.security;
-    let mut refused: Vec<Diagnostic> = security
-        .refusable
-        .iter()
-        .map(|found| {
-            let message = format!("`security.{}` is set, and this version asks no identity provider yet", found.key);
-            let hint = "remove it; callers can prove who they are with API keys, or with tokens of this server";
-            at(&found.place, error(message, hint))
-        })
-        .collect();
+    let mut refused = Vec::new();
     if !security.enabled {
         let message = "`security.enabled: false` would open everything to everybody".to_owned();
         let diagnostic = error(message, format!("remove it; {OPEN}"));
@@ -55,8 +49,15 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
             }
         }
     }
-    let jwt = &security.jwt;
-    if jwt.is_on() {
+    refused.extend(own_tokens(&security.jwt));
+    refused.extend(providers::refusals(security));
+    refused
+}
+
+/// What stands against tokens of this server.
+fn own_tokens(jwt: &JwtConfig) -> Vec<Diagnostic> {
+    let mut refused = Vec::new();
+    if jwt.has_own_key() {
         let wrong = |message: String, hint: &str| match &jwt.place {
             Some(place) => at(place, error(message, hint)),
             None => error(message, hint),
@@ -255,8 +256,6 @@ mod tests {
             ("security: {jwt: {secret: x, algorithm: RS256, public_key_path: k}}\n", "is for HS256"),
             ("security: {jwt: {public_key_path: k}}\n", "HS256 signs with"),
             ("security: {jwt: {private_key_path: k, algorithm: RS256}}\n", "public_key_path"),
-            ("security: {jwt: {external_jwks_url: \"https://a.b/c\"}}\n", "`security.jwt.external_jwks_url`"),
-            ("security: {oauth: {enabled: true}}\n", "`security.oauth`"),
         ] {
             let refused = check(file);
             assert!(refused.len() == 1 && refused[0].contains(words), "{file}: {refused:?}");

@@ -4,6 +4,7 @@
 //! here: what any of them does.
 
 mod network;
+mod providers;
 mod security;
 mod telemetry;
 mod warehouse;
@@ -170,7 +171,7 @@ pub async fn ports(project: &Project, engine: &Engine, store: &Arc<StateStore>) 
     let now = engine.clock.now().to_string();
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
-    let (authenticator, journal) = security::open(project, store, &engine.clock)?;
+    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock)?;
     Ok(Ports {
         queries: Arc::clone(&engine.queries),
         catalog: Arc::clone(&engine.catalog),
@@ -181,6 +182,7 @@ pub async fn ports(project: &Project, engine: &Engine, store: &Arc<StateStore>) 
         authenticator,
         journal,
         audit: store.clone(),
+        oauth,
     })
 }
 
@@ -220,7 +222,8 @@ pub fn upkeep(project: &Project, store: &Arc<StateStore>, clock: &Arc<dyn Clock>
 /// # Errors
 /// A key file can't be read or used, or others may read it.
 pub fn token_keys(project: &Project) -> Result<bool, Failure> {
-    security::tokens(&project.config, project.folder.root()).map(|tokens| tokens.is_some())
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    security::accepts_tokens(project, &clock)
 }
 
 pub fn http_settings(config: &Config) -> HttpSettings {

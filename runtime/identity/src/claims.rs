@@ -1,7 +1,8 @@
 //! Claims to a caller: which claim says what, and what shapes are taken.
 //!
 //! A claim of the wrong shape is as good as none: roles that can't be read give no rights. Attributes are
-//! texts, numbers, booleans, or lists of them; anything deeper is left out.
+//! texts, numbers, booleans, or lists of them; anything deeper is left out. An e-mail address that its
+//! issuer calls unverified is left out too: anybody may have typed it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,8 +42,25 @@ pub struct ClaimsMapping {
     pub roles: ClaimPath,
     pub groups: ClaimPath,
     pub attributes: ClaimPath,
-    pub scopes: ClaimPath,
+    /// The first that is there counts.
+    pub scopes: Vec<ClaimPath>,
     pub tenant: Option<ClaimPath>,
+    pub scope_roles: ScopeRoles,
+}
+
+/// Which roles hold which scope, besides what a token's own scopes say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScopeRoles {
+    pub read: Vec<Arc<str>>,
+    pub write: Vec<Arc<str>>,
+    pub admin: Vec<Arc<str>>,
+}
+
+impl ScopeRoles {
+    fn of<'r>(&'r self, roles: &'r [Arc<str>]) -> impl Iterator<Item = Scope> + 'r {
+        let lists = [(Scope::Read, &self.read), (Scope::Write, &self.write), (Scope::Admin, &self.admin)];
+        lists.into_iter().filter(|(_, list)| list.iter().any(|role| roles.contains(role))).map(|(scope, _)| scope)
+    }
 }
 
 impl Default for ClaimsMapping {
@@ -53,8 +71,9 @@ impl Default for ClaimsMapping {
             roles: ClaimPath::new("roles"),
             groups: ClaimPath::new("groups"),
             attributes: ClaimPath::new("attributes"),
-            scopes: ClaimPath::new("scope"),
+            scopes: vec![ClaimPath::new("scope"), ClaimPath::new("scp")],
             tenant: None,
+            scope_roles: ScopeRoles::default(),
         }
     }
 }
@@ -62,23 +81,40 @@ impl Default for ClaimsMapping {
 impl ClaimsMapping {
     /// `None` where nobody is named.
     pub(crate) fn caller(&self, claims: &Claims) -> Option<SecurityContext> {
+        let user_id = self.user_id.find(claims)?.as_str().filter(|text| !text.is_empty())?;
+        Some(self.caller_named(user_id.into(), claims))
+    }
+
+    /// The name of whom a provider's claims are about. Some number their users.
+    pub(crate) fn subject(&self, claims: &Claims) -> Option<String> {
+        match self.user_id.find(claims)? {
+            Json::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+            Json::Number(number) => number.as_u64().map(|number| number.to_string()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn caller_named(&self, user_id: Arc<str>, claims: &Claims) -> SecurityContext {
         let text = |path: &ClaimPath| path.find(claims).and_then(Json::as_str).filter(|text| !text.is_empty());
+        let is_unverified = claims.get("email_verified") == Some(&Json::Bool(false));
         let attributes = self.attributes.find(claims).and_then(Json::as_object);
         let attributes = attributes.into_iter().flatten();
         let attributes = attributes.filter_map(|(name, value)| Some((name.as_str().into(), attribute(value)?)));
-        Some(SecurityContext {
-            user_id: text(&self.user_id)?.into(),
-            email: text(&self.email).map(Into::into),
+        SecurityContext {
+            user_id,
+            email: text(&self.email).filter(|_| !is_unverified).map(Into::into),
             roles: texts(self.roles.find(claims)),
             groups: texts(self.groups.find(claims)),
             attributes: attributes.collect::<BTreeMap<_, _>>(),
-        })
+        }
     }
 
     /// `None` where no word is a scope of ours.
     pub(crate) fn scopes(&self, claims: &Claims) -> Option<Scopes> {
-        let words = texts(self.scopes.find(claims));
-        let scopes: Scopes = words.iter().flat_map(|words| words.split(' ')).filter_map(Scope::named).collect();
+        let words = texts(self.scopes.iter().find_map(|path| path.find(claims)));
+        let roles = texts(self.roles.find(claims));
+        let named = words.iter().flat_map(|words| words.split(' ')).filter_map(Scope::named);
+        let scopes: Scopes = named.chain(self.scope_roles.of(&roles)).collect();
         (scopes != Scopes::default()).then_some(scopes)
     }
 
@@ -160,5 +196,24 @@ mod tests {
         assert_eq!(scopes(r#"{"scope": ["read"]}"#), Some(vec!["read"]));
         assert_eq!(scopes(r#"{"scope": "openid"}"#), None);
         assert_eq!(scopes("{}"), None);
+        assert_eq!(scopes(r#"{"scp": "write"}"#), Some(vec!["write"]));
+        assert_eq!(scopes(r#"{"scope": "openid", "scp": "admin"}"#), None, "the first that is there counts");
+    }
+
+    #[test]
+    fn roles_hold_the_scopes_that_are_mapped() {
+        let scope_roles = ScopeRoles { admin: vec!["boss".into()], ..ScopeRoles::default() };
+        let mapping = ClaimsMapping { scope_roles, ..ClaimsMapping::default() };
+        let scopes = |json| mapping.scopes(&claims(json)).map(Scopes::names);
+        assert_eq!(scopes(r#"{"roles": ["boss"]}"#), Some(vec!["admin"]));
+        assert_eq!(scopes(r#"{"roles": ["boss"], "scope": "read"}"#), Some(vec!["read", "admin"]));
+        assert_eq!(scopes(r#"{"roles": ["admin", "Boss"]}"#), None);
+    }
+
+    #[test]
+    fn an_address_that_nobody_verified_is_left_out() {
+        let email = |json| ClaimsMapping::default().caller(&claims(json)).expect("a caller").email;
+        assert_eq!(email(r#"{"sub": "u", "email": "a@b.example"}"#).as_deref(), Some("a@b.example"));
+        assert_eq!(email(r#"{"sub": "u", "email": "a@b.example", "email_verified": false}"#), None);
     }
 }

@@ -1,8 +1,8 @@
 //! JSON Web Tokens with one algorithm and one key, both fixed at start.
 //!
 //! Nothing in a token chooses how it is checked: `alg` must be the one that is set, `kid`, `jku`, `x5u`
-//! and `crit` are never followed. `exp`, `iss`, `aud` and `sub` must be there. Times are checked here
-//! against the clock that is given, so that a fault says which it is (RFC 8725).
+//! and `crit` are never followed. What the claims must say is in `checks`; tokens of an identity provider
+//! are `external`'s.
 
 use std::fmt;
 
@@ -14,14 +14,11 @@ use terrane_app::ports::tokens::{Grant, TokenFault, Tokens, Verified};
 use terrane_compiler::Attribute;
 use terrane_compiler::types::Value;
 
+use crate::checks::{Expected, MAX_TOKEN_BYTES, header_of, invalid};
 use crate::claims::{Claims, ClaimsMapping};
 
 /// RFC 7518, section 3.2: a key at least as long as the hash.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// Longer tokens are refused unread.
-const MAX_TOKEN_BYTES: usize = 16 * 1_024;
-/// Between this clock and the issuer's.
-const LEEWAY_SECONDS: i64 = 5;
 
 /// What signs, or only checks.
 pub enum SigningKey {
@@ -33,6 +30,16 @@ pub enum SigningKey {
         private: Option<Vec<u8>>,
         public: Vec<u8>,
     },
+}
+
+impl SigningKey {
+    /// What only those who may sign know; `None` where nobody here does.
+    pub fn secret_bytes(&self) -> Option<&[u8]> {
+        match self {
+            SigningKey::Hs256 { secret } => Some(secret),
+            SigningKey::Rs256 { private, .. } => private.as_deref(),
+        }
+    }
 }
 
 impl fmt::Debug for SigningKey {
@@ -70,10 +77,7 @@ pub struct Jwt {
     decoding: DecodingKey,
     algorithm: Algorithm,
     validation: Validation,
-    issuer: String,
-    audience: String,
-    verify_exp: bool,
-    verify_iat: bool,
+    expected: Expected,
     mapping: ClaimsMapping,
 }
 
@@ -95,47 +99,10 @@ impl Jwt {
                 (private.map_err(wrong("private"))?, public, Algorithm::RS256)
             }
         };
-        let mut validation = Validation::new(algorithm);
-        // Times and claims are checked below, by the clock that is given.
-        validation.validate_exp = false;
-        validation.validate_nbf = false;
-        validation.validate_aud = false;
-        validation.required_spec_claims.clear();
+        let validation = signature_only(algorithm);
         let JwtSettings { issuer, audience, verify_exp, verify_iat, mapping, .. } = settings;
-        Ok(Jwt { encoding, decoding, algorithm, validation, issuer, audience, verify_exp, verify_iat, mapping })
-    }
-
-    fn check(&self, claims: &Claims, now: Timestamp) -> Result<(), TokenFault> {
-        let invalid = |why| TokenFault::Invalid { why };
-        if claims.get("iss").and_then(Json::as_str) != Some(&*self.issuer) {
-            return Err(invalid("another issuer"));
-        }
-        let is_for_us = match claims.get("aud") {
-            Some(Json::String(one)) => *one == self.audience,
-            Some(Json::Array(all)) => all.iter().any(|one| one.as_str() == Some(&*self.audience)),
-            _ => false,
-        };
-        if !is_for_us {
-            return Err(invalid("another audience"));
-        }
-        let now = now.as_second();
-        let expires = seconds(claims.get("exp")).map_err(invalid)?;
-        if self.verify_exp {
-            let expires = expires.ok_or_else(|| invalid("no expiry"))?;
-            if expires.saturating_add(LEEWAY_SECONDS) <= now {
-                let at = Timestamp::from_second(expires).unwrap_or(Timestamp::MIN);
-                return Err(TokenFault::Expired { at });
-            }
-        }
-        let latest = now.saturating_add(LEEWAY_SECONDS);
-        if seconds(claims.get("nbf")).map_err(invalid)?.is_some_and(|start| start > latest) {
-            return Err(invalid("not good yet"));
-        }
-        let issued = seconds(claims.get("iat")).map_err(invalid)?;
-        if self.verify_iat && issued.is_some_and(|issued| issued > latest) {
-            return Err(invalid("issued in the future"));
-        }
-        Ok(())
+        let expected = Expected { issuer, audience, verify_exp, verify_iat };
+        Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping })
     }
 }
 
@@ -143,23 +110,21 @@ impl Jwt {
 impl Tokens for Jwt {
     fn sign(&self, grant: &Grant) -> Result<String, TokenFault> {
         let key = self.encoding.as_ref().ok_or(TokenFault::NotSigning)?;
-        let claims = claims_of(grant, &self.issuer, &self.audience);
-        jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
-            .map_err(|_| TokenFault::Invalid { why: "it could not be signed" })
+        let claims = claims_of(grant, &self.expected.issuer, &self.expected.audience);
+        let token = jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
+            .map_err(|_| invalid("it could not be signed"))?;
+        // One that is given out must be one that is accepted.
+        if token.len() > MAX_TOKEN_BYTES { Err(invalid("too much is said of the caller")) } else { Ok(token) }
     }
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault> {
-        let invalid = |why| TokenFault::Invalid { why };
-        if token.len() > MAX_TOKEN_BYTES {
-            return Err(invalid("too long"));
-        }
-        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("not a token"))?;
+        let header = header_of(token)?;
         if header.alg != self.algorithm {
             return Err(invalid("another algorithm"));
         }
         let decoded = jsonwebtoken::decode::<Claims>(token, &self.decoding, &self.validation);
         let claims = decoded.map_err(|_| invalid("the signature is not the issuer's"))?.claims;
-        self.check(&claims, now)?;
+        self.expected.check(&claims, now)?;
         let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("no subject"))?;
         // Only what this server signs belongs to a session.
         let session_id = claims.get("session_id").and_then(Json::as_str);
@@ -175,17 +140,14 @@ impl Tokens for Jwt {
     }
 }
 
-/// A NumericDate: seconds, maybe with a fraction, as a JSON number.
-fn seconds(claim: Option<&Json>) -> Result<Option<i64>, &'static str> {
-    let Some(claim) = claim else { return Ok(None) };
-    let number = claim.as_number().ok_or("a time is no number")?;
-    let seconds = match (number.as_i64(), number.as_f64()) {
-        (Some(seconds), _) => seconds,
-        // Saturates, and a time before the calendar is as good as long ago.
-        (None, Some(seconds)) if seconds.is_finite() => seconds as i64,
-        _ => return Err("a time is no number"),
-    };
-    Ok(Some(seconds))
+/// Claims are checked by [`Expected`], at the clock that is given.
+pub(crate) fn signature_only(algorithm: Algorithm) -> Validation {
+    let mut validation = Validation::new(algorithm);
+    validation.validate_exp = false;
+    validation.validate_nbf = false;
+    validation.validate_aud = false;
+    validation.required_spec_claims.clear();
+    validation
 }
 
 fn claims_of(grant: &Grant, issuer: &str, audience: &str) -> Json {

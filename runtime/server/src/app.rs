@@ -15,6 +15,7 @@ use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::store::Store;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::query::QueryService;
+use terrane_app::security::oauth::OAuth;
 use terrane_app::security::{Authenticator, Journal};
 use terrane_compiler::SecurityContext;
 
@@ -36,6 +37,8 @@ pub struct Ports {
     /// Where authentications and denials are noted.
     pub journal: Arc<Journal>,
     pub audit: Arc<dyn AuditLog>,
+    /// The identity providers that callers sign in through, if there are any.
+    pub oauth: Arc<OAuth>,
 }
 
 /// What the operator set for HTTP.

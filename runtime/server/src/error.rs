@@ -13,10 +13,12 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
 use terrane_app::limits::{RateExceeded, RateScope};
+use terrane_app::ports::providers::ProviderFault;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_app::query::RunError;
 use terrane_app::security::AuthError;
+use terrane_app::security::oauth::OAuthError;
 use terrane_compiler::query::{ErrorCode, Operator, QueryError};
 use terrane_compiler::types::Granularity;
 
@@ -192,6 +194,24 @@ impl ApiError {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         self.0.headers.push((RETRY_AFTER, HeaderValue::from(seconds.max(1))));
         self
+    }
+
+    /// Nobody was signed in through a provider.
+    pub(crate) fn from_oauth(error: OAuthError) -> Self {
+        let message = error.to_string();
+        match error {
+            OAuthError::UnknownProvider => ApiError::new(Code::NotFound, message),
+            OAuthError::Missing { name } => ApiError::new(Code::InvalidQuery, message).detail("field", name),
+            OAuthError::Foreign | OAuthError::Expired | OAuthError::Used | OAuthError::MixedUp => {
+                ApiError::new(Code::Unauthorized, message)
+            }
+            OAuthError::Refused { error } => ApiError::new(Code::Unauthorized, message).detail("provider_error", error),
+            OAuthError::Provider(ProviderFault::CodeRefused) => ApiError::new(Code::Unauthorized, message),
+            OAuthError::Provider(ProviderFault::Invalid { .. }) => ApiError::new(Code::InvalidToken, message),
+            OAuthError::Provider(ProviderFault::Unavailable) => ApiError::new(Code::StateUnavailable, message),
+            OAuthError::Busy => ApiError::overloaded(message),
+            OAuthError::Session(error) => ApiError::from_auth(error),
+        }
     }
 
     /// The state database doesn't answer; its own words are in the log.

@@ -87,8 +87,14 @@ impl Credentials for StateStore {
         entry: AuditEntry,
     ) -> Result<(), StoreError> {
         let mut change = self.database.change().await?;
-        let insert = Statement::new("INSERT INTO sessions (id, username, created_at) VALUES ($1, $2, $3)");
+        let insert = Statement::new(
+            "INSERT INTO sessions (id, username, created_at, caller, scopes, tenant) VALUES ($1, $2, $3, $4, $5, $6)",
+        );
+        let guest = session.guest.as_ref();
+        let caller = guest.map(|guest| row::caller_text(&guest.caller));
         let insert = insert.bind(&*session.id).bind(&*session.username).bind(micros(session.created_at));
+        let insert = insert.bind(caller.as_deref()).bind(guest.map(|guest| words(guest.scopes)).as_deref());
+        let insert = insert.bind(guest.and_then(|guest| guest.tenant.as_deref()));
         change.execute(insert).await?;
         insert_token(&mut change, token, &session.id).await?;
         append_in(&mut change, vec![entry]).await?;
@@ -155,6 +161,14 @@ impl Credentials for StateStore {
         end(&mut change, id, at).await?;
         append_in(&mut change, vec![entry]).await?;
         change.commit().await
+    }
+
+    async fn end_sessions(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<u64, StoreError> {
+        let mut change = self.database.change().await?;
+        let end = Statement::new("UPDATE sessions SET ended_at = $1 WHERE username = $2 AND ended_at IS NULL");
+        let ended = change.execute(end.bind(micros(at)).bind(username)).await?;
+        finish(change, ended > 0, entry).await?;
+        Ok(ended)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 use terrane_app::ports::audit::{AuditEntry, AuditRecord};
-use terrane_app::ports::credentials::{ApiKey, Session, User};
+use terrane_app::ports::credentials::{ApiKey, Guest, Session, User};
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::api_key::SecretHash;
 use terrane_app::security::{Scope, Scopes, caller_json};
@@ -99,7 +99,14 @@ pub(crate) fn session(row: &Row) -> Result<Session, StoreError> {
         username: text(row, "username")?,
         created_at: time(row.integer("created_at")?)?,
         ended_at: maybe_time(row.maybe_integer("ended_at")?)?,
+        guest: guest(row)?,
     })
+}
+
+fn guest(row: &Row) -> Result<Option<Guest>, StoreError> {
+    let Some(json) = maybe_text(row, "caller")? else { return Ok(None) };
+    let scopes = scopes(&maybe_text(row, "scopes")?.unwrap_or_default());
+    Ok(Some(Guest { scopes, caller: caller(&json)?, tenant: maybe_text(row, "tenant")? }))
 }
 
 pub(crate) fn audit_record(row: &Row) -> Result<AuditRecord, StoreError> {

@@ -198,6 +198,7 @@ impl World {
                 authenticator: security.authenticator,
                 journal: security.journal,
                 audit: security.audit,
+                oauth: security.oauth,
             },
             HttpSettings {
                 version: "1.2.3".into(),

@@ -7,5 +7,6 @@ pub mod case;
 pub mod compare;
 pub mod fakes;
 pub mod project;
+pub mod provider;
 pub mod security;
 pub mod socket;

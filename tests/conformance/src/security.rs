@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rotation, Session, User};
+use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::tokens::Tokens;
 use terrane_app::security::api_key::SecretHash;
+use terrane_app::security::oauth::{OAuth, TicketKey};
 use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
 use terrane_identity::{Argon2Passwords, OsRandomness};
 
@@ -19,6 +21,8 @@ pub struct Security {
     pub authenticator: Arc<Authenticator>,
     pub journal: Arc<Journal>,
     pub audit: Arc<dyn AuditLog>,
+    /// Whom callers sign in through.
+    pub oauth: Arc<OAuth>,
 }
 
 impl Security {
@@ -43,7 +47,17 @@ impl Security {
             clock: Arc::new(FakeClock::default()),
             journal: journal.clone(),
         };
-        Security { authenticator: Arc::new(Authenticator::new(ports, SessionSettings::default())), journal, audit }
+        let authenticator = Arc::new(Authenticator::new(ports, SessionSettings::default()));
+        let oauth = Arc::new(OAuth::new(authenticator.clone(), Vec::new(), TicketKey::derived_from(b"tests"), true));
+        Security { authenticator, journal, audit, oauth }
+    }
+
+    /// With providers to sign in through, over https or, on this machine, http.
+    #[must_use]
+    pub fn with_providers(self, providers: Vec<Arc<dyn IdentityProvider>>, is_secure: bool) -> Self {
+        let key = TicketKey::derived_from(b"tests");
+        let oauth = Arc::new(OAuth::new(self.authenticator.clone(), providers, key, is_secure));
+        Security { oauth, ..self }
     }
 }
 
@@ -98,6 +112,9 @@ impl Credentials for Nobody {
     }
     async fn end_session(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<(), StoreError> {
         Ok(())
+    }
+    async fn end_sessions(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<u64, StoreError> {
+        Ok(0)
     }
 }
 

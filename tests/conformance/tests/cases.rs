@@ -63,7 +63,11 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
     for route in terrane_server::routes() {
         let asked = case::Asked {
             method: route.method.to_string(),
-            path: route.path.replace("{cube_name}", "orders").replace("{file}", "index.css"),
+            path: route
+                .path
+                .replace("{cube_name}", "orders")
+                .replace("{file}", "index.css")
+                .replace("{provider}", "idp"),
             headers: Default::default(),
             json: None,
             text: None,
@@ -77,6 +81,8 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
             match route.access {
                 // Those that take a body want more than an empty one.
                 Access::Public if route.method == "POST" => assert_eq!(status, 400, "{}", route.path),
+                // There is no such provider.
+                Access::Public if route.path.contains("{provider}") => assert_eq!(status, 404, "{}", route.path),
                 Access::Public => assert_eq!(status, 200, "{} {} as {caller:?}", route.method, route.path),
                 Access::Identified => assert_eq!(status, 401, "{} {} as {caller:?}", route.method, route.path),
                 Access::Scoped(_) => assert_eq!(status, refusal, "{} {} as {caller:?}", route.method, route.path),

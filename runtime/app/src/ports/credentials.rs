@@ -43,12 +43,22 @@ pub struct User {
 }
 
 /// What one sign-in began: a family of refresh tokens, of which only the newest is good.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Session {
     pub id: Arc<str>,
     pub username: Arc<str>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
+    /// `None`: a user of this store.
+    pub guest: Option<Guest>,
+}
+
+/// Somebody whom an identity provider vouched for when the session began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guest {
+    pub scopes: Scopes,
+    pub caller: SecurityContext,
+    pub tenant: Option<Arc<str>>,
 }
 
 /// A refresh token, as it is kept.
@@ -60,7 +70,7 @@ pub struct RefreshToken {
 }
 
 /// What came of using a refresh token.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Rotation {
     /// The new one is in its place.
     Rotated(Session),
@@ -101,4 +111,6 @@ pub trait Credentials: Send + Sync {
     /// The session that a refresh token belongs to, used or not.
     async fn session_of(&self, token: &SecretHash) -> Result<Option<Session>, StoreError>;
     async fn end_session(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<(), StoreError>;
+    /// Ends every session of a name, a guest's too. How many there were.
+    async fn end_sessions(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<u64, StoreError>;
 }

@@ -6,6 +6,7 @@ pub mod credentials;
 pub mod leases;
 pub mod observer;
 pub mod plugins;
+pub mod providers;
 pub mod retention;
 pub mod store;
 pub mod tokens;

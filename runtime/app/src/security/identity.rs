@@ -15,6 +15,8 @@ pub enum AuthMethod {
     Anonymous,
     ApiKey,
     Jwt,
+    /// By an identity provider, when the session began.
+    OAuth,
 }
 
 impl AuthMethod {
@@ -23,6 +25,7 @@ impl AuthMethod {
             AuthMethod::Anonymous => "anonymous",
             AuthMethod::ApiKey => "api_key",
             AuthMethod::Jwt => "jwt",
+            AuthMethod::OAuth => "oauth",
         }
     }
 }

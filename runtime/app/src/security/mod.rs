@@ -11,6 +11,7 @@ pub mod caller_json;
 pub mod chain;
 mod identity;
 mod journal;
+pub mod oauth;
 mod recent;
 mod scope;
 mod sessions;

@@ -2,7 +2,9 @@
 //!
 //! A sign-in begins a session: a short access token, and a refresh token that is good once. Each refresh
 //! gives a new one; using an old one again ends the session, because somebody has a copy (RFC 9700,
-//! section 4.14.2). Ending a session ends its access tokens at once.
+//! section 4.14.2). Ending a session ends its access tokens at once. A session that an identity provider
+//! vouched for ends one refresh lifetime after it began, however often it is refreshed: the provider is to
+//! be asked again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +12,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::api_key::{base64url, hash};
-use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, entry};
+use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, Scopes, entry};
 use crate::ports::audit::AuditEntry;
-use crate::ports::credentials::{RefreshToken, Rotation, Session, User};
+use crate::ports::credentials::{Guest, RefreshToken, Rotation, Session, User};
+use crate::ports::providers::Person;
 use crate::ports::tokens::{Grant, TokenFault, Tokens};
 
 /// Longer ones are refused before they cost a hash.
@@ -54,13 +57,47 @@ impl Authenticator {
         };
         self.attempts.succeeded(&by_name, names.get(1).map(String::as_str));
         let now = self.ports.clock.now();
-        let session =
-            Session { id: self.random_id(), username: user.username.clone(), created_at: now, ended_at: None };
+        let holder = Guest { scopes: user.scopes, caller: user.caller, tenant: user.tenant };
+        let session = self.session(user.username, None, now);
+        self.begin(&*tokens, &session, &holder, AuthMethod::Jwt, origin).await
+    }
+
+    /// Begins a session of somebody whom a provider vouches for.
+    pub(super) async fn begin_guest_session(
+        &self,
+        provider: &str,
+        person: Person,
+        origin: &Origin,
+    ) -> Result<TokenPair, AuthError> {
+        let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
+        let Person { subject, caller, scopes, tenant } = person;
+        // As of a token: who is said to hold no scope reads.
+        let guest = Guest { scopes: scopes.unwrap_or(Scopes::READ), caller, tenant };
+        let username = format!("{provider}:{subject}").into();
+        let session = self.session(username, Some(guest.clone()), self.ports.clock.now());
+        self.begin(&*tokens, &session, &guest, AuthMethod::OAuth, origin).await
+    }
+
+    fn session(&self, username: Arc<str>, guest: Option<Guest>, now: Timestamp) -> Session {
+        Session { id: self.random_id(), username, created_at: now, ended_at: None, guest }
+    }
+
+    async fn begin(
+        &self,
+        tokens: &dyn Tokens,
+        session: &Session,
+        holder: &Guest,
+        method: AuthMethod,
+        origin: &Origin,
+    ) -> Result<TokenPair, AuthError> {
+        let now = session.created_at;
         let (text, token) = self.refresh_token(&session.id, now)?;
-        let identity = identity_of(&user, &session);
+        // Signed first: a session that nobody can use is not begun.
+        let pair = self.pair(tokens, session, holder, text, now)?;
+        let identity = identity_of(holder, session, method);
         let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
-        self.ports.credentials.begin_session(&session, &token, record).await?;
-        self.pair(&*tokens, &user, &session.id, text, now)
+        self.ports.credentials.begin_session(session, &token, record).await?;
+        Ok(pair)
     }
 
     /// Goes on with a session: the refresh token that was sent is used up.
@@ -75,9 +112,8 @@ impl Authenticator {
         let record = from(origin, entry("session_refreshed", now, &nobody, String::new()));
         match self.ports.credentials.rotate(&hash(refresh_token), &next, now, record).await? {
             Rotation::Rotated(session) => {
-                let user = self.ports.credentials.user(&session.username).await?;
-                let user = user.filter(|user| user.disabled_at.is_none()).ok_or(AuthError::InvalidRefreshToken)?;
-                self.pair(&*tokens, &user, &session.id, text, now)
+                let holder = self.holder(&session, now).await?.ok_or(AuthError::InvalidRefreshToken)?;
+                self.pair(&*tokens, &session, &holder, text, now)
             }
             Rotation::Reused(session) => {
                 self.sessions.forget(&session.id);
@@ -107,26 +143,38 @@ impl Authenticator {
         Ok(())
     }
 
+    /// Who goes on with a session; `None` where nobody may.
+    async fn holder(&self, session: &Session, now: Timestamp) -> Result<Option<Guest>, AuthError> {
+        if let Some(guest) = &session.guest {
+            let is_over = after(session.created_at, self.settings.refresh_lifetime) <= now;
+            return Ok((!is_over).then(|| guest.clone()));
+        }
+        let user = self.ports.credentials.user(&session.username).await?;
+        let user = user.filter(|user| user.disabled_at.is_none());
+        Ok(user.map(|User { scopes, caller, tenant, .. }| Guest { scopes, caller, tenant }))
+    }
+
     fn pair(
         &self,
         tokens: &dyn Tokens,
-        user: &User,
-        session_id: &Arc<str>,
+        session: &Session,
+        holder: &Guest,
         refresh_token: String,
         now: Timestamp,
     ) -> Result<TokenPair, AuthError> {
         let expires_in = self.settings.access_lifetime;
         let grant = Grant {
-            caller: user.caller.clone(),
-            username: user.username.clone(),
-            scopes: user.scopes,
-            session_id: session_id.clone(),
-            tenant: user.tenant.clone(),
+            caller: holder.caller.clone(),
+            username: session.username.clone(),
+            scopes: holder.scopes,
+            session_id: session.id.clone(),
+            tenant: holder.tenant.clone(),
             issued_at: now,
             expires_at: after(now, expires_in),
         };
         let access_token = tokens.sign(&grant).map_err(|fault| match fault {
             TokenFault::NotSigning => AuthError::NoTokens,
+            TokenFault::Invalid { why } => AuthError::InvalidToken { why },
             _ => AuthError::Unavailable,
         })?;
         Ok(TokenPair { access_token, expires_in, refresh_token })
@@ -156,17 +204,17 @@ impl Authenticator {
     }
 }
 
-fn identity_of(user: &User, session: &Session) -> Identity {
+fn identity_of(holder: &Guest, session: &Session, method: AuthMethod) -> Identity {
     Identity {
-        caller: user.caller.clone(),
-        scopes: user.scopes,
-        method: AuthMethod::Jwt,
+        caller: holder.caller.clone(),
+        scopes: holder.scopes,
+        method,
         credential: format!("session:{}", session.id).into(),
-        tenant: user.tenant.clone(),
+        tenant: holder.tenant.clone(),
     }
 }
 
-fn from(origin: &Origin, entry: AuditEntry) -> AuditEntry {
+pub(super) fn from(origin: &Origin, entry: AuditEntry) -> AuditEntry {
     AuditEntry {
         client_ip: origin.client.map(|ip| ip.to_string().into()),
         correlation_id: origin.correlation_id.clone(),

@@ -37,9 +37,11 @@ Examples:
   terrane auth create-key --name dashboards --expires 365d
   terrane auth create-key my-project --name etl --scopes read,write --roles loader
   terrane auth revoke-key 0f3c9a5b1d2e4f60
+  terrane auth end-sessions corp:248289761001
   printf %s \"$PASSWORD\" | terrane auth create-user ada --password-stdin --roles analyst --attribute region=EU
 
-A running server sees a change within two seconds.")]
+A running server sees a change within two seconds. Who signs in through an identity provider, or comes with its
+tokens, needs no user here: see `security.oauth` and `security.jwt` in runtime/PROJECT.md.")]
 pub struct AuthArguments {
     #[command(subcommand)]
     pub action: AuthAction,
@@ -96,6 +98,13 @@ pub enum AuthAction {
         #[command(flatten)]
         place: PlaceArguments,
     },
+    /// End somebody's sessions; they may sign in again
+    EndSessions {
+        /// A user, or `provider:subject` of who signed in through an identity provider
+        username: String,
+        #[command(flatten)]
+        place: PlaceArguments,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -137,7 +146,8 @@ impl AuthAction {
             | AuthAction::RevokeKey { place, .. }
             | AuthAction::CreateUser { place, .. }
             | AuthAction::ListUsers { place }
-            | AuthAction::DisableUser { place, .. } => &place.dir,
+            | AuthAction::DisableUser { place, .. }
+            | AuthAction::EndSessions { place, .. } => &place.dir,
         }
     }
 }
@@ -169,6 +179,14 @@ pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Fai
             let is_disabled = store.disable_user(username, now, entry).await.map_err(failed)?;
             let missing = || Failure::new(format!("no user `{username}` may sign in")).hint("terrane auth list-users");
             is_disabled.then(|| print(&format!("disabled {username}\n"))).ok_or_else(missing)
+        }
+        AuthAction::EndSessions { username, place } => {
+            let entry = entry("sessions_ended", now, format!("user:{username}"), None);
+            let ended = store.end_sessions(username, now, entry).await.map_err(failed)?;
+            let shown = json!({"username": username, "ended": ended});
+            let sessions = if ended == 1 { "session" } else { "sessions" };
+            print(&if place.json { format!("{shown}\n") } else { format!("ended {ended} {sessions} of {username}\n") });
+            Ok(())
         }
     }
 }

@@ -7,6 +7,7 @@
 mod definitions;
 mod environment;
 mod network;
+mod providers;
 mod reader;
 mod sections;
 mod security;
@@ -26,8 +27,9 @@ use terrane_server::telemetry::LogSettings;
 
 pub use environment::Environment;
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
+pub use providers::{OAuthConfig, OutgoingConfig, ProviderConfig, TokenAuth};
 pub use reader::{Located, Place, Secret};
-pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Refusable, Scope, SecurityConfig};
+pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
 
 pub use settings::{Setting, Source};
 

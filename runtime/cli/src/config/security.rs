@@ -1,14 +1,16 @@
 //! The keys of `security`: who may read, and how callers prove who they are.
 //!
-//! In: the reader. Out: a [`SecurityConfig`]. Keys of credentials that this version can't check yet are
-//! read for their shape and kept with their place, because ignoring one would open what it closes:
-//! `start_rules` refuses them. Not here: whether a key fits (`wiring`), and policies.
+//! In: the reader. Out: a [`SecurityConfig`]. Not here: identity providers (`providers`), whether what is set
+//! goes together (`start_rules`), whether a key fits (`wiring`), and policies.
 
 use std::collections::BTreeSet;
 
 use terrane_compiler::diagnostic::Diagnostic;
 
-use super::reader::{Place, Secret, Section};
+use terrane_identity::SignatureAlgorithm;
+
+use super::providers::{self, OAuthConfig, OutgoingConfig};
+use super::reader::{Located, Place, Secret, Section};
 
 #[derive(Debug, Clone)]
 pub struct SecurityConfig {
@@ -19,8 +21,8 @@ pub struct SecurityConfig {
     pub api_keys: bool,
     pub jwt: JwtConfig,
     pub tenant_claim: Option<String>,
-    /// What is set and not yet obeyed.
-    pub refusable: Vec<Refusable>,
+    pub oauth: OAuthConfig,
+    pub outgoing: OutgoingConfig,
 }
 
 /// Access tokens.
@@ -32,8 +34,18 @@ pub struct JwtConfig {
     pub algorithm: Option<JwtAlgorithm>,
     pub access_seconds: u64,
     pub refresh_seconds: u64,
-    pub issuer: String,
-    pub audience: String,
+    /// Of the external provider where there is one, else of this server.
+    pub issuer: Option<String>,
+    pub audience: Option<String>,
+    /// The issuer and audience of this server's own tokens beside those of an external provider.
+    pub own_issuer: Option<String>,
+    /// Where an external provider publishes its keys.
+    pub external_jwks_url: Option<Located<String>>,
+    /// Of its tokens.
+    pub algorithms: Vec<SignatureAlgorithm>,
+    pub jwks_refresh_seconds: u64,
+    pub jwks_stale_seconds: u64,
+    pub scope_roles: ScopeRoleNames,
     /// From the project's folder, or absolute.
     pub private_key_path: Option<String>,
     pub public_key_path: Option<String>,
@@ -59,11 +71,50 @@ pub struct ClaimNames {
     pub scopes: Option<String>,
 }
 
+/// Which roles hold which scope.
+#[derive(Debug, Clone, Default)]
+pub struct ScopeRoleNames {
+    pub read: Vec<String>,
+    pub write: Vec<String>,
+    pub admin: Vec<String>,
+}
+
+/// `iss` and `aud` where nothing else is set.
+const DEFAULT_ISSUER: &str = "terrane";
+
 impl JwtConfig {
     /// Tokens are accepted only where something can check them.
     pub fn is_on(&self) -> bool {
+        self.has_own_key() || self.is_external()
+    }
+
+    /// Whether tokens of this server, or of whoever has its key, are accepted.
+    pub fn has_own_key(&self) -> bool {
         let has_key = self.secret.is_some() || self.private_key_path.is_some() || self.public_key_path.is_some();
         has_key && self.enabled != Some(false)
+    }
+
+    /// Whether this server signs tokens.
+    pub fn is_signing(&self) -> bool {
+        self.has_own_key() && (self.secret.is_some() || self.private_key_path.is_some())
+    }
+
+    /// Whether tokens of an external provider are accepted.
+    pub fn is_external(&self) -> bool {
+        self.external_jwks_url.is_some() && self.enabled != Some(false)
+    }
+
+    /// `iss` and `aud` of this server's own tokens.
+    pub fn own_names(&self) -> (&str, &str) {
+        let own = self.own_issuer.as_deref();
+        if self.is_external() {
+            let own = own.unwrap_or(DEFAULT_ISSUER);
+            return (own, own);
+        }
+        (
+            own.or(self.issuer.as_deref()).unwrap_or(DEFAULT_ISSUER),
+            own.or(self.audience.as_deref()).unwrap_or(DEFAULT_ISSUER),
+        )
     }
 }
 
@@ -96,13 +147,6 @@ pub enum Scope {
     Admin,
 }
 
-/// A key that would change who may read, and that nothing obeys yet.
-#[derive(Debug, Clone)]
-pub struct Refusable {
-    pub key: &'static str,
-    pub place: Place,
-}
-
 /// 100 years.
 const MAX_LIFETIME_SECONDS: u64 = 3_155_760_000;
 const SCOPES: &[(&str, Scope)] = &[("read", Scope::Read), ("write", Scope::Write), ("admin", Scope::Admin)];
@@ -112,17 +156,14 @@ pub(super) fn read(s: &mut Section<'_>) -> SecurityConfig {
     let enabled = s.boolean("enabled").unwrap_or(true);
     let place = if s.is_none("anonymous") { None } else { s.place("anonymous") };
     let anonymous = place.map(|place| s.section("anonymous", |s| anonymous(s, place)));
-    let mut refusable = Vec::new();
-    refusable.extend(s.place("oauth").map(|place| Refusable { key: "oauth", place }));
     let jwt_place = s.place("jwt");
-    let jwt = s.section("jwt", |s| {
-        refusable.extend(s.place("external_jwks_url").map(|place| Refusable { key: "jwt.external_jwks_url", place }));
-        jwt(s, jwt_place)
-    });
-    s.section("oauth", oauth);
+    let jwt = s.section("jwt", |s| jwt(s, jwt_place));
+    let oauth_place = s.place("oauth");
+    let oauth = s.section("oauth", |s| providers::oauth(s, oauth_place));
+    let outgoing = s.section("outgoing", providers::outgoing);
     let api_keys = s.section("api_keys", |s| s.boolean("enabled")).unwrap_or(true);
     let tenant_claim = s.text("tenant_claim");
-    SecurityConfig { enabled, enabled_place, anonymous, api_keys, jwt, tenant_claim, refusable }
+    SecurityConfig { enabled, enabled_place, anonymous, api_keys, jwt, tenant_claim, oauth, outgoing }
 }
 
 fn anonymous(s: &mut Section<'_>, place: Place) -> Anonymous {
@@ -154,17 +195,19 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     let algorithm = s.choice("algorithm", ALGORITHMS);
     let access_seconds = s.integer("access_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(3_600);
     let refresh_seconds = s.integer("refresh_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(604_800);
-    let issuer = s.text("issuer").unwrap_or_else(|| "terrane".to_owned());
-    let audience = s.text("audience").unwrap_or_else(|| "terrane".to_owned());
+    let (issuer, audience, own_issuer) = (s.text("issuer"), s.text("audience"), s.text("own_issuer"));
+    let external_jwks_url = s.located("external_jwks_url");
+    let algorithms = providers::algorithms(s);
+    let jwks_refresh_seconds = s.integer("jwks_refresh_seconds", 1..=86_400).unwrap_or(300);
+    let jwks_stale_seconds = s.integer("jwks_stale_seconds", 0..=604_800).unwrap_or(86_400);
+    let scope_roles = s.section("scope_mapping", scope_roles);
     let private_key_path = s.text("private_key_path");
     let public_key_path = s.text("public_key_path");
     let enabled = s.boolean("enabled");
     let verify_exp = s.boolean("verify_exp").unwrap_or(true);
     let verify_iat = s.boolean("verify_iat").unwrap_or(true);
-    let claims = s.section("claims", claims);
-    // Of tokens of an external issuer, which this version refuses.
-    s.section("claims_mapping", claims_of_others);
-    s.text("external_jwks_url");
+    // Two names of one thing.
+    let claims = s.section("claims", claims).or(s.section("claims_mapping", self::claims));
     JwtConfig {
         place,
         enabled,
@@ -174,6 +217,12 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
         refresh_seconds,
         issuer,
         audience,
+        own_issuer,
+        external_jwks_url,
+        algorithms,
+        jwks_refresh_seconds,
+        jwks_stale_seconds,
+        scope_roles,
         private_key_path,
         public_key_path,
         verify_exp,
@@ -182,7 +231,7 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     }
 }
 
-fn claims(s: &mut Section<'_>) -> ClaimNames {
+pub(super) fn claims(s: &mut Section<'_>) -> ClaimNames {
     ClaimNames {
         user_id: s.text("user_id"),
         email: s.text("email"),
@@ -193,17 +242,21 @@ fn claims(s: &mut Section<'_>) -> ClaimNames {
     }
 }
 
-fn claims_of_others(s: &mut Section<'_>) {
-    claims(s);
+pub(super) fn scope_roles(s: &mut Section<'_>) -> ScopeRoleNames {
+    let mut roles = |scope: &'static str| s.texts(scope).unwrap_or_default();
+    ScopeRoleNames { read: roles("read"), write: roles("write"), admin: roles("admin") }
 }
 
-/// Shape only.
-fn oauth(s: &mut Section<'_>) {
-    s.boolean("enabled");
-    s.sections("providers", |s| {
-        for key in ["name", "client_id", "authorize_url", "token_url"] {
-            s.text(key);
+impl ClaimNames {
+    /// Each name, else the other's.
+    fn or(self, other: ClaimNames) -> ClaimNames {
+        ClaimNames {
+            user_id: self.user_id.or(other.user_id),
+            email: self.email.or(other.email),
+            roles: self.roles.or(other.roles),
+            groups: self.groups.or(other.groups),
+            attributes: self.attributes.or(other.attributes),
+            scopes: self.scopes.or(other.scopes),
         }
-        s.secret("client_secret");
-    });
+    }
 }

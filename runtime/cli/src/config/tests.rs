@@ -149,14 +149,15 @@ fn credentials_set_anywhere_are_seen() {
         assert!(config.security.jwt.is_on(), "{file} {variables:?}");
         assert!(!format!("{config:?}").contains("secret: x"));
     }
-    for (file, variables) in [
-        ("", &[("SERVICE_SECURITY__JWT__EXTERNAL_JWKS_URL", "https://a")][..]),
-        ("security: {oauth: {enabled: true, providers: [{name: a, client_secret: b}]}}\n", &[][..]),
-    ] {
-        let (config, problems) = read_with(file, variables);
-        assert!(problems.is_empty(), "{problems:?}");
-        assert_eq!(config.security.refusable.len(), 1, "{file} {variables:?}");
-    }
+    let (config, problems) = read_with("", &[("SERVICE_SECURITY__JWT__EXTERNAL_JWKS_URL", "https://a")]);
+    assert!(problems.is_empty() && config.security.jwt.is_external(), "{problems:?}");
+    let file = "security: {oauth: {providers: [{name: a, client_secret: hush, claims_mapping: {roles: a.b}}]}}\n";
+    let (config, problems) = read_with(file, &[]);
+    assert!(problems.is_empty() && config.security.oauth.is_on(), "{problems:?}");
+    assert_eq!(config.security.oauth.providers[0].claims.roles.as_deref(), Some("a.b"));
+    assert!(!format!("{config:?}").contains("hush"));
+    let text = problem("security: {jwt: {algorithms: [RS256, HS256]}}\n", &[]);
+    assert!(text.starts_with("service_project.yml:1:38: error[wrong-value]") && text.contains("RS384"), "{text}");
 }
 
 #[test]
@@ -261,9 +262,12 @@ fn the_reference_names_every_setting() {
     let reference = include_str!("../../../PROJECT.md");
     let environment = Environment::default();
     let mut collected = Collected::default();
-    let rates = "limits: {rate: {per_key: {}, per_tenant: {}, anonymous: {}, failed_credentials: {}}}\n";
-    let file = format!("security: {{anonymous: {{}}}}\nplugins: {{paths: []}}\n{rates}");
-    collect(Some(&file), &environment, &mut collected);
+    let rates = "limits: {rate: {per_key: {}, per_tenant: {}, anonymous: {}, failed_credentials: {}}}
+";
+    let security = "security: {anonymous: {}, oauth: {providers: [{}]}}
+";
+    collect(Some(&format!("{security}plugins: {{paths: []}}
+{rates}")), &environment, &mut collected);
     let variables = collected.variables;
     let spelled = |name: &str| reader::SPELLED.iter().any(|(_, variable)| *variable == name);
     let is_section = |name: &str| variables.iter().any(|other| other.starts_with(&format!("{name}__")));

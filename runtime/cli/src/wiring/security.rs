@@ -1,4 +1,5 @@
-//! Credentials as the configuration says: keys in the state database, tokens by a secret or key files.
+//! Credentials as the configuration says: keys in the state database, tokens by a secret, key files or an
+//! identity provider.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,28 +7,40 @@ use std::time::Duration;
 
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::tokens::Tokens;
+use terrane_app::security::oauth::{OAuth, TicketKey};
 use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
-use terrane_identity::{Argon2Passwords, ClaimPath, ClaimsMapping, Jwt, JwtSettings, OsRandomness, SigningKey};
+use terrane_identity::{
+    Argon2Passwords, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, OsRandomness, ScopeRoles,
+    SigningKey,
+};
 use terrane_store::StateStore;
 
-use crate::config::{ClaimNames, Config, JwtAlgorithm, JwtConfig};
+use super::providers::Providers;
+use crate::config::{ClaimNames, Config, JwtAlgorithm, JwtConfig, ScopeRoleNames};
 use crate::failure::Failure;
 use crate::project::Project;
+
+pub(super) struct Security {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) journal: Arc<Journal>,
+    pub(super) oauth: Arc<OAuth>,
+}
 
 /// What finds out who calls, over an open state database.
 ///
 /// # Errors
-/// A key file can't be read or used, or others may read it.
-pub(super) fn open(
-    project: &Project,
-    store: &Arc<StateStore>,
-    clock: &Arc<dyn Clock>,
-) -> Result<(Arc<Authenticator>, Arc<Journal>), Failure> {
-    let config = &project.config;
+/// A key file can't be read or used, or others may read it; or a provider can't be asked as it is written.
+pub(super) fn open(project: &Project, store: &Arc<StateStore>, clock: &Arc<dyn Clock>) -> Result<Security, Failure> {
+    let (config, root) = (&project.config, project.folder.root());
     let journal = Arc::new(Journal::new(store.clone(), clock.clone()));
+    let providers = Providers::new(config, root, clock)?;
+    let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
+    // The same on every replica, and known to nobody else; without a key no provider is used.
+    let secret = key.as_ref().and_then(SigningKey::secret_bytes).unwrap_or_default();
+    let ticket_key = TicketKey::derived_from(secret);
     let ports = SecurityPorts {
         credentials: store.clone(),
-        tokens: tokens(config, project.folder.root())?,
+        tokens: tokens(config, key, providers.external()?)?,
         passwords: Arc::new(Argon2Passwords::default()),
         randomness: Arc::new(OsRandomness),
         clock: clock.clone(),
@@ -38,24 +51,48 @@ pub(super) fn open(
         refresh_lifetime: Duration::from_secs(config.security.jwt.refresh_seconds),
         accepts_keys: config.security.api_keys,
     };
-    Ok((Arc::new(Authenticator::new(ports, settings)), journal))
+    let authenticator = Arc::new(Authenticator::new(ports, settings));
+    let is_secure = providers.is_secure();
+    let oauth = Arc::new(OAuth::new(authenticator.clone(), providers.sign_ins()?, ticket_key, is_secure));
+    Ok(Security { authenticator, journal, oauth })
 }
 
-pub(super) fn tokens(config: &Config, root: &Path) -> Result<Option<Arc<dyn Tokens>>, Failure> {
+/// Whether tokens are accepted, with keys and providers that can be used; nobody is asked.
+pub(super) fn accepts_tokens(project: &Project, clock: &Arc<dyn Clock>) -> Result<bool, Failure> {
+    let (config, root) = (&project.config, project.folder.root());
+    let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
+    let providers = Providers::new(config, root, clock)?;
+    Ok(tokens(config, key, providers.external()?)?.is_some())
+}
+
+fn tokens(
+    config: &Config,
+    key: Option<SigningKey>,
+    external: Option<Arc<ExternalTokens>>,
+) -> Result<Option<Arc<dyn Tokens>>, Failure> {
+    let own = key.map(|key| own_tokens(config, key)).transpose()?;
+    Ok(match (own, external) {
+        (Some(own), Some(external)) => Some(Arc::new(Issuers::new(own, external))),
+        (Some(own), None) => Some(Arc::new(own)),
+        (None, Some(external)) => Some(external),
+        (None, None) => None,
+    })
+}
+
+fn own_tokens(config: &Config, key: SigningKey) -> Result<Jwt, Failure> {
     let jwt = &config.security.jwt;
-    if !jwt.is_on() {
-        return Ok(None);
-    }
+    let (issuer, audience) = jwt.own_names();
+    // What this server signs says things its own way; the mapping is for what others sign.
+    let names = if jwt.is_external() { &ClaimNames::default() } else { &jwt.claims };
     let settings = JwtSettings {
-        key: key(jwt, root)?,
-        issuer: jwt.issuer.clone(),
-        audience: jwt.audience.clone(),
+        key,
+        issuer: issuer.to_owned(),
+        audience: audience.to_owned(),
         verify_exp: jwt.verify_exp,
         verify_iat: jwt.verify_iat,
-        mapping: mapping(&jwt.claims, config.security.tenant_claim.as_deref()),
+        mapping: mapping(names, &ScopeRoleNames::default(), config.security.tenant_claim.as_deref()),
     };
-    let jwt = Jwt::new(settings).map_err(|error| Failure::new(format!("security.jwt: {error}")))?;
-    Ok(Some(Arc::new(jwt)))
+    Jwt::new(settings).map_err(|error| Failure::new(format!("security.jwt: {error}")))
 }
 
 fn key(jwt: &JwtConfig, root: &Path) -> Result<SigningKey, Failure> {
@@ -83,7 +120,8 @@ fn read_key(path: &PathBuf, is_private: bool) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(failed)
 }
 
-fn mapping(names: &ClaimNames, tenant: Option<&str>) -> ClaimsMapping {
+pub(super) fn mapping(names: &ClaimNames, roles: &ScopeRoleNames, tenant: Option<&str>) -> ClaimsMapping {
+    let texts = |all: &[String]| all.iter().map(|text| text.as_str().into()).collect();
     let default = ClaimsMapping::default();
     let path = |name: &Option<String>, default: ClaimPath| name.as_deref().map_or(default, ClaimPath::new);
     ClaimsMapping {
@@ -92,7 +130,8 @@ fn mapping(names: &ClaimNames, tenant: Option<&str>) -> ClaimsMapping {
         roles: path(&names.roles, default.roles),
         groups: path(&names.groups, default.groups),
         attributes: path(&names.attributes, default.attributes),
-        scopes: path(&names.scopes, default.scopes),
+        scopes: names.scopes.as_deref().map_or(default.scopes, |name| vec![ClaimPath::new(name)]),
         tenant: Some(ClaimPath::new(tenant.unwrap_or("tenant"))),
+        scope_roles: ScopeRoles { read: texts(&roles.read), write: texts(&roles.write), admin: texts(&roles.admin) },
     }
 }

@@ -43,14 +43,14 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 /// An answer that nobody on the way may keep (RFC 6749, section 5.1).
-fn secret(body: &Json) -> Response {
+pub(super) fn secret(body: &Json) -> Response {
     let mut response = json_response(body.to_string().into_bytes());
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-const TAG: &str = "authentication";
-const TOKENS: &[Answer] = &[Answer {
+pub(super) const TAG: &str = "authentication";
+pub(super) const TOKENS: &[Answer] = &[Answer {
     status: 200,
     description: "an access token, and a refresh token that is good once",
     content: &[("application/json", Some("Tokens"))],

@@ -6,6 +6,7 @@ mod docs;
 mod health;
 mod metadata;
 mod metrics;
+mod oauth;
 mod query;
 
 use axum::extract::Request;
@@ -20,7 +21,7 @@ use crate::routes::{Route, Routes};
 fn all() -> Routes {
     let routes = query::register(Routes::default());
     let routes = health::register(metadata::register(routes));
-    docs::register(audit::register(auth::register(routes)))
+    docs::register(audit::register(oauth::register(auth::register(routes))))
 }
 
 /// Every route and who may call it. The one of metrics is where the operator wants it, and is not here.

@@ -13,6 +13,7 @@ mod filter;
 pub(crate) mod format;
 pub(crate) mod metadata;
 mod number;
+pub(crate) mod oauth;
 mod parameters;
 pub(crate) mod query;
 mod time;

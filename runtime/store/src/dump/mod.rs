@@ -44,7 +44,7 @@ const TABLES: [Table; 5] = [
     },
     Table {
         name: "sessions",
-        columns: &["id", "username", "created_at", "ended_at"],
+        columns: &["id", "username", "created_at", "ended_at", "caller", "scopes", "tenant"],
         numbers: &["created_at", "ended_at"],
     },
     Table {

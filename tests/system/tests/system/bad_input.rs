@@ -145,7 +145,11 @@ fn what_would_open_more_or_close_more_is_refused() {
         ("{anonymous: {scopes: [read, write]}}", "must be [read]"),
         ("{enabled: false, anonymous: {scopes: [read]}}", "security.enabled: false"),
         ("{anonymous: {scopes: [read]}, jwt: {secret: 0123456789}}", "security.jwt"),
-        ("{anonymous: {scopes: [read]}, oauth: {enabled: true}}", "security.oauth"),
+        (
+            "{anonymous: {scopes: [read]}, jwt: {secret: 0123456789abcdef0123456789abcdef}, oauth: {enabled: true, public_url: \"https://a.example\"}}",
+            "no `providers`",
+        ),
+        ("{jwt: {external_jwks_url: \"http://a.example/keys\", issuer: a, audience: b}}", "over https"),
     ] {
         let project = Scratch::project().with("service_project.yml", &format!("name: a\nsecurity: {security}\n"));
         let output = run("serve", project.path(), &[]);

@@ -13,6 +13,7 @@ mod logging;
 mod operating;
 mod overload;
 mod policies;
+mod providers;
 mod serving;
 mod shutdown;
 mod soak;

@@ -1,0 +1,63 @@
+//! The port to identity providers that callers sign in through (OAuth 2.0, OpenID Connect).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
+
+use crate::security::Scopes;
+
+/// What a provider is sent along with the caller's browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoginRequest<'a> {
+    pub state: &'a str,
+    /// Comes back inside the ID token.
+    pub nonce: &'a str,
+    /// The verifier's SHA-256 (RFC 7636).
+    pub code_challenge: &'a str,
+}
+
+/// A code that a provider sent back, with what proves that this server asked for it.
+#[derive(Clone, Copy)]
+pub struct CodeExchange<'a> {
+    pub code: &'a str,
+    pub code_verifier: &'a str,
+    pub nonce: &'a str,
+}
+
+/// Whom a provider vouches for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Person {
+    /// The provider's own name for them; another provider may use the same for somebody else.
+    pub subject: Arc<str>,
+    pub caller: SecurityContext,
+    /// `None` where the provider says nothing of them.
+    pub scopes: Option<Scopes>,
+    pub tenant: Option<Arc<str>>,
+}
+
+/// Why a provider vouches for nobody.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderFault {
+    #[error("the identity provider refused the code")]
+    CodeRefused,
+    /// For people; never what the provider said.
+    #[error("the identity provider's answer is not valid: {why}")]
+    Invalid { why: &'static str },
+    #[error("the identity provider cannot be asked now")]
+    Unavailable,
+}
+
+/// One provider, as it is configured.
+#[async_trait]
+pub trait IdentityProvider: Send + Sync {
+    /// As it stands in the routes.
+    fn name(&self) -> &str;
+    /// What `iss` must say in a callback that has it (RFC 9207).
+    fn issuer(&self) -> Option<&str>;
+    /// Where the caller's browser is sent.
+    fn login_url(&self, request: &LoginRequest<'_>) -> String;
+    /// Whom the code is about.
+    async fn exchange(&self, exchange: CodeExchange<'_>, now: Timestamp) -> Result<Person, ProviderFault>;
+}

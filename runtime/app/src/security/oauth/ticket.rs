@@ -1,0 +1,142 @@
+//! What binds a callback to the browser that began it.
+//!
+//! In: a random binding, which only the browser's cookie holds, and the provider's name. Out: the state,
+//! the nonce and the PKCE verifier, each an HMAC of the binding under this server's key. Nothing is stored:
+//! any replica with the same key knows its own tickets again, and whoever has the state alone, as the
+//! provider has, can make nothing of it. Not here: that a ticket is good once (`mod`).
+
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+
+use crate::security::api_key::{base64url, hash, is_equal};
+
+/// A sign-in may take this long.
+pub(super) const LIFETIME_SECONDS: i64 = 600;
+/// Of base64url, for 32 bytes.
+const BINDING_LETTERS: usize = 43;
+const BLOCK_BYTES: usize = 64;
+
+/// Signs tickets. The same on each replica.
+#[derive(Clone)]
+pub struct TicketKey([u8; 32]);
+
+/// Why a callback belongs to no sign-in of this browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TicketFault {
+    /// Of another provider, another browser, another server, or made up.
+    Foreign,
+    Expired,
+}
+
+/// What one sign-in is held to.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Ticket {
+    pub(super) state: String,
+    pub(super) nonce: String,
+    pub(super) code_verifier: String,
+}
+
+impl TicketKey {
+    /// From a secret of high entropy that this server has for something else.
+    pub fn derived_from(secret: &[u8]) -> Self {
+        TicketKey(hmac(&Sha256::digest(secret).into(), &[b"terrane: sign-in through a provider"]))
+    }
+
+    pub(super) fn ticket(&self, provider: &str, binding: &str, now: Timestamp) -> Ticket {
+        self.ticket_until(provider, binding, now.as_second().saturating_add(LIFETIME_SECONDS))
+    }
+
+    /// The ticket of a state that came back.
+    pub(super) fn open(
+        &self,
+        provider: &str,
+        binding: &str,
+        state: &str,
+        now: Timestamp,
+    ) -> Result<Ticket, TicketFault> {
+        let expires_at = state.split_once('.').and_then(|(seconds, _)| seconds.parse::<i64>().ok());
+        let expires_at = expires_at.filter(|_| binding.len() == BINDING_LETTERS).ok_or(TicketFault::Foreign)?;
+        let ticket = self.ticket_until(provider, binding, expires_at);
+        // Hashed, so that the comparison takes as long wherever they differ.
+        if !is_equal(&hash(&ticket.state), &hash(state)) {
+            return Err(TicketFault::Foreign);
+        }
+        if expires_at <= now.as_second() { Err(TicketFault::Expired) } else { Ok(ticket) }
+    }
+
+    fn ticket_until(&self, provider: &str, binding: &str, expires_at: i64) -> Ticket {
+        let expires_at = expires_at.to_string();
+        let part = |name: &str| {
+            let parts = [name, provider, &expires_at, binding].map(str::as_bytes);
+            base64url(&hmac(&self.0, &[parts[0], b"\0", parts[1], b"\0", parts[2], b"\0", parts[3]]))
+        };
+        Ticket {
+            state: format!("{expires_at}.{}", part("state")),
+            nonce: part("nonce"),
+            code_verifier: part("verifier"),
+        }
+    }
+}
+
+impl Ticket {
+    /// RFC 7636, section 4.2, `S256`.
+    pub(super) fn code_challenge(&self) -> String {
+        base64url(&Sha256::digest(self.code_verifier.as_bytes()))
+    }
+}
+
+/// HMAC-SHA-256 (RFC 2104) of the parts one after the other.
+fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
+    let padded =
+        |with: u8| -> [u8; BLOCK_BYTES] { std::array::from_fn(|index| key.get(index).copied().unwrap_or(0) ^ with) };
+    let mut inner = Sha256::new();
+    inner.update(padded(0x36));
+    parts.iter().for_each(|part| inner.update(part));
+    let mut outer = Sha256::new();
+    outer.update(padded(0x5c));
+    outer.update(inner.finalize());
+    outer.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hmac_is_the_standards() {
+        // Computed with OpenSSL: `openssl dgst -sha256 -mac HMAC -macopt hexkey:0b…0b`.
+        let mac = hmac(&[0x0b; 32], &[b"Hi ", b"There"]);
+        let hex: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "198a607eb44bfbc69903a0f1cf2bbdc5ba0aa3f3d9ae3c1c7a3b1696a0b68cf7");
+    }
+
+    #[test]
+    fn a_ticket_is_known_again_by_its_key_its_provider_and_its_browser_alone() {
+        let now = Timestamp::from_second(1_700_000_000).unwrap();
+        let at = |seconds: i64| Timestamp::from_second(1_700_000_000 + seconds).unwrap();
+        let key = TicketKey::derived_from(b"a secret");
+        let (mine, other) = (base64url(&[1; 32]), base64url(&[2; 32]));
+        let ticket = key.ticket("idp", &mine, now);
+        let open = |provider: &str, binding: &str, state: &str, now| key.open(provider, binding, state, now).err();
+        assert!(key.open("idp", &mine, &ticket.state, now).is_ok_and(|opened| opened == ticket));
+        assert_eq!(open("idp", &mine, &ticket.state, at(LIFETIME_SECONDS - 1)), None);
+        assert_eq!(open("idp", &mine, &ticket.state, at(LIFETIME_SECONDS)), Some(TicketFault::Expired));
+        let later = ticket.state.replacen("1700000600", "1800000000", 1);
+        for (provider, binding, state) in [
+            ("other", &*mine, &*ticket.state),
+            ("idp", &other, &ticket.state),
+            ("idp", "", &ticket.state),
+            ("idp", &mine, &later),
+            ("idp", &mine, ""),
+            ("idp", &mine, "1700000600."),
+            ("idp", &mine, &ticket.nonce),
+            ("idp", &mine, &format!("1700000600.{}", ticket.nonce)),
+            ("idp", &mine, &format!("{} ", ticket.state)),
+        ] {
+            assert_eq!(open(provider, binding, state, now), Some(TicketFault::Foreign), "{provider} {state}");
+        }
+        assert!(TicketKey::derived_from(b"another").open("idp", &mine, &ticket.state, now).is_err());
+        assert_eq!((ticket.code_verifier.len(), ticket.code_challenge().len()), (43, 43));
+        assert_ne!(ticket.nonce, ticket.code_verifier);
+    }
+}

@@ -1,0 +1,117 @@
+//! The keys of identity providers: `security.oauth`, `security.outgoing`, and what `security.jwt` says of an
+//! external one.
+//!
+//! In: the reader. Out: typed sections whose texts may still be no URLs: `start_rules` and `wiring` look at
+//! them. Not here: what providers are asked (`terrane-identity`).
+
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_identity::SignatureAlgorithm;
+
+use super::reader::{Located, Place, Secret, Section};
+use super::security::{ClaimNames, ScopeRoleNames, claims, scope_roles};
+
+/// Where callers sign in.
+#[derive(Debug, Clone)]
+pub struct OAuthConfig {
+    pub place: Option<Place>,
+    pub enabled: Option<bool>,
+    /// This server, as browsers reach it.
+    pub public_url: Option<Located<String>>,
+    pub providers: Vec<ProviderConfig>,
+}
+
+impl OAuthConfig {
+    /// Providers are used unless they are switched off.
+    pub fn is_on(&self) -> bool {
+        self.enabled.unwrap_or(!self.providers.is_empty())
+    }
+}
+
+/// One provider, as it is written.
+#[derive(Debug, Clone)]
+pub struct ProviderConfig {
+    pub name: Option<String>,
+    pub client_id: Option<String>,
+    pub client_secret: Option<Secret>,
+    pub token_auth: TokenAuth,
+    pub authorize_url: Option<String>,
+    pub token_url: Option<String>,
+    pub userinfo_url: Option<String>,
+    pub issuer: Option<String>,
+    pub jwks_url: Option<String>,
+    /// RS256 where none is named.
+    pub algorithms: Vec<SignatureAlgorithm>,
+    pub scopes: Option<Vec<String>>,
+    pub claims: ClaimNames,
+    pub scope_roles: ScopeRoleNames,
+    pub has_bare_user_ids: bool,
+}
+
+/// How this server proves to a provider that it is the client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TokenAuth {
+    #[default]
+    Basic,
+    Post,
+    None,
+}
+
+/// Requests to providers.
+#[derive(Debug, Clone)]
+pub struct OutgoingConfig {
+    /// Hosts and networks of the operator's own.
+    pub allow: Vec<Located<String>>,
+    /// Authorities besides the public ones; from the project's folder, or absolute.
+    pub ca_path: Option<String>,
+}
+
+pub(super) fn oauth(s: &mut Section<'_>, place: Option<Place>) -> OAuthConfig {
+    OAuthConfig {
+        place,
+        enabled: s.boolean("enabled"),
+        public_url: s.located("public_url"),
+        providers: s.sections("providers", provider).unwrap_or_default(),
+    }
+}
+
+fn provider(s: &mut Section<'_>) -> ProviderConfig {
+    const TOKEN_AUTHS: &[(&str, TokenAuth)] =
+        &[("basic", TokenAuth::Basic), ("post", TokenAuth::Post), ("none", TokenAuth::None)];
+    ProviderConfig {
+        name: s.text("name"),
+        client_id: s.text("client_id"),
+        client_secret: s.secret("client_secret"),
+        token_auth: s.choice("token_auth", TOKEN_AUTHS).unwrap_or_default(),
+        authorize_url: s.text("authorize_url"),
+        token_url: s.text("token_url"),
+        userinfo_url: s.text("userinfo_url"),
+        issuer: s.text("issuer"),
+        jwks_url: s.text("jwks_url"),
+        algorithms: algorithms(s),
+        scopes: s.texts("scopes"),
+        claims: s.section("claims_mapping", claims),
+        scope_roles: s.section("scope_mapping", scope_roles),
+        has_bare_user_ids: s.boolean("bare_user_ids").unwrap_or(false),
+    }
+}
+
+pub(super) fn outgoing(s: &mut Section<'_>) -> OutgoingConfig {
+    OutgoingConfig { allow: s.located_texts("allow").unwrap_or_default(), ca_path: s.text("ca_path") }
+}
+
+/// Each must be one of public keys: a symmetric one would let whoever reads the keys sign.
+pub(super) fn algorithms(s: &mut Section<'_>) -> Vec<SignatureAlgorithm> {
+    let mut read = Vec::new();
+    for Located { value, place } in s.located_texts("algorithms").unwrap_or_default() {
+        match SignatureAlgorithm::named(&value) {
+            Some(algorithm) => read.push(algorithm),
+            None => {
+                let message =
+                    format!("`{}` is no algorithm of public keys", value.chars().take(60).collect::<String>());
+                let hint = format!("the algorithms are {}", SignatureAlgorithm::names().join(", "));
+                s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+            }
+        }
+    }
+    if read.is_empty() { vec![SignatureAlgorithm::RS256] } else { read }
+}

@@ -1,0 +1,250 @@
+//! What `serve` refuses of identity providers before it asks one.
+//!
+//! In: `security`. Out: errors with the key, the reason and what to do. URLs are looked at as far as they
+//! can be without asking; the rest is found out when a provider is used, and the server starts all the same.
+
+use std::collections::BTreeSet;
+
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_identity::{Allow, BrowserUrl, Outgoing};
+
+use super::error;
+use crate::config::{Place, ProviderConfig, SecurityConfig, TokenAuth};
+
+pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
+    let mut refused = Vec::new();
+    let mut entries = Vec::new();
+    for entry in &security.outgoing.allow {
+        match Allow::read([entry.value.as_str()]) {
+            Ok(_) => entries.push(entry.value.as_str()),
+            Err(problem) => refused.push(entry.place.mark(error(
+                format!("`security.outgoing.allow`: {problem}"),
+                "list addresses, networks like 10.0.0.0/8, or names of hosts",
+            ))),
+        }
+    }
+    let allow = Allow::read(entries).unwrap_or_default();
+    let Ok(outgoing) = Outgoing::new(allow, None) else {
+        refused.push(error("TLS cannot be used on this machine", "identity providers are asked over https"));
+        return refused;
+    };
+    refused.extend(external(security, &outgoing));
+    refused.extend(oauth(security, &outgoing));
+    refused
+}
+
+/// Tokens of an external provider.
+fn external(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
+    let jwt = &security.jwt;
+    let Some(url) = jwt.external_jwks_url.as_ref().filter(|_| jwt.is_external()) else { return Vec::new() };
+    let mut refused = Vec::new();
+    let mut refuse = |message: String, hint: &str| refused.push(url.place.mark(error(message, hint)));
+    if let Err(problem) = outgoing.endpoint(&url.value) {
+        refuse(format!("`security.jwt.external_jwks_url`: {problem}"), ASKED_OVER_HTTPS);
+    }
+    for (key, is_missing) in [("issuer", jwt.issuer.is_none()), ("audience", jwt.audience.is_none())] {
+        if is_missing {
+            let message = format!("`security.jwt.external_jwks_url` needs `security.jwt.{key}` beside it");
+            refuse(message, "write what the provider's tokens say in `iss` and `aud`: any other token is refused");
+        }
+    }
+    if jwt.has_own_key() && jwt.issuer.as_deref() == Some(jwt.own_names().0) {
+        let message = "`security.jwt.issuer` is the issuer of this server's own tokens too".to_owned();
+        refuse(message, "write another `security.jwt.own_issuer`: `iss` tells them apart");
+    }
+    refused
+}
+
+const ASKED_OVER_HTTPS: &str = "providers are asked over https; `security.outgoing.allow` lists hosts and networks of \
+                                your own, and http is for a listed loopback host";
+
+/// Providers to sign in through.
+fn oauth(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
+    let oauth = &security.oauth;
+    if !oauth.is_on() {
+        return Vec::new();
+    }
+    let mut refused = Vec::new();
+    let mut refuse = |message: String, hint: &str| refused.push(marked(oauth.place.as_ref(), error(message, hint)));
+    if oauth.providers.is_empty() {
+        refuse("`security.oauth` has no `providers`".to_owned(), "list one, or remove `security.oauth`");
+    }
+    if !security.jwt.is_signing() {
+        let message = "`security.oauth` begins sessions of this server, which signs no tokens".to_owned();
+        refuse(message, "set `security.jwt.secret`, or the key files of RS256");
+    }
+    match &oauth.public_url {
+        None => refuse(
+            "`security.oauth.public_url` is not set".to_owned(),
+            "write where browsers reach this server, like https://data.example.com: providers send them back there",
+        ),
+        Some(url) => {
+            if let Err(problem) = BrowserUrl::read(&url.value) {
+                let message = format!("`security.oauth.public_url`: {problem}");
+                refuse(message, "write where browsers reach this server, like https://data.example.com");
+            }
+        }
+    }
+    let mut names = BTreeSet::new();
+    for provider in &oauth.providers {
+        let name = provider.name.as_deref().unwrap_or_default();
+        if !names.insert(name) {
+            refuse(format!("two providers of `security.oauth` are called `{name}`"), "give each its own name");
+        }
+        for (message, hint) in of_provider(provider, outgoing) {
+            refuse(format!("the provider `{name}` of `security.oauth`: {message}"), hint);
+        }
+    }
+    refused
+}
+
+fn of_provider(provider: &ProviderConfig, outgoing: &Outgoing) -> Vec<(String, &'static str)> {
+    let mut found = Vec::new();
+    if !provider.name.as_deref().is_some_and(is_name) {
+        let message = "`name` must be 1 to 32 of a-z, 0-9, - and _".to_owned();
+        found.push((message, "it stands in /api/v1/auth/oauth/<name>/login"));
+    }
+    for (key, value) in [
+        ("client_id", &provider.client_id),
+        ("authorize_url", &provider.authorize_url),
+        ("token_url", &provider.token_url),
+    ] {
+        if value.as_deref().is_none_or(str::is_empty) {
+            found.push((format!("`{key}` is not set"), "the provider tells it to whoever registers a client"));
+        }
+    }
+    match (&provider.client_secret, provider.token_auth) {
+        (None, TokenAuth::Basic | TokenAuth::Post) => {
+            let hint = "set it, or `token_auth: none` for a public client";
+            found.push(("`client_secret` is not set".to_owned(), hint));
+        }
+        (Some(_), TokenAuth::None) => {
+            let message = "`client_secret` is set, and `token_auth: none` sends none".to_owned();
+            found.push((message, "remove the one or the other"));
+        }
+        _ => {}
+    }
+    match (&provider.issuer, &provider.jwks_url, &provider.userinfo_url) {
+        (Some(_), Some(_), _) | (None, None, Some(_)) => {}
+        (None, None, None) => found.push((
+            "nothing says who signed in".to_owned(),
+            "set `issuer` and `jwks_url` for ID tokens (OpenID Connect), or `userinfo_url`",
+        )),
+        _ => found.push((
+            "`issuer` and `jwks_url` go together".to_owned(),
+            "both are in the provider's /.well-known/openid-configuration",
+        )),
+    }
+    let asked = [
+        ("token_url", &provider.token_url),
+        ("jwks_url", &provider.jwks_url),
+        ("userinfo_url", &provider.userinfo_url),
+    ];
+    for (key, url) in asked {
+        if let Some(Err(problem)) = url.as_deref().filter(|url| !url.is_empty()).map(|url| outgoing.endpoint(url)) {
+            found.push((format!("`{key}`: {problem}"), ASKED_OVER_HTTPS));
+        }
+    }
+    if let Some(Err(problem)) = provider.authorize_url.as_deref().filter(|url| !url.is_empty()).map(BrowserUrl::read) {
+        found.push((format!("`authorize_url`: {problem}"), "it is where browsers are sent"));
+    }
+    found
+}
+
+fn is_name(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
+    (1..=32).contains(&name.len()) && name.bytes().all(is_letter)
+}
+
+fn marked(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {
+    match place {
+        Some(place) => place.mark(diagnostic),
+        None => diagnostic,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{self, Environment};
+
+    fn check(security: &str) -> Vec<String> {
+        let file = format!("security: {security}\n");
+        let (config, problems) = config::read(Some(&file), &Environment::default());
+        assert!(problems.is_empty(), "{problems:?}");
+        crate::start_rules::refusals(&config).into_iter().map(|refusal| refusal.to_string()).collect()
+    }
+
+    const OAUTH: &str = "name: idp, client_id: c, client_secret: hush-hush, authorize_url: \"https://idp.example/a\", \
+                         token_url: \"https://idp.example/t\", issuer: \"https://idp.example\", \
+                         jwks_url: \"https://idp.example/k\"";
+    const SECRET: &str = "jwt: {secret: 0123456789abcdef0123456789abcdef}";
+
+    #[test]
+    fn external_tokens_are_held_to_an_issuer_and_an_audience() {
+        let names = "issuer: \"https://a.example\", audience: terrane-api";
+        assert!(check(&format!("{{jwt: {{external_jwks_url: \"https://a.example/keys\", {names}}}}}")).is_empty());
+        for (jwt, words) in [
+            ("external_jwks_url: \"https://a.example/keys\", audience: b".to_owned(), "`security.jwt.issuer`"),
+            ("external_jwks_url: \"https://a.example/keys\", issuer: b".to_owned(), "`security.jwt.audience`"),
+            (format!("external_jwks_url: \"http://a.example/keys\", {names}"), "not asked over https"),
+            (format!("external_jwks_url: \"https://10.0.0.1/keys\", {names}"), "does not list it"),
+            (format!("external_jwks_url: \"https://169.254.169.254/keys\", {names}"), "does not list it"),
+            (format!("external_jwks_url: keys, {names}"), "no URL"),
+            (
+                format!(
+                    "secret: 0123456789abcdef0123456789abcdef, external_jwks_url: \"https://a.example/keys\", \
+                     {names}, own_issuer: \"https://a.example\""
+                ),
+                "own_issuer",
+            ),
+        ] {
+            let refused = check(&format!("{{jwt: {{{jwt}}}}}"));
+            assert!(refused.len() == 1 && refused[0].contains(words), "{jwt}: {refused:?}");
+        }
+        let listed = format!(
+            "{{outgoing: {{allow: [127.0.0.1]}}, jwt: {{external_jwks_url: \"http://127.0.0.1:1/k\", {names}}}}}"
+        );
+        assert!(check(&listed).is_empty());
+    }
+
+    #[test]
+    fn providers_are_whole_or_refused() {
+        let with = |providers: &str| {
+            format!("{{{SECRET}, oauth: {{public_url: \"https://d.example\", providers: [{providers}]}}}}")
+        };
+        assert!(check(&with(&format!("{{{OAUTH}}}"))).is_empty());
+        for (security, words) in [
+            (format!("{{{SECRET}, oauth: {{enabled: true, public_url: \"https://d.example\"}}}}"), "no `providers`"),
+            (format!("{{oauth: {{public_url: \"https://d.example\", providers: [{{{OAUTH}}}]}}}}"), "signs no tokens"),
+            (format!("{{{SECRET}, oauth: {{providers: [{{{OAUTH}}}]}}}}"), "public_url"),
+            (
+                format!("{{{SECRET}, oauth: {{public_url: \"http://d.example\", providers: [{{{OAUTH}}}]}}}}"),
+                "over http",
+            ),
+            (with(&format!("{{{OAUTH}}}, {{{OAUTH}}}")), "are called `idp`"),
+            (with(&format!("{{{}}}", OAUTH.replace("name: idp", "name: \"a/b\""))), "`name` must be"),
+            (with(&format!("{{{}}}", OAUTH.replace("client_id: c, ", ""))), "`client_id` is not set"),
+            (with(&format!("{{{}}}", OAUTH.replace("client_secret: hush-hush, ", ""))), "`client_secret` is not set"),
+            (with(&format!("{{{OAUTH}, token_auth: none}}")), "sends none"),
+            (with(&format!("{{{}}}", OAUTH.replace("https://idp.example/t", "https://127.0.0.1/t"))), "`token_url`"),
+            (
+                with(&format!("{{{}}}", OAUTH.replace("https://idp.example/a", "http://idp.example/a"))),
+                "`authorize_url`",
+            ),
+            (with(&format!("{{{}}}", OAUTH.replace("jwks_url", "userinfo_url"))), "go together"),
+        ] {
+            let refused = check(&security);
+            assert!(refused.len() == 1 && refused[0].contains(words), "{security}: {refused:?}");
+            assert!(!refused[0].contains("hush-hush"), "{refused:?}");
+        }
+        assert!(check("{oauth: {enabled: false, providers: [{name: half}]}}").is_empty());
+    }
+
+    #[test]
+    fn what_may_not_be_asked_cannot_be_listed() {
+        for entry in ["169.254.169.254", "\"0.0.0.0/0\"", "\"https://a.example\""] {
+            let refused = check(&format!("{{outgoing: {{allow: [{entry}]}}}}"));
+            assert!(refused.len() == 1 && refused[0].contains("security.outgoing.allow"), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Identity providers as the configuration says: those whose tokens are accepted, and those that callers
+//! sign in through.
+//!
+//! In: a configuration that `start_rules` let pass. Out: adapters whose keys are being read already; a
+//! provider that is down keeps nothing from starting.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::providers::IdentityProvider;
+use terrane_identity::{
+    Allow, BrowserUrl, ClientAuth, Endpoint, ExternalSettings, ExternalTokens, OpenIdSettings, Outgoing, Provider,
+    ProviderSettings, RefreshSettings, RemoteKeys,
+};
+
+use super::security::mapping;
+use crate::config::{Config, ProviderConfig, Secret, TokenAuth};
+use crate::failure::Failure;
+
+/// Makes the adapters; they share what makes requests.
+pub(super) struct Providers<'a> {
+    config: &'a Config,
+    clock: &'a Arc<dyn Clock>,
+    outgoing: Outgoing,
+}
+
+impl<'a> Providers<'a> {
+    /// # Errors
+    /// `security.outgoing.ca_path` can't be read.
+    pub(super) fn new(config: &'a Config, root: &Path, clock: &'a Arc<dyn Clock>) -> Result<Self, Failure> {
+        let settings = &config.security.outgoing;
+        let ca = settings.ca_path.as_deref().map(|path| {
+            let text = std::fs::read(root.join(path));
+            let text = text.map_err(|problem| failed("security.outgoing.ca_path", &format!("`{path}`: {problem}")))?;
+            Ok::<_, Failure>((path, text))
+        });
+        let ca = ca.transpose()?;
+        let allow = Allow::read(settings.allow.iter().map(|entry| entry.value.as_str()));
+        let allow = allow.map_err(|problem| failed("security.outgoing.allow", &problem))?;
+        let outgoing = Outgoing::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
+        let outgoing = outgoing.map_err(|problem| failed("security.outgoing", &problem))?;
+        Ok(Providers { config, clock, outgoing })
+    }
+
+    /// Tokens of an external provider, if they are accepted.
+    pub(super) fn external(&self) -> Result<Option<Arc<ExternalTokens>>, Failure> {
+        let security = &self.config.security;
+        let jwt = &security.jwt;
+        let Some(url) = jwt.external_jwks_url.as_ref().filter(|_| jwt.is_external()) else { return Ok(None) };
+        let settings = ExternalSettings {
+            issuer: jwt.issuer.clone().unwrap_or_default(),
+            audience: jwt.audience.clone().unwrap_or_default(),
+            algorithms: jwt.algorithms.clone(),
+            verify_iat: jwt.verify_iat,
+            mapping: mapping(&jwt.claims, &jwt.scope_roles, security.tenant_claim.as_deref()),
+        };
+        let keys = self.keys(self.endpoint("security.jwt.external_jwks_url", &url.value)?);
+        Ok(Some(Arc::new(ExternalTokens::new(settings, keys))))
+    }
+
+    /// Whether browsers reach this server over https.
+    pub(super) fn is_secure(&self) -> bool {
+        let url = self.config.security.oauth.public_url.as_ref();
+        url.and_then(|url| BrowserUrl::read(&url.value).ok()).is_none_or(|url| url.is_https())
+    }
+
+    /// Those that callers sign in through.
+    pub(super) fn sign_ins(&self) -> Result<Vec<Arc<dyn IdentityProvider>>, Failure> {
+        let oauth = &self.config.security.oauth;
+        if !oauth.is_on() {
+            return Ok(Vec::new());
+        }
+        let public = oauth.public_url.as_ref().map_or("", |url| url.value.as_str());
+        let public = BrowserUrl::read(public).map_err(|problem| failed("security.oauth.public_url", &problem))?;
+        oauth.providers.iter().map(|provider| self.sign_in(provider, &public)).collect()
+    }
+
+    fn sign_in(&self, config: &ProviderConfig, public: &BrowserUrl) -> Result<Arc<dyn IdentityProvider>, Failure> {
+        let name = config.name.clone().unwrap_or_default();
+        let key = |key: &str| format!("the provider `{name}` of `security.oauth`: {key}");
+        let endpoint = |of: &str, url: &str| self.endpoint(&key(of), url);
+        let secret = config.client_secret.as_ref().map(Secret::expose).unwrap_or_default().to_owned();
+        let authorize_url = BrowserUrl::read(config.authorize_url.as_deref().unwrap_or_default());
+        let openid = match (&config.issuer, &config.jwks_url) {
+            (Some(issuer), Some(url)) => Some(OpenIdSettings {
+                issuer: issuer.clone(),
+                keys: self.keys(endpoint("jwks_url", url)?),
+                algorithms: config.algorithms.clone(),
+            }),
+            _ => None,
+        };
+        let default_scopes: &[&str] = if openid.is_some() { &["openid", "profile", "email"] } else { &[] };
+        let default_scopes = || default_scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        let settings = ProviderSettings {
+            client_id: config.client_id.clone().unwrap_or_default(),
+            client_auth: match config.token_auth {
+                TokenAuth::Basic => ClientAuth::Basic { secret },
+                TokenAuth::Post => ClientAuth::Post { secret },
+                TokenAuth::None => ClientAuth::None,
+            },
+            authorize_url: authorize_url.map_err(|problem| failed(&key("authorize_url"), &problem))?,
+            token_endpoint: endpoint("token_url", config.token_url.as_deref().unwrap_or_default())?,
+            userinfo_endpoint: config.userinfo_url.as_deref().map(|url| endpoint("userinfo_url", url)).transpose()?,
+            openid,
+            redirect_url: public.join(&format!("/api/v1/auth/oauth/{name}/callback")),
+            scopes: config.scopes.clone().unwrap_or_else(default_scopes),
+            mapping: mapping(&config.claims, &config.scope_roles, self.config.security.tenant_claim.as_deref()),
+            has_bare_user_ids: config.has_bare_user_ids,
+            name,
+        };
+        Ok(Arc::new(Provider::new(settings, self.outgoing.clone())))
+    }
+
+    fn keys(&self, endpoint: Endpoint) -> RemoteKeys {
+        let jwt = &self.config.security.jwt;
+        let settings = RefreshSettings {
+            fresh: Duration::from_secs(jwt.jwks_refresh_seconds),
+            stale: Duration::from_secs(jwt.jwks_stale_seconds),
+        };
+        let keys = RemoteKeys::new(self.outgoing.clone(), endpoint, self.clock.clone(), settings);
+        keys.prefetch();
+        keys
+    }
+
+    fn endpoint(&self, key: &str, url: &str) -> Result<Endpoint, Failure> {
+        self.outgoing.endpoint(url).map_err(|problem| failed(key, &problem))
+    }
+}
+
+fn failed(key: &str, problem: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("{key}: {problem}"))
+}

@@ -1,0 +1,107 @@
+//! What every token is held to, whoever signed it.
+//!
+//! In: the header and the claims of a token. Out: a [`TokenFault`] that says which demand it does not meet
+//! (RFC 8725, RFC 9068). `iss` and `aud` must be there and ours; times are checked against the clock that
+//! is given. Not here: signatures (`jwt`, `signed`).
+
+use jiff::Timestamp;
+use jsonwebtoken::Header;
+use serde_json::Value as Json;
+use terrane_app::ports::tokens::TokenFault;
+
+use crate::claims::Claims;
+
+/// Longer tokens are refused unread.
+pub(crate) const MAX_TOKEN_BYTES: usize = 16 * 1_024;
+/// Between this clock and the issuer's.
+const LEEWAY_SECONDS: i64 = 5;
+
+/// What the claims of one issuer must say.
+#[derive(Debug, Clone)]
+pub(crate) struct Expected {
+    pub(crate) issuer: String,
+    pub(crate) audience: String,
+    pub(crate) verify_exp: bool,
+    pub(crate) verify_iat: bool,
+}
+
+pub(crate) fn invalid(why: &'static str) -> TokenFault {
+    TokenFault::Invalid { why }
+}
+
+/// The header of a token that is short enough and asks for nothing that this server does not do.
+pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
+    if token.len() > MAX_TOKEN_BYTES {
+        return Err(invalid("too long"));
+    }
+    if token.bytes().filter(|byte| *byte == b'.').count() != 2 {
+        return Err(invalid("not a token"));
+    }
+    let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("not a token"))?;
+    // Nothing is understood that `crit` could name, and an unencoded payload (RFC 7797) is one of them.
+    if header.crit.is_some() || header.extras.inner().contains_key("b64") {
+        return Err(invalid("it demands what this server does not do"));
+    }
+    if header.enc.is_some() || header.zip.is_some() {
+        return Err(invalid("encrypted or compressed"));
+    }
+    if header.cty.is_some() {
+        return Err(invalid("another token inside"));
+    }
+    Ok(header)
+}
+
+/// Whether `typ` is absent or one of these (RFC 8725, section 3.11).
+pub(crate) fn is_of_type(header: &Header, types: &[&str]) -> bool {
+    header.typ.as_deref().is_none_or(|typ| {
+        let typ = typ.strip_prefix("application/").unwrap_or(typ);
+        types.iter().any(|known| known.eq_ignore_ascii_case(typ))
+    })
+}
+
+impl Expected {
+    pub(crate) fn check(&self, claims: &Claims, now: Timestamp) -> Result<(), TokenFault> {
+        if claims.get("iss").and_then(Json::as_str) != Some(&*self.issuer) {
+            return Err(invalid("another issuer"));
+        }
+        let is_for_us = match claims.get("aud") {
+            Some(Json::String(one)) => *one == self.audience,
+            Some(Json::Array(all)) => all.iter().any(|one| one.as_str() == Some(&*self.audience)),
+            _ => false,
+        };
+        if !is_for_us {
+            return Err(invalid("another audience"));
+        }
+        let now = now.as_second();
+        let expires = seconds(claims.get("exp")).map_err(invalid)?;
+        if self.verify_exp {
+            let expires = expires.ok_or_else(|| invalid("no expiry"))?;
+            if expires.saturating_add(LEEWAY_SECONDS) <= now {
+                let at = Timestamp::from_second(expires).unwrap_or(Timestamp::MIN);
+                return Err(TokenFault::Expired { at });
+            }
+        }
+        let latest = now.saturating_add(LEEWAY_SECONDS);
+        if seconds(claims.get("nbf")).map_err(invalid)?.is_some_and(|start| start > latest) {
+            return Err(invalid("not good yet"));
+        }
+        let issued = seconds(claims.get("iat")).map_err(invalid)?;
+        if self.verify_iat && issued.is_some_and(|issued| issued > latest) {
+            return Err(invalid("issued in the future"));
+        }
+        Ok(())
+    }
+}
+
+/// A NumericDate: seconds, maybe with a fraction, as a JSON number.
+fn seconds(claim: Option<&Json>) -> Result<Option<i64>, &'static str> {
+    let Some(claim) = claim else { return Ok(None) };
+    let number = claim.as_number().ok_or("a time is no number")?;
+    let seconds = match (number.as_i64(), number.as_f64()) {
+        (Some(seconds), _) => seconds,
+        // Saturates, and a time before the calendar is as good as long ago.
+        (None, Some(seconds)) if seconds.is_finite() => seconds as i64,
+        _ => return Err("a time is no number"),
+    };
+    Ok(Some(seconds))
+}

@@ -1,0 +1,192 @@
+//! Keys that a provider publishes, read again and again.
+//!
+//! In: an endpoint of the configuration. Out: the key that a token names, from the set that was read last;
+//! a token leads to no other place. A set is fresh for a while and then read again beside the requests;
+//! while the provider is down it stays good for [`RefreshSettings::stale`]. A key that is not in the set
+//! has it read once more, because providers rotate their keys: by all requests together at most once in
+//! [`PAUSE`], so that made-up names cost the provider nothing. At most [`MAX_WAITING`] requests wait for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use jsonwebtoken::{Algorithm, DecodingKey};
+use terrane_app::ports::clock::Clock;
+use tokio::sync::{Semaphore, watch};
+
+use super::set::{Found, KeySet};
+use crate::outgoing::{Endpoint, Outgoing};
+
+/// Between two readings.
+const PAUSE: Duration = Duration::from_secs(5);
+const MAX_WAITING: usize = 64;
+
+/// How long a set of keys is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefreshSettings {
+    /// After this it is read again.
+    pub fresh: Duration,
+    /// After this it is good no more, where it can't be read again.
+    pub stale: Duration,
+}
+
+impl Default for RefreshSettings {
+    fn default() -> Self {
+        RefreshSettings { fresh: Duration::from_secs(300), stale: Duration::from_secs(86_400) }
+    }
+}
+
+/// Why there is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyFault {
+    /// The provider has no such key, or not for this use.
+    Unknown,
+    /// The keys can't be read now.
+    Unavailable,
+}
+
+/// The keys of one provider; a clone is the same.
+#[derive(Clone)]
+pub struct RemoteKeys(Arc<Inner>);
+
+struct Inner {
+    outgoing: Outgoing,
+    endpoint: Endpoint,
+    clock: Arc<dyn Clock>,
+    settings: RefreshSettings,
+    known: RwLock<Known>,
+    /// Of the reading that is under way, or was last.
+    reading: Mutex<Reading>,
+    waiting: Semaphore,
+}
+
+/// The last set that could be read.
+#[derive(Default)]
+struct Known {
+    keys: Arc<KeySet>,
+    read_at: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Reading {
+    began_at: Option<Duration>,
+    /// Closed once it is over, with what came of it.
+    outcome: Option<watch::Receiver<Outcome>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Open,
+    Read,
+    Failed,
+}
+
+impl RemoteKeys {
+    pub fn new(outgoing: Outgoing, endpoint: Endpoint, clock: Arc<dyn Clock>, settings: RefreshSettings) -> Self {
+        RemoteKeys(Arc::new(Inner {
+            outgoing,
+            endpoint,
+            clock,
+            settings,
+            known: RwLock::default(),
+            reading: Mutex::default(),
+            waiting: Semaphore::new(MAX_WAITING),
+        }))
+    }
+
+    /// Reads the keys beside whatever else is done, so that the first token need not wait. To be called
+    /// within a runtime.
+    pub fn prefetch(&self) {
+        self.begin();
+    }
+
+    pub(crate) async fn key(&self, kid: Option<&str>, algorithm: Algorithm) -> Result<Arc<DecodingKey>, KeyFault> {
+        match self.find(kid, algorithm) {
+            Found::Key(key) => {
+                if self.is_aged() {
+                    self.begin();
+                }
+                return Ok(key);
+            }
+            Found::Unfit => return Err(KeyFault::Unknown),
+            Found::Missing => {}
+        }
+        let outcome = self.read_once_more().await;
+        match self.find(kid, algorithm) {
+            Found::Key(key) => Ok(key),
+            Found::Unfit => Err(KeyFault::Unknown),
+            Found::Missing if outcome == Outcome::Read => Err(KeyFault::Unknown),
+            Found::Missing => Err(KeyFault::Unavailable),
+        }
+    }
+
+    fn find(&self, kid: Option<&str>, algorithm: Algorithm) -> Found {
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        let age = known.read_at.map(|at| self.0.clock.elapsed().saturating_sub(at));
+        if age.is_some_and(|age| age <= self.0.settings.fresh.max(self.0.settings.stale)) {
+            known.keys.find(kid, algorithm)
+        } else {
+            Found::Missing
+        }
+    }
+
+    fn is_aged(&self) -> bool {
+        let read_at = self.0.known.read().unwrap_or_else(PoisonError::into_inner).read_at;
+        read_at.is_none_or(|at| self.0.clock.elapsed().saturating_sub(at) > self.0.settings.fresh)
+    }
+
+    /// Waits for the reading that is under way, or for a new one where the last was long enough ago.
+    async fn read_once_more(&self) -> Outcome {
+        let Some(mut outcome) = self.begin() else { return Outcome::Failed };
+        let Ok(_place) = self.0.waiting.try_acquire() else { return Outcome::Failed };
+        match outcome.wait_for(|outcome| *outcome != Outcome::Open).await {
+            Ok(outcome) => *outcome,
+            Err(_) => Outcome::Failed,
+        }
+    }
+
+    /// The reading that is under way or was a moment ago, else a new one. It goes on whoever stops waiting.
+    fn begin(&self) -> Option<watch::Receiver<Outcome>> {
+        let now = self.0.clock.elapsed();
+        let mut reading: MutexGuard<'_, Reading> = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = reading.began_at.is_some_and(|at| now.saturating_sub(at) < PAUSE);
+        let is_open = reading
+            .outcome
+            .as_ref()
+            .is_some_and(|outcome| *outcome.borrow() == Outcome::Open && outcome.has_changed().is_ok());
+        if is_recent || is_open {
+            return reading.outcome.clone();
+        }
+        let (done, outcome) = watch::channel(Outcome::Open);
+        *reading = Reading { began_at: Some(now), outcome: Some(outcome.clone()) };
+        drop(reading);
+        let inner = self.0.clone();
+        tokio::spawn(async move {
+            let came_of_it = inner.read().await;
+            // Nobody may be waiting.
+            let _ = done.send(came_of_it);
+        });
+        Some(outcome)
+    }
+}
+
+impl Inner {
+    async fn read(&self) -> Outcome {
+        let host = self.endpoint.host();
+        let failed = |error: &dyn std::fmt::Display| {
+            tracing::warn!(event = "provider_keys_unavailable", host, error_message = %error);
+            Outcome::Failed
+        };
+        let document = match self.outgoing.get(&self.endpoint, None).await {
+            Ok(document) => document,
+            Err(error) => return failed(&error),
+        };
+        let keys = match KeySet::read(&document) {
+            Ok(keys) => keys,
+            Err(error) => return failed(&error),
+        };
+        tracing::debug!(event = "provider_keys_read", host, keys = keys.len());
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { keys: Arc::new(keys), read_at: Some(self.clock.elapsed()) };
+        Outcome::Read
+    }
+}

@@ -1,0 +1,115 @@
+//! Signing in through an identity provider: out to it, and back.
+//!
+//! In: a browser. Out: a redirect with a cookie that binds the sign-in to this browser, then the answer of
+//! any other sign-in. Nothing that a request says decides where a browser is sent.
+
+use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, REFERRER_POLICY, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use terrane_app::security::oauth::BINDING_SECONDS;
+
+use super::auth::{TAG, TOKENS, secret};
+use crate::app::App;
+use crate::call::Call;
+use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
+use crate::routes::{Access, Routes};
+use crate::wire::auth::token_pair_to_wire;
+use crate::wire::oauth::{CallbackParameters, no_parameters};
+
+pub(super) fn register(routes: Routes) -> Routes {
+    let routes = routes.get("/api/v1/auth/oauth/{provider}/login", Access::Public, &LOGIN, login);
+    routes.get("/api/v1/auth/oauth/{provider}/callback", Access::Public, &CALLBACK, callback)
+}
+
+async fn login(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let provider = call.path_parameter().await?;
+    no_parameters(call.query_string())?;
+    let begun = app.ports.oauth.begin(&provider).map_err(ApiError::from_oauth)?;
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::FOUND;
+    let location = HeaderValue::from_str(&begun.location);
+    let location = location.map_err(|_| ApiError::new(Code::InternalError, "the login URL fits in no header"))?;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, location);
+    headers.insert(SET_COOKIE, cookie(&app, &provider, &begun.binding, BINDING_SECONDS)?);
+    keep_to_yourself(headers);
+    Ok(response)
+}
+
+async fn callback(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let provider = call.path_parameter().await?;
+    let parameters = CallbackParameters::read(call.query_string())?;
+    let binding = only_cookie(call.headers(), &cookie_name(&app, &provider));
+    let pair = app.ports.oauth.finish(&provider, parameters.with(binding.as_deref()), &call.origin()).await;
+    let pair = pair.map_err(ApiError::from_oauth)?;
+    let mut response = secret(&token_pair_to_wire(&pair));
+    let headers = response.headers_mut();
+    headers.insert(SET_COOKIE, cookie(&app, &provider, "", 0)?);
+    keep_to_yourself(headers);
+    Ok(response)
+}
+
+/// The address of this page has a code in it.
+fn keep_to_yourself(headers: &mut HeaderMap) {
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+}
+
+/// One for each provider. Over https by a name that no other host and no script can set.
+fn cookie_name(app: &App, provider: &str) -> String {
+    let prefix = if app.ports.oauth.is_secure() { "__Host-" } else { "" };
+    format!("{prefix}terrane_sign_in_{provider}")
+}
+
+/// `SameSite=Lax`, because the way back from the provider is a link from another site.
+fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<HeaderValue, ApiError> {
+    let secure = if app.ports.oauth.is_secure() { "; Secure" } else { "" };
+    let name = cookie_name(app, provider);
+    let text = format!("{name}={binding}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+    HeaderValue::from_str(&text).map_err(|_| ApiError::new(Code::InternalError, "the cookie fits in no header"))
+}
+
+/// The value of a cookie that stands once. Two of one name are as good as none: one of them is somebody
+/// else's.
+fn only_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs.filter(|(found, _)| *found == name).map(|(_, value)| value);
+    match (values.next(), values.next()) {
+        (Some(only), None) => Some(only.to_owned()),
+        _ => None,
+    }
+}
+
+const PROVIDER: Parameter = Parameter::path("provider", "a name of `security.oauth.providers`");
+
+static LOGIN: Doc = Doc {
+    id: "oauth_login",
+    tag: TAG,
+    summary: "Send a browser to an identity provider, where a session begins",
+    parameters: &[PROVIDER],
+    body: None,
+    answers: &[Answer {
+        status: 302,
+        description: "to the provider, with a cookie that binds the sign-in to this browser",
+        content: &[],
+    }],
+    refusals: &[Code::InvalidQuery, Code::NotFound],
+};
+
+static CALLBACK: Doc = Doc {
+    id: "oauth_callback",
+    tag: TAG,
+    summary: "Come back from an identity provider with a code, and begin a session",
+    parameters: &[
+        PROVIDER,
+        Parameter::query("state", ParameterKind::Text, "as it was sent to the provider"),
+        Parameter::query("code", ParameterKind::Text, "of the provider, good once"),
+        Parameter::query("error", ParameterKind::Text, "why the provider gives no code"),
+        Parameter::query("iss", ParameterKind::Text, "the provider's issuer, where it says so"),
+    ],
+    body: None,
+    answers: TOKENS,
+    refusals: &[Code::InvalidQuery, Code::Unauthorized, Code::InvalidToken, Code::NotFound, Code::StateUnavailable],
+};

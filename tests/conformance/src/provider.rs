@@ -1,0 +1,151 @@
+//! An identity provider's side of the wire, on a real socket of this machine: what it answers is the test's
+//! to say, so that it can answer as no provider should.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey};
+use serde_json::{Value as Json, json};
+use terrane_app::ports::clock::Clock;
+use terrane_identity::{Allow, Endpoint, Outgoing, RefreshSettings, RemoteKeys};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Answers by path; a path without an answer is 500.
+#[derive(Clone)]
+pub struct ProviderServer {
+    pub address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    answers: BTreeMap<String, (u16, String)>,
+    /// Whole requests, head and body.
+    asked: Vec<String>,
+}
+
+impl ProviderServer {
+    /// # Panics
+    /// No port is free.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let server = ProviderServer { address, state: Arc::default() };
+        let answering = server.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let answering = answering.clone();
+                tokio::spawn(async move { answering.serve(stream).await });
+            }
+        });
+        server
+    }
+
+    async fn serve(&self, mut stream: TcpStream) {
+        let request = read(&mut stream).await;
+        let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+        let (status, body) = {
+            let mut state = self.state();
+            state.asked.push(request);
+            state.answers.get(&path).cloned().unwrap_or((500, String::new()))
+        };
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
+        let _ = stream.write_all((head + &body).as_bytes()).await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on.
+    pub fn answer(&self, path: &str, status: u16, body: &Json) {
+        self.state().answers.insert(path.to_owned(), (status, body.to_string()));
+    }
+
+    /// From now on the path is broken.
+    pub fn fail(&self, path: &str) {
+        self.state().answers.remove(path);
+    }
+
+    /// The requests to a path so far.
+    pub fn asked(&self, path: &str) -> Vec<String> {
+        let is_it = |request: &&String| request.split(' ').nth(1) == Some(path);
+        self.state().asked.iter().filter(is_it).cloned().collect()
+    }
+
+    /// # Panics
+    /// This machine can't make requests.
+    pub fn outgoing(&self) -> Outgoing {
+        Outgoing::new(Allow::read(["127.0.0.1"]).expect("an address"), None).expect("TLS")
+    }
+
+    /// # Panics
+    /// The path makes no URL.
+    pub fn endpoint(&self, path: &str) -> Endpoint {
+        self.outgoing().endpoint(&format!("http://{}{path}", self.address)).expect("a URL")
+    }
+
+    /// Its keys at `/keys`.
+    pub fn keys(&self, clock: Arc<SteppedClock>) -> RemoteKeys {
+        RemoteKeys::new(self.outgoing(), self.endpoint("/keys"), clock, RefreshSettings::default())
+    }
+}
+
+/// The head, and a body of the length that it says.
+async fn read(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4_096];
+    loop {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if body.len() >= length.unwrap_or(0_usize) {
+                return text.into_owned();
+            }
+        }
+        match stream.read(&mut piece).await {
+            Ok(read) if read > 0 => bytes.extend_from_slice(&piece[..read]),
+            _ => return String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+}
+
+/// Stands at noon of 14 February 2024; its monotonic half is moved by the test.
+#[derive(Default)]
+pub struct SteppedClock(AtomicU64);
+
+impl SteppedClock {
+    pub fn step(&self, seconds: u64) {
+        self.0.fetch_add(seconds, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SteppedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_707_912_000).expect("a time")
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// The public half of an RSA key, as a provider publishes it.
+///
+/// # Panics
+/// It is no RSA key.
+pub fn public_jwk(private_pem: &[u8], kid: &str) -> Json {
+    let key = EncodingKey::from_rsa_pem(private_pem).expect("an RSA key");
+    let jwk = Jwk::from_encoding_key(&key, Algorithm::RS256).expect("a public key");
+    let mut json = serde_json::to_value(jwk).expect("JSON");
+    json["kid"] = json!(kid);
+    json["use"] = json!("sig");
+    json
+}

@@ -266,8 +266,14 @@ fn the_reference_names_every_setting() {
 ";
     let security = "security: {anonymous: {}, oauth: {providers: [{}]}}
 ";
-    collect(Some(&format!("{security}plugins: {{paths: []}}
-{rates}")), &environment, &mut collected);
+    collect(
+        Some(&format!(
+            "{security}plugins: {{paths: []}}
+{rates}"
+        )),
+        &environment,
+        &mut collected,
+    );
     let variables = collected.variables;
     let spelled = |name: &str| reader::SPELLED.iter().any(|(_, variable)| *variable == name);
     let is_section = |name: &str| variables.iter().any(|other| other.starts_with(&format!("{name}__")));

@@ -194,7 +194,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
                 Some(depth) if indent == depth && line.trim_start().starts_with([')', '}']) => continue,
                 _ => skipped = None,
             }
-            if line.trim_start().starts_with("place:") || line.trim_start().starts_with("enabled_place:") {
+            if line.split_once(':').is_some_and(|(name, _)| name.ends_with("place")) {
                 skipped = Some(indent);
                 continue;
             }

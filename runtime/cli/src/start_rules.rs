@@ -50,6 +50,7 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
         }
     }
     refused.extend(own_tokens(&security.jwt));
+    refused.extend(telemetry_refusals(config));
     refused.extend(providers::refusals(security));
     refused
 }
@@ -83,7 +84,6 @@ fn own_tokens(jwt: &JwtConfig) -> Vec<Diagnostic> {
             refused.push(wrong(message, "write the public key of `private_key_path` into a PEM file and name it"));
         }
     }
-    refused.extend(telemetry_refusals(config));
     refused
 }
 

@@ -45,7 +45,7 @@ pub struct ServeSettings {
 impl Default for ServeSettings {
     fn default() -> Self {
         ServeSettings {
-            max_connections: 512,
+            max_connections: 4_096,
             header_timeout: Duration::from_secs(20),
             write_timeout: Duration::from_secs(30),
             shutdown_timeout: Duration::from_secs(30),

@@ -54,6 +54,7 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// # Errors
 /// Whatever keeps the server from starting.
 pub async fn run(arguments: &ServeArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
+    allow_open_files();
     let address = address(arguments, &project)?;
     let settings = wiring::serve_settings(&project)?;
     // Before anything slow is done.
@@ -101,6 +102,15 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     }
     tracing::info!(event = "server_stopped", is_finished);
     Ok(())
+}
+
+/// As many as the system lets this process have: a login's soft limit is often 1,024, fewer than the
+/// connections that may come.
+fn allow_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it can't be raised, `doctor` says what that means.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// The listener of metrics, where they have an address of their own. Bound early, as the server's is.

@@ -128,7 +128,7 @@ fn server(s: &mut Section<'_>) -> ServerConfig {
         cors: s.section("cors", network::cors),
         allowed_hosts: network::allowed_hosts(s),
         tls: s.section("tls", network::tls),
-        max_connections: s.integer("max_connections", 1..=1_000_000).map_or(512, |n| n as usize),
+        max_connections: s.integer("max_connections", 1..=1_000_000).map_or(4_096, |n| n as usize),
         max_body_bytes: s.integer("max_body_bytes", 1_024..=1_073_741_824).unwrap_or(256 * 1024),
         header_timeout_seconds: s.integer("header_timeout_seconds", 1..=3_600).unwrap_or(20),
         body_timeout_seconds: s.integer("body_timeout_seconds", 1..=3_600).unwrap_or(30),

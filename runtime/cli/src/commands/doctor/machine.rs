@@ -88,7 +88,7 @@ fn version_served(address: SocketAddr) -> Option<String> {
 
 /// Each connection is an open file.
 pub(super) fn open_files(project: &Project, findings: &mut Findings) {
-    let connections = wiring::serve_settings(&project.config).max_connections as u64;
+    let connections = project.config.server.max_connections as u64;
     let warehouse = project.config.warehouse.max_connections.unwrap_or(8);
     let needed = connections + warehouse + OTHER_FILES;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;

@@ -86,12 +86,12 @@ fn version_served(address: SocketAddr) -> Option<String> {
     Some(body["version"].as_str()?.to_owned())
 }
 
-/// Each connection is an open file.
+/// Each connection is an open file. `serve` raises its own limit as far as it may.
 pub(super) fn open_files(project: &Project, findings: &mut Findings) {
     let connections = project.config.server.max_connections as u64;
     let warehouse = project.config.warehouse.max_connections.unwrap_or(8);
     let needed = connections + warehouse + OTHER_FILES;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
     let Some(limit) = limit.filter(|limit| *limit < needed) else {
         let limit = limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
         return findings.ok("open files", format!("{limit}; {connections} connections need {needed}"));

@@ -21,7 +21,7 @@ use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::credentials::{ApiKey, Credentials as _, User};
 use terrane_app::ports::tokens::{Passwords as _, Tokens};
 use terrane_app::security::api_key::NewKey;
-use terrane_app::security::{Scopes, plain_caller};
+use terrane_app::security::{Origin, Scopes, plain_caller};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, Environment, SecurityContext, compile};
@@ -30,7 +30,7 @@ use terrane_conformance_tests::project;
 use terrane_conformance_tests::security::Security;
 use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, SigningKey};
 use terrane_server::{Connection, Edge};
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 use tokio::runtime::Runtime;
 
 const BODY: &str =
@@ -41,7 +41,7 @@ const PASSWORD: &str = "correct horse battery staple";
 fn main_world(runtime: &Runtime, rates: RateSettings) -> (Edge, String, String, TempDir) {
     runtime.block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Arc::new(SqliteStore::open("sqlite://state.db", folder.path()).await.expect("a store"));
+        let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.expect("a store"));
         let new = NewKey::from_random(&[7; 40]);
         let key = ApiKey {
             id: new.id.clone(),
@@ -77,7 +77,7 @@ fn main_world(runtime: &Runtime, rates: RateSettings) -> (Edge, String, String, 
             .expect("a key of 32 bytes"),
         );
         let security = Security::of(store, Some(tokens));
-        let pair = security.authenticator.sign_in("ada", PASSWORD, None).await.expect("a session");
+        let pair = security.authenticator.sign_in("ada", PASSWORD, &Origin::default()).await.expect("a session");
         let edge = World { rates, ..World::default() }.edge_with(security);
         (edge, new.text, pair.access_token, folder)
     })

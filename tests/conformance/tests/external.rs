@@ -21,7 +21,7 @@ use terrane_identity::{
     SignatureAlgorithm, SigningKey,
 };
 use terrane_server::Edge;
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
 /// Noon of 14 February 2024, where the cases' clock stands.
 const NOW: i64 = 1_707_912_000;
@@ -38,7 +38,7 @@ struct House {
     edge: Edge,
     provider: ProviderServer,
     clock: Arc<SteppedClock>,
-    store: Arc<SqliteStore>,
+    store: Arc<StateStore>,
     _folder: TempDir,
 }
 
@@ -56,7 +56,7 @@ impl House {
 
     async fn of(provider: ProviderServer, own: Option<SigningKey>) -> House {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open("sqlite://state.db", folder.path()).await.unwrap());
+        let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let clock = Arc::new(SteppedClock::default());
         let settings = ExternalSettings {
             issuer: ISSUER.to_owned(),

@@ -21,7 +21,7 @@ use terrane_app::security::api_key::NewKey;
 use terrane_conformance_tests::case::{Caller, World};
 use terrane_conformance_tests::security::Security;
 use terrane_server::{Connection, Edge};
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
 const CUBES: &str = "/api/v1/query/meta/cubes";
 /// So slow that no test sees a second request of it come back.
@@ -29,7 +29,7 @@ const SLOW: f64 = 0.01;
 
 struct House {
     edge: Edge,
-    store: Arc<SqliteStore>,
+    store: Arc<StateStore>,
     _folder: TempDir,
 }
 
@@ -46,7 +46,7 @@ fn rate(burst: u32) -> Option<Rate> {
 impl House {
     async fn with(rates: RateSettings) -> House {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open("sqlite://state.db", folder.path()).await.unwrap());
+        let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let world = World { caller: Caller::Reader, rates, ..World::default() };
         House { edge: world.edge_with(Security::of(store.clone(), None)), store, _folder: folder }
     }

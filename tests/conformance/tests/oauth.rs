@@ -21,7 +21,7 @@ use terrane_identity::{
     ScopeRoles, SignatureAlgorithm, SigningKey,
 };
 use terrane_server::Edge;
-use terrane_store::SqliteStore;
+use terrane_store::StateStore;
 
 /// Noon of 14 February 2024, where the cases' clock stands.
 const NOW: i64 = 1_707_912_000;
@@ -35,7 +35,7 @@ const COOKIE: &str = "__Host-terrane_sign_in_corp";
 struct House {
     edge: Edge,
     provider: ProviderServer,
-    store: Arc<SqliteStore>,
+    store: Arc<StateStore>,
     _folder: TempDir,
 }
 
@@ -55,7 +55,7 @@ impl House {
         let provider = ProviderServer::start().await;
         provider.answer("/keys", 200, &json!({"keys": [public_jwk(PRIVATE_PEM, "one")]}));
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open("sqlite://state.db", folder.path()).await.unwrap());
+        let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let own = Jwt::new(JwtSettings {
             key: SigningKey::Hs256 { secret: b"a secret of the tests that is long enough".to_vec() },
             issuer: "terrane".to_owned(),

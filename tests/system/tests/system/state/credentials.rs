@@ -7,7 +7,7 @@ use terrane_app::ports::credentials::{ApiKey, Credentials as _, Rotation};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 
-use super::{at, entry, key, on_both, records_of, session, token, user};
+use super::{at, entry, guest_session, key, on_both, records_of, session, token, user};
 
 #[test]
 fn keys_come_out_as_they_went_in_and_end_once() {
@@ -57,6 +57,26 @@ fn users_are_made_once_and_their_sessions_end_with_them() {
         assert_eq!(store.users().await.unwrap().len(), 1);
         assert_eq!(store.session("s1").await.unwrap().unwrap().ended_at, Some(at(3)));
         assert_eq!(records_of(&store).await, 3);
+    });
+}
+
+#[test]
+fn somebody_from_a_provider_has_a_session_without_being_a_user() {
+    on_both(|place| async move {
+        let store = place.open().await;
+        let begun = guest_session("s1", "corp:ada");
+        store.begin_session(&begun, &token(1, "s1"), entry("session_started")).await.unwrap();
+        assert_eq!(store.session("s1").await.unwrap(), Some(begun.clone()));
+        let Rotation::Rotated(rotated) =
+            store.rotate(&[1; 32], &token(2, ""), at(1), entry("session_refreshed")).await.unwrap()
+        else {
+            panic!("the first use of a token")
+        };
+        assert_eq!(rotated, begun);
+        assert_eq!(store.end_sessions("corp:ada", at(2), entry("sessions_ended")).await.unwrap(), 1);
+        assert_eq!(store.end_sessions("corp:ada", at(3), entry("sessions_ended")).await.unwrap(), 0);
+        assert_eq!(store.session("s1").await.unwrap().unwrap().ended_at, Some(at(2)));
+        assert_eq!(records_of(&store).await, 3, "what changed nothing left no record");
     });
 }
 

@@ -4,15 +4,16 @@ use terrane_app::ports::audit::{AuditLog as _, ChainState};
 use terrane_app::ports::credentials::Credentials as _;
 use terrane_store::{RestoreError, StateStore};
 
-use super::{Place, at, entry, key, on_both, records_of, session, token, user};
+use super::{Place, at, entry, guest_session, key, on_both, records_of, session, token, user};
 
-/// A user, two keys, a session with a used token, and many records.
+/// A user, two keys, two sessions, one with a used token, and many records.
 async fn fill(store: &StateStore) {
     store.add_user(&user("ädä"), entry("user_created")).await.unwrap();
     for id in ["k1", "k2"] {
         store.add_key(&key(id), entry("key_created")).await.unwrap();
     }
     store.begin_session(&session("s1", "ädä"), &token(1, "s1"), entry("session_started")).await.unwrap();
+    store.begin_session(&guest_session("s2", "corp:bob"), &token(3, "s2"), entry("session_started")).await.unwrap();
     store.rotate(&[1; 32], &token(2, ""), at(1), entry("session_refreshed")).await.unwrap();
     store.append((0..1_100).map(|_| entry("access_denied")).collect()).await.unwrap();
 }
@@ -20,7 +21,7 @@ async fn fill(store: &StateStore) {
 async fn dump(store: &StateStore) -> Vec<u8> {
     let mut bytes = Vec::new();
     let rows = store.dump(&mut bytes, at(0)).await.unwrap();
-    assert_eq!(rows, 1 + 2 + 1 + 2 + 1_105);
+    assert_eq!(rows, 1 + 2 + 2 + 3 + 1_106);
     bytes
 }
 
@@ -41,15 +42,16 @@ fn a_dump_of_either_engine_fits_both() {
         }
         for other in others {
             let restored = other.open().await;
-            assert_eq!(restore(&restored, &bytes).await.unwrap(), 1_111);
+            assert_eq!(restore(&restored, &bytes).await.unwrap(), 1_114);
             assert_eq!(restored.key("k1").await.unwrap(), store.key("k1").await.unwrap());
             assert_eq!(restored.users().await.unwrap(), store.users().await.unwrap());
             assert_eq!(restored.session_of(&[2; 32]).await.unwrap(), store.session_of(&[2; 32]).await.unwrap());
+            assert_eq!(restored.session("s2").await.unwrap(), Some(guest_session("s2", "corp:bob")));
             let whole = restored.verify().await.unwrap();
-            assert!(matches!(whole, ChainState::Whole { records: 1_106, .. }), "{whole:?}");
+            assert!(matches!(whole, ChainState::Whole { records: 1_107, .. }), "{whole:?}");
             // It goes on where the other ended.
             restored.append(vec![entry("a")]).await.unwrap();
-            assert_eq!(records_of(&restored).await, 1_107);
+            assert_eq!(records_of(&restored).await, 1_108);
             let again = restore(&restored, &bytes).await.unwrap_err();
             assert!(matches!(again, RestoreError::NotEmpty { table: "users", .. }), "{again}");
         }
@@ -100,7 +102,7 @@ fn what_is_not_whole_is_not_restored() {
             (sealed(&count), "2 rows of `api_keys`, and its header says 3"),
             (sealed(&text.replace("access_denied", "access_danced")), "broken at record 6"),
             (
-                sealed(&without(last_record - 1).replace("\"audit_log\":1105", "\"audit_log\":1104")),
+                sealed(&without(last_record - 1).replace("\"audit_log\":1106", "\"audit_log\":1105")),
                 "broken at record 1104",
             ),
             (sealed(&text.replace("\"table\":\"users\"", "\"table\":\"usres\"")), "no table `usres`"),
@@ -114,6 +116,6 @@ fn what_is_not_whole_is_not_restored() {
             assert_eq!(records_of(&store).await, 0, "{words}");
             assert!(store.users().await.unwrap().is_empty(), "{words}");
         }
-        assert_eq!(restore(&place.open().await, text.as_bytes()).await.unwrap(), 1_111);
+        assert_eq!(restore(&place.open().await, text.as_bytes()).await.unwrap(), 1_114);
     });
 }

@@ -18,9 +18,10 @@ use std::future::Future;
 
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, ChainState};
-use terrane_app::ports::credentials::{ApiKey, RefreshToken, Session, User};
+use terrane_app::ports::credentials::{ApiKey, Guest, RefreshToken, Session, User};
 use terrane_app::security::Scopes;
-use terrane_compiler::SecurityContext;
+use terrane_compiler::types::Value;
+use terrane_compiler::{Attribute, SecurityContext};
 use terrane_store::StateStore;
 use terrane_system_tests::Scratch;
 use terrane_system_tests::engines::{Engine, Kind};
@@ -111,7 +112,18 @@ fn key(id: &str) -> ApiKey {
 }
 
 fn session(id: &str, username: &str) -> Session {
-    Session { id: id.into(), username: username.into(), created_at: at(0), ended_at: None }
+    Session { id: id.into(), username: username.into(), created_at: at(0), ended_at: None, guest: None }
+}
+
+fn guest_session(id: &str, username: &str) -> Session {
+    let caller = SecurityContext {
+        user_id: username.into(),
+        roles: vec!["analyst".into()],
+        attributes: [("region".into(), Attribute::Many(vec![Value::Text("EU".into()), Value::Integer(5)]))].into(),
+        ..SecurityContext::default()
+    };
+    let guest = Guest { scopes: Scopes::READ, caller, tenant: Some("north".into()) };
+    Session { guest: Some(guest), ..session(id, username) }
 }
 
 fn token(byte: u8, session_id: &str) -> RefreshToken {

@@ -206,7 +206,7 @@ fn broken_head(random: &mut Random, credentials: &Credentials) -> Attack {
     for _ in 0..1 + random.below(6) {
         let at = random.below(bytes.len());
         match random.below(3) {
-            0 => bytes[at] = random.next() as u8,
+            0 => bytes[at] = random.number() as u8,
             1 => drop(bytes.remove(at)),
             _ => bytes.insert(at, random.one_of(&[&b'\n', &b'\r', &0, &b' ', &b':', &0xff]).to_owned()),
         }
@@ -268,7 +268,7 @@ fn credentials(random: &mut Random, credentials: &Credentials) -> Attack {
         2 => format!("{real}{real}"),
         3 => "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9.".to_owned(),
         4 => format!("{}.{}.{}", "A".repeat(random.below(9_000)), "B".repeat(10), "C".repeat(10)),
-        5 => format!("trn_{:016x}_{}", random.next(), "x".repeat(43)),
+        5 => format!("trn_{:016x}_{}", random.number(), "x".repeat(43)),
         _ => text(random).chars().filter(|c| !c.is_control()).collect(),
     };
     let scheme = random.one_of(&["Bearer", "bearer", "Basic", "Negotiate", "Bearer Bearer", "", "Token"]);
@@ -292,7 +292,7 @@ fn spoiled_body(random: &mut Random, credentials: &Credentials) -> Attack {
         }
         let at = random.below(body.len());
         match random.below(4) {
-            0 => body[at] = random.next() as u8,
+            0 => body[at] = random.number() as u8,
             1 => body.truncate(at),
             2 => drop(body.remove(at)),
             _ => {

@@ -4,6 +4,8 @@
 //! liveness probe took, and memory at the end against memory after a fifth. Each attack comes again with
 //! its seed and number. Not here: the server's start (the program, or a test).
 
+#![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
+
 pub mod hostile;
 pub mod judge;
 pub mod load;

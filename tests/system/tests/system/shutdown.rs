@@ -1,5 +1,7 @@
 //! The end under load: what was begun is finished, nothing is cut off, and the process ends by itself.
 
+#![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -176,6 +176,8 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
         "security.anonymous",
         "security.jwt.claims",
         "security.jwt.algorithm",
+        "security.jwt.issuer",
+        "security.jwt.audience",
         "security.tenant_claim",
         "warehouse.max_connections",
         "warehouse.connect_timeout_seconds",

@@ -5,7 +5,7 @@ use super::{LISTS, cubes, metrics, policies, sources};
 /// The text below a heading, up to the next one.
 fn section(heading: &str) -> &'static str {
     let reference = include_str!("../../../PROJECT.md");
-    let (_, rest) = reference.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("no `{heading}`"));
+    let (_, rest) = reference.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no `{heading}`"));
     rest.split_once("\n## ").map_or(rest, |(section, _)| section)
 }
 

@@ -72,7 +72,7 @@ async fn redirects_are_answers_and_not_followed() {
 #[tokio::test]
 async fn what_is_slow_or_huge_or_broken_ends() {
     let large = vec![b'x'; MAX_BODY_BYTES + 1];
-    let endless = vec![format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").into_bytes()]
+    let endless = vec![b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec()]
         .into_iter()
         .chain(std::iter::repeat_n([b"4000\r\n".as_slice(), &[b'x'; 0x4000], b"\r\n"].concat(), 1_000))
         .collect();
@@ -82,7 +82,8 @@ async fn what_is_slow_or_huge_or_broken_ends() {
     let is_too_large = |error: &OutgoingError| matches!(error, OutgoingError::TooLarge { .. });
     let is_late = |error: &OutgoingError| matches!(error, OutgoingError::TimedOut { .. });
     let is_broken = |error: &OutgoingError| matches!(error, OutgoingError::Unreachable { .. });
-    let cases: Vec<(&str, Vec<Vec<u8>>, &dyn Fn(&OutgoingError) -> bool)> = vec![
+    type Case<'a> = (&'a str, Vec<Vec<u8>>, &'a dyn Fn(&OutgoingError) -> bool);
+    let cases: Vec<Case<'_>> = vec![
         ("announced", vec![answer("200 OK", "", &large)], &is_too_large),
         ("endless", endless, &is_too_large),
         ("a byte at a time", slow, &is_late),

@@ -30,6 +30,8 @@ impl OAuthConfig {
 /// One provider, as it is written.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
+    /// Of its name, or of what else there is.
+    pub place: Option<Place>,
     pub name: Option<String>,
     pub client_id: Option<String>,
     pub client_secret: Option<Secret>,
@@ -78,6 +80,7 @@ fn provider(s: &mut Section<'_>) -> ProviderConfig {
     const TOKEN_AUTHS: &[(&str, TokenAuth)] =
         &[("basic", TokenAuth::Basic), ("post", TokenAuth::Post), ("none", TokenAuth::None)];
     ProviderConfig {
+        place: s.place("name").or_else(|| s.place("client_id")),
         name: s.text("name"),
         client_id: s.text("client_id"),
         client_secret: s.secret("client_secret"),

@@ -88,14 +88,21 @@ fn oauth(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
     let mut names = BTreeSet::new();
     for provider in &oauth.providers {
         let name = provider.name.as_deref().unwrap_or_default();
+        let mut found = of_provider(provider, outgoing);
         if !names.insert(name) {
-            refuse(format!("two providers of `security.oauth` are called `{name}`"), "give each its own name");
+            found.push(("another one has this name".to_owned(), "give each its own name"));
         }
-        for (message, hint) in of_provider(provider, outgoing) {
-            refuse(format!("the provider `{name}` of `security.oauth`: {message}"), hint);
-        }
+        let place = provider.place.as_ref().or(oauth.place.as_ref());
+        refused.extend(together(name, found).map(|diagnostic| marked(place, diagnostic)));
     }
     refused
+}
+
+/// All that is wrong with one provider, which stands at one place.
+fn together(name: &str, found: Vec<(String, &'static str)>) -> Option<Diagnostic> {
+    let (messages, hints): (Vec<String>, Vec<&str>) = found.into_iter().unzip();
+    let message = format!("the provider `{name}` of `security.oauth`: {}", messages.join("; "));
+    (!messages.is_empty()).then(|| error(message, hints.join("; ")))
 }
 
 fn of_provider(provider: &ProviderConfig, outgoing: &Outgoing) -> Vec<(String, &'static str)> {
@@ -221,7 +228,7 @@ mod tests {
                 format!("{{{SECRET}, oauth: {{public_url: \"http://d.example\", providers: [{{{OAUTH}}}]}}}}"),
                 "over http",
             ),
-            (with(&format!("{{{OAUTH}}}, {{{OAUTH}}}")), "are called `idp`"),
+            (with(&format!("{{{OAUTH}}}, {{{OAUTH}}}")), "another one has this name"),
             (with(&format!("{{{}}}", OAUTH.replace("name: idp", "name: \"a/b\""))), "`name` must be"),
             (with(&format!("{{{}}}", OAUTH.replace("client_id: c, ", ""))), "`client_id` is not set"),
             (with(&format!("{{{}}}", OAUTH.replace("client_secret: hush-hush, ", ""))), "`client_secret` is not set"),

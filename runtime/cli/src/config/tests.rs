@@ -177,6 +177,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
         "security.jwt.claims",
         "security.jwt.algorithm",
         "security.jwt.issuer",
+        "security.jwt.own_issuer",
         "security.jwt.audience",
         "security.tenant_claim",
         "warehouse.max_connections",

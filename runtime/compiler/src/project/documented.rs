@@ -5,7 +5,9 @@ use super::{LISTS, cubes, metrics, policies, sources};
 /// The text below a heading, up to the next one.
 fn section(heading: &str) -> &'static str {
     let reference = include_str!("../../../PROJECT.md");
-    let (_, rest) = reference.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no `{heading}`"));
+    let line = format!("{heading}\n");
+    let rest = reference.strip_prefix(&*line).or_else(|| Some(reference.split_once(&format!("\n{line}"))?.1));
+    let rest = rest.unwrap_or_else(|| panic!("no `{heading}`"));
     rest.split_once("\n## ").map_or(rest, |(section, _)| section)
 }
 

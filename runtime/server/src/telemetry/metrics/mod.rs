@@ -174,6 +174,21 @@ mod tests {
     }
 
     #[test]
+    fn operators_files_name_what_there_is() {
+        let families = include_str!("families.rs");
+        for file in [include_str!("../../../../deploy/grafana.json"), include_str!("../../../../deploy/RUNBOOK.md")] {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let words: Vec<&str> = file.split(|c| !is_name(c)).filter(|word| word.starts_with("service_")).collect();
+            assert!(words.len() > 3, "{words:?}");
+            for word in words {
+                let parts = ["_bucket", "_sum", "_count"];
+                let name = parts.iter().find_map(|part| word.strip_suffix(part)).unwrap_or(word);
+                assert!(families.contains(&format!("\"{name}\"")), "`{word}` is no metric");
+            }
+        }
+    }
+
+    #[test]
     fn the_reference_names_every_metric() {
         let reference = include_str!("../../../../OPERATIONS.md");
         let metrics = metrics();

@@ -25,7 +25,7 @@ mod wire;
 pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Ports, Scope, Scopes, Watchers};
 pub use edge::{Connection, Cors, Edge, Hosts};
 pub use error::Code;
-pub use local::{Refused, explanation, read_query, refuse};
+pub use local::{Refused, audit_record, explanation, read_query, refuse};
 pub use rest::routes;
 pub use routes::{Access, Route};
 pub use rows::{BrokenOff, RowEncoder};

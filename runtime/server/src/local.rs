@@ -2,6 +2,7 @@
 //! accepts, refuses and explains as a client would see it.
 
 use serde_json::{Map, Value as Json};
+use terrane_app::ports::audit::AuditRecord;
 use terrane_app::query::RunError;
 use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::SemanticQuery;
@@ -37,4 +38,9 @@ pub fn refuse(error: RunError) -> Refused {
 /// the warehouse has none.
 pub fn explanation(explanation: &Explanation, warehouse_plan: Option<String>) -> Map<String, Json> {
     wire::explanation::to_wire(explanation, WarehousePlan::of(warehouse_plan))
+}
+
+/// An audit record, as the route of the audit log tells it.
+pub fn audit_record(record: &AuditRecord) -> Json {
+    crate::wire::audit::record_to_wire(record)
 }

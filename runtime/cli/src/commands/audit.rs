@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use serde_json::json;
 use terrane_app::ports::audit::{AuditFilter, AuditLog as _, ChainState};
 
 use super::print;
@@ -15,7 +16,8 @@ use crate::wiring;
 #[command(after_help = "\
 Examples:
   terrane audit verify
-  terrane audit list my-project --event access_denied --limit 20")]
+  terrane audit list my-project --event access_denied --limit 20
+  terrane audit list --json | jq .correlation_id")]
 pub struct AuditArguments {
     #[command(subcommand)]
     pub action: AuditAction,
@@ -28,6 +30,9 @@ pub enum AuditAction {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
     },
     /// Show the newest records
     List {
@@ -42,6 +47,9 @@ pub enum AuditAction {
         actor: Option<String>,
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
+        /// One JSON object a line, as the route /api/v1/audit tells a record
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -49,7 +57,7 @@ impl AuditAction {
     /// Where the project is.
     pub fn dir(&self) -> &PathBuf {
         match self {
-            AuditAction::Verify { dir } | AuditAction::List { dir, .. } => dir,
+            AuditAction::Verify { dir, .. } | AuditAction::List { dir, .. } => dir,
         }
     }
 }
@@ -62,28 +70,42 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
     let store = wiring::state(project).await?;
     let failed = |error: terrane_app::ports::store::StoreError| Failure::new(error.to_string());
     match &arguments.action {
-        AuditAction::Verify { .. } => match store.verify().await.map_err(failed)? {
+        AuditAction::Verify { json, .. } => match store.verify().await.map_err(failed)? {
+            ChainState::Whole { records, last_hash } if *json => {
+                print(&format!("{}\n", json!({"is_whole": true, "records": records, "last_hash": &*last_hash})));
+                Ok(true)
+            }
             ChainState::Whole { records, last_hash } => {
                 let records = plural(usize::try_from(records).unwrap_or(usize::MAX), "record");
                 print(&format!("the audit log is whole: {records}, the last hash is {last_hash}\n"));
                 Ok(true)
+            }
+            ChainState::Broken { sequence, why } if *json => {
+                print(&format!("{}\n", json!({"is_whole": false, "sequence": sequence, "why": &*why})));
+                Ok(false)
             }
             ChainState::Broken { sequence, why } => {
                 print(&format!("the audit log is broken at record {sequence}: {why}\n"));
                 Ok(false)
             }
         },
-        AuditAction::List { event, actor, limit, .. } => {
+        AuditAction::List { event, actor, limit, json, .. } => {
             let filter = AuditFilter {
                 event: event.as_deref().map(Into::into),
                 actor: actor.as_deref().map(Into::into),
                 limit: *limit,
                 ..AuditFilter::default()
             };
+            let records = store.records(&filter).await.map_err(failed)?;
+            if *json {
+                let lines = records.iter().map(|record| format!("{}\n", terrane_server::audit_record(record)));
+                print(&lines.collect::<String>());
+                return Ok(true);
+            }
             let mut table = comfy_table::Table::new();
             let header = ["#", "AT", "EVENT", "ACTOR", "METHOD", "FROM", "RESOURCE", "REASON", "TIMES"];
             table.load_style(comfy_table::presets::NOTHING).set_header(header);
-            for record in store.records(&filter).await.map_err(failed)? {
+            for record in records {
                 let entry = record.entry;
                 table.add_row([
                     &record.sequence.to_string(),

@@ -59,6 +59,11 @@ fn callers_see_what_their_key_or_token_lets_them() {
     }
     let verified = auth(&["audit", "verify"], &[], "");
     assert!(verified.starts_with("the audit log is whole"), "{verified}");
+    let verified: Value = serde_json::from_str(&auth(&["audit", "verify"], &["--json"], "")).unwrap();
+    assert_eq!(verified["is_whole"], true);
+    let lines = auth(&["audit", "list"], &["--event", "access_denied", "--json"], "");
+    let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!records.is_empty() && records.iter().all(|record| record["event"] == "access_denied"), "{lines}");
     let listed = auth(&["audit", "list"], &["--event", "access_denied"], "");
     assert!(listed.contains("revoked key") && listed.contains("no credentials"), "{listed}");
 }

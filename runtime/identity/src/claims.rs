@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
+use terrane_app::security::caller_json::attribute_from_json;
 use terrane_app::security::{Scope, Scopes};
-use terrane_compiler::types::Value;
-use terrane_compiler::{Attribute, SecurityContext};
+use terrane_compiler::SecurityContext;
 
 /// The claims of a verified token.
 pub(crate) type Claims = Map<String, Json>;
@@ -82,11 +82,14 @@ impl ClaimsMapping {
     /// `None` where nobody is named.
     pub(crate) fn caller(&self, claims: &Claims) -> Option<SecurityContext> {
         let user_id = self.user_id.find(claims)?.as_str().filter(|text| !text.is_empty())?;
-        Some(self.caller_named(user_id.into(), claims))
+        self.is_proven_name(claims).then(|| self.caller_named(user_id.into(), claims))
     }
 
     /// The name of whom a provider's claims are about. Some number their users.
     pub(crate) fn subject(&self, claims: &Claims) -> Option<String> {
+        if !self.is_proven_name(claims) {
+            return None;
+        }
         match self.user_id.find(claims)? {
             Json::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
             Json::Number(number) => number.as_u64().map(|number| number.to_string()),
@@ -94,15 +97,20 @@ impl ClaimsMapping {
         }
     }
 
+    /// Whoever is named by an address must have proven that it is theirs.
+    fn is_proven_name(&self, claims: &Claims) -> bool {
+        self.user_id != self.email || is_verified(claims)
+    }
+
     pub(crate) fn caller_named(&self, user_id: Arc<str>, claims: &Claims) -> SecurityContext {
         let text = |path: &ClaimPath| path.find(claims).and_then(Json::as_str).filter(|text| !text.is_empty());
-        let is_unverified = claims.get("email_verified") == Some(&Json::Bool(false));
         let attributes = self.attributes.find(claims).and_then(Json::as_object);
         let attributes = attributes.into_iter().flatten();
-        let attributes = attributes.filter_map(|(name, value)| Some((name.as_str().into(), attribute(value)?)));
+        let attributes =
+            attributes.filter_map(|(name, value)| Some((name.as_str().into(), attribute_from_json(value)?)));
         SecurityContext {
             user_id,
-            email: text(&self.email).filter(|_| !is_unverified).map(Into::into),
+            email: text(&self.email).filter(|_| is_verified(claims)).map(Into::into),
             roles: texts(self.roles.find(claims)),
             groups: texts(self.groups.find(claims)),
             attributes: attributes.collect::<BTreeMap<_, _>>(),
@@ -123,32 +131,21 @@ impl ClaimsMapping {
     }
 }
 
+/// Some providers write truth as a text. What doesn't speak of it is believed.
+fn is_verified(claims: &Claims) -> bool {
+    match claims.get("email_verified") {
+        None | Some(Json::Bool(true)) => true,
+        Some(Json::String(text)) => text == "true",
+        Some(_) => false,
+    }
+}
+
 /// A list of texts, or one text.
 fn texts(claim: Option<&Json>) -> Vec<Arc<str>> {
     match claim {
         Some(Json::String(one)) => vec![one.as_str().into()],
         Some(Json::Array(all)) => all.iter().filter_map(Json::as_str).map(Into::into).collect(),
         _ => Vec::new(),
-    }
-}
-
-fn attribute(json: &Json) -> Option<Attribute> {
-    match json {
-        // A list that can't be read whole is none: a part of it could open or close too much.
-        Json::Array(all) => all.iter().map(value).collect::<Option<_>>().map(Attribute::Many),
-        one => value(one).map(Attribute::One),
-    }
-}
-
-fn value(json: &Json) -> Option<Value> {
-    match json {
-        Json::Bool(is_true) => Some(Value::Boolean(*is_true)),
-        Json::String(text) => Some(Value::Text(text.as_str().into())),
-        Json::Number(number) => match number.as_i64() {
-            Some(integer) => Some(Value::Integer(integer)),
-            None => number.as_f64().filter(|float| float.is_finite()).map(Value::Float),
-        },
-        Json::Null | Json::Array(_) | Json::Object(_) => None,
     }
 }
 
@@ -187,6 +184,31 @@ mod tests {
         for nobody in ["{}", r#"{"sub": ""}"#, r#"{"sub": 5}"#, r#"{"sub": ["u"]}"#] {
             assert!(mapping.caller(&claims(nobody)).is_none(), "{nobody}");
         }
+    }
+
+    #[test]
+    fn addresses_that_nobody_verified_name_nobody() {
+        let by_address = ClaimsMapping { user_id: ClaimPath::new("email"), ..ClaimsMapping::default() };
+        for (verified, is_believed) in
+            [("", true), (r#","email_verified":true"#, true), (r#","email_verified":"true""#, true)]
+                .into_iter()
+                .chain([r#"false"#, r#""false""#, "0", "null"].map(|word| (word, false)))
+        {
+            let verified = if is_believed { verified.to_owned() } else { format!(r#","email_verified":{verified}"#) };
+            let claims = claims(&format!(r#"{{"sub":"u","email":"a@b.c"{verified}}}"#));
+            let caller = ClaimsMapping::default().caller(&claims).expect("named by another claim");
+            assert_eq!(caller.email.is_some(), is_believed, "{verified}");
+            assert_eq!(by_address.caller(&claims).is_some(), is_believed, "{verified}");
+            assert_eq!(by_address.subject(&claims).is_some(), is_believed, "{verified}");
+        }
+    }
+
+    #[test]
+    fn large_numbers_keep_their_digits() {
+        let caller = ClaimsMapping::default()
+            .caller(&claims(r#"{"sub": "u", "attributes": {"id": 18446744073709551615}}"#))
+            .expect("a caller");
+        assert_eq!(format!("{:?}", caller.attributes["id"]), "One(Decimal(\"18446744073709551615\"))");
     }
 
     #[test]

@@ -11,8 +11,7 @@ use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Value as Json, json};
 use terrane_app::ports::tokens::{Grant, TokenFault, Tokens, Verified};
-use terrane_compiler::Attribute;
-use terrane_compiler::types::Value;
+use terrane_app::security::caller_json::attribute_to_json;
 
 use crate::checks::{Expected, MAX_TOKEN_BYTES, header_of, invalid};
 use crate::claims::{Claims, ClaimsMapping};
@@ -152,18 +151,9 @@ pub(crate) fn signature_only(algorithm: Algorithm) -> Validation {
 
 fn claims_of(grant: &Grant, issuer: &str, audience: &str) -> Json {
     let texts = |all: &[std::sync::Arc<str>]| all.iter().map(|text| Json::from(&**text)).collect::<Json>();
-    let attributes: serde_json::Map<String, Json> = grant
-        .caller
-        .attributes
-        .iter()
-        .map(|(name, attribute)| {
-            let value = match attribute {
-                Attribute::One(value) => value_of(value),
-                Attribute::Many(values) => values.iter().map(value_of).collect(),
-            };
-            (name.to_string(), value)
-        })
-        .collect();
+    let attributes = grant.caller.attributes.iter();
+    let attributes: serde_json::Map<String, Json> =
+        attributes.map(|(name, attribute)| (name.to_string(), attribute_to_json(attribute))).collect();
     json!({
         "iss": issuer,
         "aud": audience,
@@ -179,14 +169,4 @@ fn claims_of(grant: &Grant, issuer: &str, audience: &str) -> Json {
         "exp": grant.expires_at.as_second(),
         "session_id": &*grant.session_id,
     })
-}
-
-fn value_of(value: &Value) -> Json {
-    match value {
-        Value::Boolean(is_true) => (*is_true).into(),
-        Value::Integer(number) => (*number).into(),
-        Value::Float(number) => (*number).into(),
-        Value::Decimal(text) | Value::Text(text) => (**text).into(),
-        Value::Null | Value::Date(_) | Value::Timestamp(_) | Value::TimestampTz(_) => Json::Null,
-    }
 }

@@ -42,8 +42,9 @@ impl Cache {
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let found = fs::symlink_metadata(folder)?;
-        let is_ours = found.is_dir() && found.mode() & 0o077 == 0;
-        let key = if is_ours { key(folder, found.uid())? } else { return Err(not_ours()) };
+        let us = rustix::process::geteuid().as_raw();
+        let is_ours = found.is_dir() && found.mode() & 0o077 == 0 && found.uid() == us;
+        let key = if is_ours { key(folder, us)? } else { return Err(not_ours()) };
         Ok(Cache { folder: folder.to_owned(), key })
     }
 

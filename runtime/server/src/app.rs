@@ -115,6 +115,8 @@ pub struct State {
     draining: AtomicBool,
     /// Made when it is first asked for.
     pub(crate) description: OnceLock<Bytes>,
+    /// When the state database and the warehouse were asked last, and which of them answered.
+    pub(crate) dependencies: tokio::sync::Mutex<Option<(Duration, (bool, bool))>>,
 }
 
 impl App {
@@ -135,6 +137,7 @@ impl App {
             started,
             draining: AtomicBool::new(false),
             description: OnceLock::new(),
+            dependencies: tokio::sync::Mutex::default(),
         }))
     }
 

@@ -127,8 +127,6 @@ impl Credentials for StateStore {
         if session.ended_at.is_some() {
             return Ok(Rotation::Refused);
         }
-        let entry =
-            AuditEntry { actor: session.username.clone(), resource: format!("session:{}", session.id).into(), ..entry };
         // Also an expired one: it was used, so somebody kept a copy.
         if was_used {
             end(&mut change, &session.id, now).await?;

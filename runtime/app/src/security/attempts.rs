@@ -1,7 +1,10 @@
 //! How often somebody may guess a password.
 //!
-//! After [`FREE`] failures in a row for a name, or for an address, each further try must wait, twice as
-//! long each time, up to [`MAX_WAIT`]. A success clears the name, not the address. Bounded: those with the fewest failures are forgotten first.
+//! After [`FREE`] failures in a row for a name from one address, each further try must wait, twice as long
+//! each time, up to [`MAX_WAIT`]. Many may stand behind one address, and anybody can fail in anybody's name,
+//! so an address or a name alone has [`FREE_OF_MANY`] and waits [`MAX_WAIT_OF_MANY`] at most. A success clears
+//! the name from that address, and gives the others one back. Bounded: those with the fewest failures are
+//! forgotten first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +14,8 @@ use crate::ports::clock::Clock;
 
 const FREE: u32 = 5;
 const MAX_WAIT: Duration = Duration::from_secs(300);
+const FREE_OF_MANY: u32 = 100;
+const MAX_WAIT_OF_MANY: Duration = Duration::from_secs(30);
 const MAX_NAMES: usize = 10_000;
 
 pub(super) struct Attempts {
@@ -29,8 +34,10 @@ impl Attempts {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = names.iter().filter_map(|name| {
             let (count, last) = failures.get(name)?;
-            let doublings = count.checked_sub(FREE)?.min(16);
-            let wait = Duration::from_secs(1 << doublings).min(MAX_WAIT);
+            let (free, longest) =
+                if name.starts_with("both:") { (FREE, MAX_WAIT) } else { (FREE_OF_MANY, MAX_WAIT_OF_MANY) };
+            let doublings = count.checked_sub(free)?.min(16);
+            let wait = Duration::from_secs(1 << doublings).min(longest);
             (*last + wait).checked_sub(now).filter(|wait| !wait.is_zero())
         });
         waits.max()
@@ -56,13 +63,15 @@ impl Attempts {
         }
     }
 
-    /// The last try of `name` was none that failed, and neither was that of `address`: its earlier ones
+    /// The last try of `name` was none that failed, and neither was that of the `others`: their earlier ones
     /// still count, so that an account of one's own doesn't buy more guesses.
-    pub(super) fn succeeded(&self, name: &str, address: Option<&str>) {
+    pub(super) fn succeeded(&self, name: &str, others: &[String]) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.remove(name);
-        if let Some((count, _)) = address.and_then(|address| failures.get_mut(address)) {
-            *count = count.saturating_sub(1);
+        for other in others {
+            if let Some((count, _)) = failures.get_mut(other) {
+                *count = count.saturating_sub(1);
+            }
         }
     }
 }
@@ -89,7 +98,7 @@ mod tests {
     }
 
     fn names(name: &str) -> Vec<String> {
-        vec![format!("name:{name}"), "address:a".to_owned()]
+        vec![format!("both:{name} a"), format!("name:{name}"), "address:a".to_owned()]
     }
 
     #[test]
@@ -101,29 +110,41 @@ mod tests {
             attempts.failed(&names("ada"));
         }
         assert_eq!(attempts.wait(&names("ada")), Some(Duration::from_secs(1)));
-        assert!(attempts.wait(&names("bob")).is_some(), "the address waits whoever is tried");
-        assert_eq!(attempts.wait(&["name:bob".to_owned()]), None);
+        assert_eq!(attempts.wait(&names("bob")), None, "others behind the address are not shut out");
+        let elsewhere = ["both:ada b", "name:ada", "address:b"].map(str::to_owned);
+        assert_eq!(attempts.wait(&elsewhere), None, "nor is she, from elsewhere");
         clock.0.store(2, Ordering::Relaxed);
         assert_eq!(attempts.wait(&names("ada")), None);
         attempts.failed(&names("ada"));
         assert_eq!(attempts.wait(&names("ada")), Some(Duration::from_secs(2)));
-        attempts.succeeded("name:ada", Some("address:a"));
-        assert_eq!(attempts.wait(&["name:ada".to_owned()]), None);
-        assert_eq!(attempts.wait(&names("ada")), Some(Duration::from_secs(1)), "of the address' earlier ones");
+        attempts.succeeded("both:ada a", &names("ada")[1..]);
+        assert_eq!(attempts.wait(&names("ada")), None);
         clock.0.store(1_000, Ordering::Relaxed);
         assert_eq!(attempts.wait(&names("ada")), None);
+    }
+
+    #[test]
+    fn many_names_from_one_address_cost_it_and_one_name_from_many_costs_the_name() {
+        let attempts = Attempts::new(Arc::new(Seconds::default()));
+        for number in 0..FREE_OF_MANY + 20 {
+            attempts.failed(&names(&format!("user{number}")));
+            attempts.failed(&[format!("both:ada {number}"), "name:ada".to_owned(), format!("address:{number}")]);
+        }
+        assert_eq!(attempts.wait(&names("bob")), Some(MAX_WAIT_OF_MANY));
+        assert_eq!(attempts.wait(&["both:ada z".to_owned(), "name:ada".to_owned()]), Some(MAX_WAIT_OF_MANY));
+        assert_eq!(attempts.wait(&["both:bob z".to_owned(), "name:bob".to_owned()]), None);
     }
 
     #[test]
     fn made_up_names_cannot_push_out_those_that_wait() {
         let attempts = Attempts::new(Arc::new(Seconds::default()));
         for _ in 0..=FREE {
-            attempts.failed(&["name:ada".to_owned()]);
+            attempts.failed(&["both:ada".to_owned()]);
         }
         for number in 0..2 * MAX_NAMES {
             attempts.failed(&[format!("name:{number}")]);
         }
-        assert!(attempts.wait(&["name:ada".to_owned()]).is_some());
+        assert!(attempts.wait(&["both:ada".to_owned()]).is_some());
         assert!(attempts.failures.lock().expect("a lock").len() <= MAX_NAMES);
     }
 }

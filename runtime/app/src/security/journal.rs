@@ -111,6 +111,8 @@ impl Journal {
     /// The store's.
     pub async fn note_durably(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let number = self.push(entry).await?;
+        // Where its caller goes away before it is written, the task writes it.
+        self.noted.notify_one();
         self.write_through(number).await
     }
 

@@ -24,11 +24,18 @@ pub(super) struct Recent<T> {
     entries: RwLock<HashMap<Arc<str>, (T, Duration)>>,
     /// When the store last failed, in milliseconds of the clock's `elapsed`; 0: it didn't.
     failed_ms: AtomicU64,
+    /// Grows when something is forgotten: what was read before then is not kept.
+    forgotten: AtomicU64,
 }
 
 impl<T: Clone> Recent<T> {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Recent { clock, entries: RwLock::new(HashMap::new()), failed_ms: AtomicU64::new(0) }
+        Recent {
+            clock,
+            entries: RwLock::new(HashMap::new()),
+            failed_ms: AtomicU64::new(0),
+            forgotten: AtomicU64::new(0),
+        }
     }
 
     /// The answer of a moment ago, or `read`'s.
@@ -36,7 +43,7 @@ impl<T: Clone> Recent<T> {
     where
         F: Future<Output = Result<Option<T>, StoreError>>,
     {
-        let now = self.clock.elapsed();
+        let (now, era) = (self.clock.elapsed(), self.forgotten.load(Ordering::Acquire));
         let known = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         let age = known.as_ref().map(|(_, at)| now.saturating_sub(*at));
         if let (Some((value, _)), Some(age)) = (&known, age)
@@ -47,13 +54,13 @@ impl<T: Clone> Recent<T> {
         match known.filter(|_| age.is_some_and(|age| age <= STALE)) {
             Some((stale, _)) if self.has_just_failed(now) => Ok(Some(stale)),
             Some((stale, _)) => match tokio::time::timeout(PATIENCE, read).await {
-                Ok(Ok(answer)) => Ok(self.learn(id, answer, now)),
+                Ok(Ok(answer)) => Ok(self.learn(id, answer, now, era)),
                 Ok(Err(_)) | Err(_) => {
                     self.failed_ms.store(millis(self.clock.elapsed()).max(1), Ordering::Relaxed);
                     Ok(Some(stale))
                 }
             },
-            None => Ok(self.learn(id, read.await?, now)),
+            None => Ok(self.learn(id, read.await?, now, era)),
         }
     }
 
@@ -67,21 +74,27 @@ impl<T: Clone> Recent<T> {
         failed > 0 && millis(now).saturating_sub(failed) < millis(PAUSE)
     }
 
-    fn learn(&self, id: &str, answer: Option<T>, now: Duration) -> Option<T> {
+    fn learn(&self, id: &str, answer: Option<T>, now: Duration, era: u64) -> Option<T> {
         self.failed_ms.store(0, Ordering::Relaxed);
         match &answer {
-            Some(value) => self.keep(id, value.clone(), now),
-            None => self.forget(id),
+            Some(value) => self.keep(id, value.clone(), now, era),
+            None => drop(self.entries.write().unwrap_or_else(PoisonError::into_inner).remove(id)),
         }
         answer
     }
 
     pub(super) fn forget(&self, id: &str) {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        self.forgotten.fetch_add(1, Ordering::Release);
+        entries.remove(id);
     }
 
-    fn keep(&self, id: &str, value: T, now: Duration) {
+    fn keep(&self, id: &str, value: T, now: Duration, era: u64) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        // Something ended while this was read; it may be this.
+        if self.forgotten.load(Ordering::Acquire) != era {
+            return;
+        }
         if entries.len() >= MAX_ENTRIES {
             entries.retain(|_, (_, at)| now.saturating_sub(*at) <= FRESH);
         }

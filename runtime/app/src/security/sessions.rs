@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use super::api_key::{base64url, hash};
 use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, Scopes, entry};
+use crate::limits::network;
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{Guest, RefreshToken, Rotation, Session, User};
 use crate::ports::providers::Person;
@@ -41,8 +42,11 @@ impl Authenticator {
             return Err(AuthError::WrongPassword);
         }
         let by_name = format!("name:{username}");
+        let by_address = origin.client.map(|ip| format!("address:{}", network(ip)));
+        let by_both =
+            by_address.as_ref().map_or_else(|| format!("both:{username}"), |from| format!("both:{username} {from}"));
         let names: Vec<String> =
-            [Some(by_name.clone()), origin.client.map(|ip| format!("address:{ip}"))].into_iter().flatten().collect();
+            [Some(by_both.clone()), Some(by_name), by_address.clone()].into_iter().flatten().collect();
         if let Some(wait) = self.attempts.wait(&names) {
             return Err(AuthError::TooManyAttempts { wait });
         }
@@ -55,7 +59,7 @@ impl Authenticator {
             self.note_failure(username, origin, "wrong user name or password").await?;
             return Err(AuthError::WrongPassword);
         };
-        self.attempts.succeeded(&by_name, names.get(1).map(String::as_str));
+        self.attempts.succeeded(&by_both, &names[1..]);
         let now = self.ports.clock.now();
         let holder = Guest { scopes: user.scopes, caller: user.caller, tenant: user.tenant };
         let session = self.session(user.username, None, now);
@@ -107,14 +111,24 @@ impl Authenticator {
     pub async fn refresh(&self, refresh_token: &str, origin: &Origin) -> Result<TokenPair, AuthError> {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let now = self.ports.clock.now();
+        let used = hash(refresh_token);
+        // Made-up tokens are refused by a read: the one writer's turn is for those that exist.
+        let session = self.ports.credentials.session_of(&used).await?.filter(|session| session.ended_at.is_none());
+        let holder = match &session {
+            Some(session) => self.holder(session, now).await?,
+            None => None,
+        };
+        let (Some(session), Some(holder)) = (session, holder) else {
+            self.note_failure("", origin, "refresh token").await?;
+            return Err(AuthError::InvalidRefreshToken);
+        };
         let (text, next) = self.refresh_token("", now)?;
-        let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
-        let record = from(origin, entry("session_refreshed", now, &nobody, String::new()));
-        match self.ports.credentials.rotate(&hash(refresh_token), &next, now, record).await? {
-            Rotation::Rotated(session) => {
-                let holder = self.holder(&session, now).await?.ok_or(AuthError::InvalidRefreshToken)?;
-                self.pair(&*tokens, &session, &holder, text, now)
-            }
+        // Signed first: a token is not used up for an answer that can't be given.
+        let pair = self.pair(&*tokens, &session, &holder, text, now)?;
+        let identity = identity_of(&holder, &session, AuthMethod::Jwt);
+        let record = from(origin, entry("session_refreshed", now, &identity, format!("session:{}", session.id)));
+        match self.ports.credentials.rotate(&used, &next, now, record).await? {
+            Rotation::Rotated(_) => Ok(pair),
             Rotation::Reused(session) => {
                 self.sessions.forget(&session.id);
                 tracing::warn!(event = "refresh_token_reused", session_id = &*session.id, user_id = &*session.username);

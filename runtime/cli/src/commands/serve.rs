@@ -95,8 +95,7 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
         is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,
         () = second.comes_twice() => false,
     };
-    background.stop().await;
-    watching.close().await;
+    tokio::join!(background.stop(), watching.close());
     if let Some(scrapes) = scrapes {
         scrapes.abort();
     }
@@ -152,11 +151,17 @@ impl Background {
     /// Writes what is left, and lets another server do what this one did for all.
     async fn stop(self) {
         self.writing.abort();
-        if let Err(error) = self.journal.flush().await {
-            tracing::error!(event = "audit_lost", error_message = %error);
-        }
         let _ = self.end.send(());
-        if tokio::time::timeout(LAST_WORDS, self.upkeep).await.is_err() {
+        let flush = tokio::time::timeout(LAST_WORDS, self.journal.flush());
+        let (flushed, kept_up) = tokio::join!(flush, tokio::time::timeout(LAST_WORDS, self.upkeep));
+        match flushed {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(event = "audit_lost", error_message = %error),
+            Err(_) => {
+                tracing::error!(event = "audit_lost", error_message = "the state database did not answer in time")
+            }
+        }
+        if kept_up.is_err() {
             tracing::warn!(event = "upkeep_failed", error_message = "the lease could not be given back in time");
         }
     }

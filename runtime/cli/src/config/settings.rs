@@ -111,7 +111,8 @@ fn shown(key: &str, text: &str, is_secret: bool) -> String {
     if key == COUNTED {
         return "(SQL, not shown)".to_owned();
     }
-    match without_password(text) {
+    let is_url = key.ends_with("url") || key.ends_with("endpoint");
+    match without_password(text).filter(|_| is_url || !is_secret) {
         Some(url) => url,
         None if is_secret => HIDDEN.to_owned(),
         None => text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
@@ -194,6 +195,7 @@ mod tests {
             assert_eq!(shown("state.url", text, true), expected);
         }
         assert_eq!(shown("security.jwt.secret", "hidden", true), "***");
+        assert_eq!(shown("security.jwt.secret", "a://hidden-too", true), "***");
         assert!(sounds_secret("a.client_secret") && !sounds_secret("security.jwt.refresh_token_expiry"));
     }
 

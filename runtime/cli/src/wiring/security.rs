@@ -83,14 +83,18 @@ fn own_tokens(config: &Config, key: SigningKey) -> Result<Jwt, Failure> {
     let jwt = &config.security.jwt;
     let (issuer, audience) = jwt.own_names();
     // What this server signs says things its own way; the mapping is for what others sign.
-    let names = if jwt.is_external() { &ClaimNames::default() } else { &jwt.claims };
+    let mapping = if jwt.is_signing() || jwt.is_external() {
+        mapping(&ClaimNames::default(), &ScopeRoleNames::default(), None)
+    } else {
+        mapping(&jwt.claims, &ScopeRoleNames::default(), config.security.tenant_claim.as_deref())
+    };
     let settings = JwtSettings {
         key,
         issuer: issuer.to_owned(),
         audience: audience.to_owned(),
         verify_exp: jwt.verify_exp,
         verify_iat: jwt.verify_iat,
-        mapping: mapping(names, &ScopeRoleNames::default(), config.security.tenant_claim.as_deref()),
+        mapping,
     };
     Jwt::new(settings).map_err(|error| Failure::new(format!("security.jwt: {error}")))
 }

@@ -71,6 +71,7 @@ pub(super) fn metrics_route(config: &Config) -> Option<MetricsRoute> {
     metrics.enabled.then(|| MetricsRoute {
         // Routes live as long as the process, and this is done once in it.
         path: metrics.path.clone().leak(),
-        is_public: metrics.is_public,
+        // With an address of their own, being public speaks of that one.
+        is_public: metrics.is_public && metrics.address.is_none(),
     })
 }

@@ -163,7 +163,7 @@ impl Record {
         let method = if shared.method == OTHER_METHOD { "_OTHER" } else { shared.method };
         let mut attributes = vec![
             ("http.request.method", method.into()),
-            ("url.scheme", "http".into()),
+            ("url.scheme", if self.connection.is_secure { "https" } else { "http" }.into()),
             ("url.path", mask(&self.path).as_ref().into()),
             ("http.response.status_code", u64::from(self.status).into()),
             ("http.request.body.size", shared.received_bytes.load(Ordering::Relaxed).into()),

@@ -15,6 +15,8 @@ use crate::routes::{Access, Routes};
 
 /// A dependency that takes longer counts as down.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+/// What was found a moment ago.
+const FRESH: Duration = Duration::from_millis(500);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -108,8 +110,19 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
     Ok(answer(&status))
 }
 
+/// Whether the state database and the warehouse answer. Asked once for all probes within [`FRESH`], so that a
+/// flood of them is none for the warehouse, and doesn't keep the balancer's own from its answer.
 async fn check_dependencies(app: &App) -> (bool, bool) {
-    tokio::join!(check("database", app.ports.store.ping()), check("warehouse", app.ports.warehouse.ping()))
+    let mut last = app.dependencies.lock().await;
+    let now = app.ports.clock.elapsed();
+    if let Some((at, found)) = *last
+        && now.saturating_sub(at) < FRESH
+    {
+        return found;
+    }
+    let found = tokio::join!(check("database", app.ports.store.ping()), check("warehouse", app.ports.warehouse.ping()));
+    *last = Some((app.ports.clock.elapsed(), found));
+    found
 }
 
 /// Says what failed in the log; callers learn only that it did.

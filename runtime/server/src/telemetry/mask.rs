@@ -13,6 +13,8 @@ const KEY_ID_DIGITS: usize = 16;
 /// Shorter texts that begin like a JWT are words.
 const MIN_JWT_LETTERS: usize = 20;
 const MIN_BASIC_LETTERS: usize = 8;
+/// As far a password of a URL is looked for.
+const MAX_URL_BYTES: usize = 512;
 /// What the names of secret parameters and fields end with.
 const SECRET_NAMES: [&str; 10] =
     ["password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "api-key", "authorization", "credential"];
@@ -54,7 +56,7 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = &bytes[at..];
     let found = match bytes[at] {
         b't' => key(rest),
-        b'e' => jwt(rest).filter(|_| at == 0 || !is_token_letter(bytes[at - 1])),
+        b'e' if at == 0 || !is_token_letter(bytes[at - 1]) => jwt(rest),
         b'B' | b'b' => bearer(rest).or_else(|| basic(rest)),
         b':' => password_of_url(rest).or_else(|| quoted_value(bytes, at)),
         b'=' => value(bytes, at),
@@ -112,7 +114,8 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     if !rest.starts_with(b"://") {
         return None;
     }
-    let url = &rest[3..];
+    // A bound, so that a text of nothing but such beginnings costs no more than its length.
+    let url = &rest[3..rest.len().min(3 + MAX_URL_BYTES)];
     let url = &url[..run(url, |letter| !letter.is_ascii_whitespace() && !b"\"'<>`".contains(&letter))];
     let authority = run(url, |letter| !b"/?#".contains(&letter));
     let at_sign = url[..authority].iter().rposition(|letter| *letter == b'@');

@@ -68,6 +68,10 @@ pub enum JwtError {
     ShortSecret { bytes: usize },
     #[error("the {which} key is no RSA key in PEM: {source}")]
     Key { which: &'static str, source: jsonwebtoken::errors::Error },
+    #[error("the private key can't sign: RSA keys have at least 2048 bits")]
+    WeakKey,
+    #[error("the public key is not that of the private key")]
+    OtherPair,
 }
 
 /// Tokens of one issuer.
@@ -99,6 +103,12 @@ impl Jwt {
             }
         };
         let validation = signature_only(algorithm);
+        if let Some(key) = &encoding {
+            // A pair that doesn't fit is found at the start, and not by whoever signs in.
+            let probe =
+                jsonwebtoken::encode(&Header::new(algorithm), &json!({}), key).map_err(|_| JwtError::WeakKey)?;
+            jsonwebtoken::decode::<Claims>(&probe, &decoding, &validation).map_err(|_| JwtError::OtherPair)?;
+        }
         let JwtSettings { issuer, audience, verify_exp, verify_iat, mapping, .. } = settings;
         let expected = Expected { issuer, audience, verify_exp, verify_iat };
         Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping })

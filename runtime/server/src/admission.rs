@@ -12,7 +12,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{Method, Uri};
 use terrane_app::limits::RateExceeded;
 use terrane_app::ports::audit::AuditEntry;
-use terrane_app::security::{AuthError, AuthMethod, Credential, Identity};
+use terrane_app::security::{AuthError, AuthMethod, Credential, Identity, TokenPair};
 
 use crate::app::App;
 use crate::call::Call;
@@ -138,21 +138,7 @@ impl<'a> Demand<'a> {
 
     /// Tells the log and the journal of a denial.
     async fn deny(&self, identity: &Identity, reason: &'static str) -> Result<(), ApiError> {
-        if let Some(metrics) = &self.app.watchers.watch.metrics {
-            metrics.denied(reason);
-        }
-        let required = match self.access {
-            Access::Scoped(scope) => scope.as_str(),
-            Access::Identified | Access::Public => "identified",
-        };
-        tracing::warn!(
-            event = "access_denied",
-            user_id = &*identity.caller.user_id,
-            resource = self.uri.path(),
-            action = self.method.as_str(),
-            reason,
-            required_permission = required,
-        );
+        tell_denial(self.app, identity, self.access, (&self.method, self.uri.path()), reason);
         let route = self.route.as_ref().map_or("unknown", MatchedPath::as_str);
         let entry = self.entry("access_denied", identity, format!("{} {route}", self.method));
         let entry = AuditEntry { reason: Some(reason.into()), ..entry };
@@ -193,6 +179,94 @@ impl<'a> Demand<'a> {
             ..AuditEntry::default()
         }
     }
+}
+
+/// Who made a request and which: kept while its handler has it, for what a policy denies.
+pub(crate) struct Witness {
+    identity: Identity,
+    access: Access,
+    client: Option<IpAddr>,
+    correlation_id: Arc<str>,
+    method: Method,
+    uri: Uri,
+    route: &'static str,
+}
+
+impl Witness {
+    pub(crate) fn of(call: &Call, access: Access, route: &'static str) -> Self {
+        Witness {
+            identity: call.identity.clone(),
+            access,
+            client: call.client,
+            correlation_id: call.context.correlation_id.clone(),
+            method: call.method().clone(),
+            uri: call.uri().clone(),
+            route,
+        }
+    }
+
+    /// Tells the log and the audit log that a policy closed what was asked for.
+    pub(crate) async fn deny(self, app: &App) -> Result<(), ApiError> {
+        const REASON: &str = "policy";
+        tell_denial(app, &self.identity, self.access, (&self.method, self.uri.path()), REASON);
+        let entry = AuditEntry {
+            at: app.ports.clock.now(),
+            event: "access_denied".into(),
+            actor: self.identity.caller.user_id.clone(),
+            auth_method: self.identity.method.as_str().into(),
+            client_ip: self.client.map(|ip| ip.to_string().into()),
+            correlation_id: Some(self.correlation_id),
+            resource: format!("{} {}", self.method, self.route).into(),
+            reason: Some(REASON.into()),
+            count: 1,
+            ..AuditEntry::default()
+        };
+        let noted = match self.identity.method {
+            AuthMethod::Anonymous => app.ports.journal.note(entry).await,
+            _ => app.ports.journal.note_durably(entry).await,
+        };
+        noted.map_err(|error| ApiError::from_store(&error))
+    }
+}
+
+/// A denial for the log and the metrics.
+fn tell_denial(app: &App, identity: &Identity, access: Access, (method, path): (&Method, &str), reason: &'static str) {
+    if let Some(metrics) = &app.watchers.watch.metrics {
+        metrics.denied(reason);
+    }
+    let required = match access {
+        Access::Scoped(scope) => scope.as_str(),
+        Access::Identified | Access::Public => "identified",
+    };
+    tracing::warn!(
+        event = "access_denied",
+        user_id = &*identity.caller.user_id,
+        resource = path,
+        action = method.as_str(),
+        reason,
+        required_permission = required,
+    );
+}
+
+/// What came of signing in or going on with a session, for the log and the metrics; the audit log has it
+/// from the authenticator.
+pub(crate) fn tell_session(app: &App, client: Option<IpAddr>, path: &str, outcome: Result<&TokenPair, &AuthError>) {
+    let pair = match outcome {
+        Ok(pair) => pair,
+        Err(error) => {
+            return tell_denial(app, &Identity::default(), Access::Public, (&Method::POST, path), reason(error));
+        }
+    };
+    if let Some(metrics) = &app.watchers.watch.metrics {
+        metrics.authenticated("password");
+    }
+    tracing::info!(
+        event = "authentication_success",
+        user_id = &*pair.user_id,
+        auth_method = "password",
+        client_ip = client.map(tracing::field::display),
+        permissions = pair.scopes.names().join(","),
+    );
 }
 
 /// The one credential of a request. A key may be a query parameter; a token may not, because addresses

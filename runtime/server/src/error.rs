@@ -220,6 +220,11 @@ impl ApiError {
         ApiError::new(Code::StateUnavailable, "the state database cannot be reached")
     }
 
+    /// A policy closed what was asked for.
+    pub(crate) fn is_denial(&self) -> bool {
+        self.0.code == Code::Forbidden
+    }
+
     /// Adds a field to `details`.
     pub(crate) fn detail(mut self, name: &str, value: impl Into<Json>) -> Self {
         self.0.details.insert(name.to_owned(), value.into());

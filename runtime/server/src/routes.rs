@@ -11,6 +11,7 @@ use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, Router, on};
 
+use crate::admission::Witness;
 use crate::app::{App, Scope};
 use crate::call::Call;
 use crate::edge::Matched;
@@ -72,7 +73,14 @@ impl Routes {
             Matched::by(&request, path);
             let correlation_id = Call::correlation_id(&request);
             let outcome = match Call::admit(&app, access, request).await {
-                Ok(call) => handler(app, call).await,
+                Ok(call) => {
+                    let witness = Witness::of(&call, access, path);
+                    match handler(app.clone(), call).await {
+                        // What can't be written down is not told either.
+                        Err(refusal) if refusal.is_denial() => Err(witness.deny(&app).await.err().unwrap_or(refusal)),
+                        outcome => outcome,
+                    }
+                }
                 Err(refusal) => Err(refusal),
             };
             outcome.unwrap_or_else(|refusal| refusal.into_response(&correlation_id))

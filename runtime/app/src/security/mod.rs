@@ -25,7 +25,7 @@ use terrane_compiler::SecurityContext;
 pub use identity::{AuthMethod, Credential, Identity, Origin};
 pub use journal::{Journal, WINDOW};
 pub use scope::{Scope, Scopes};
-pub use sessions::TokenPair;
+pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;

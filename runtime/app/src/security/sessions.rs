@@ -20,8 +20,9 @@ use crate::ports::providers::Person;
 use crate::ports::tokens::{Grant, TokenFault, Tokens};
 
 /// Longer ones are refused before they cost a hash.
-const MAX_PASSWORD_BYTES: usize = 1_024;
+pub const MAX_PASSWORD_BYTES: usize = 1_024;
 const MAX_NAME_BYTES: usize = 256;
+const REFRESH_PREFIX: &str = "trr_";
 
 /// What a sign-in or a refresh answers.
 #[derive(Clone)]
@@ -29,6 +30,9 @@ pub struct TokenPair {
     pub access_token: String,
     pub expires_in: Duration,
     pub refresh_token: String,
+    /// Whose they are.
+    pub user_id: Arc<str>,
+    pub scopes: Scopes,
 }
 
 impl Authenticator {
@@ -191,13 +195,15 @@ impl Authenticator {
             TokenFault::Invalid { why } => AuthError::InvalidToken { why },
             _ => AuthError::Unavailable,
         })?;
-        Ok(TokenPair { access_token, expires_in, refresh_token })
+        let (user_id, scopes) = (holder.caller.user_id.clone(), holder.scopes);
+        Ok(TokenPair { access_token, expires_in, refresh_token, user_id, scopes })
     }
 
     fn refresh_token(&self, session_id: &str, now: Timestamp) -> Result<(String, RefreshToken), AuthError> {
         let mut random = [0; 32];
         self.ports.randomness.fill(&mut random);
-        let text = base64url(&random);
+        // So that it is known for what it is, and masked, wherever it stands.
+        let text = format!("{REFRESH_PREFIX}{}", base64url(&random));
         let expires_at = after(now, self.settings.refresh_lifetime);
         let token = RefreshToken { hash: hash(&text), session_id: session_id.into(), expires_at };
         Ok((text, token))

@@ -16,7 +16,8 @@ use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::credentials::{ApiKey, Credentials as _, User};
 use terrane_app::ports::tokens::{Passwords as _, Randomness as _};
 use terrane_app::security::api_key::NewKey;
-use terrane_app::security::{Scope, Scopes, key_user};
+use terrane_app::security::caller_json::attribute_to_json;
+use terrane_app::security::{MAX_PASSWORD_BYTES, Scope, Scopes, key_user};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_identity::{Argon2Passwords, OsRandomness};
@@ -257,6 +258,10 @@ async fn create_user(
 ) -> Result<(), Failure> {
     let password = password()?;
     let username = short(username, "the user name")?;
+    if username.contains(':') {
+        let message = format!("`{username}` has a colon, which names of keys and of providers' users have");
+        return Err(Failure::new(message).hint("choose a name without one"));
+    }
     let user = User {
         username: username.clone(),
         password_hash: Argon2Passwords::default().hash(&password).await,
@@ -299,6 +304,10 @@ fn password() -> Result<String, Failure> {
         .read_to_string(&mut text)
         .map_err(|error| Failure::new(format!("reading the password: {error}")))?;
     let password = text.trim_end_matches(['\n', '\r']).to_owned();
+    if password.len() > MAX_PASSWORD_BYTES {
+        let message = format!("the password has {} bytes; at most {MAX_PASSWORD_BYTES} are taken", password.len());
+        return Err(Failure::new(message).hint("shorten it"));
+    }
     if password.chars().count() < MIN_PASSWORD_CHARS {
         let message = format!("the password has fewer than {MIN_PASSWORD_CHARS} characters");
         return Err(Failure::new(message).hint("several words are easy to keep and hard to guess"));
@@ -375,10 +384,17 @@ fn key_json(key: &ApiKey, now: Timestamp) -> Json {
         "user_id": &*key.caller.user_id,
         "roles": key.caller.roles.iter().map(|role| &**role).collect::<Vec<_>>(),
         "groups": key.caller.groups.iter().map(|group| &**group).collect::<Vec<_>>(),
+        "attributes": attributes_json(&key.caller),
+        "tenant": key.tenant.as_deref(),
         "created_at": key.created_at.to_string(),
         "expires_at": key.expires_at.map(|at| at.to_string()),
         "state": state_of(key, now),
     })
+}
+
+fn attributes_json(caller: &SecurityContext) -> Json {
+    let attributes = caller.attributes.iter();
+    Json::Object(attributes.map(|(name, attribute)| (name.to_string(), attribute_to_json(attribute))).collect())
 }
 
 fn user_json(user: &User) -> Json {
@@ -389,6 +405,8 @@ fn user_json(user: &User) -> Json {
         "scopes": user.scopes.names(),
         "roles": user.caller.roles.iter().map(|role| &**role).collect::<Vec<_>>(),
         "groups": user.caller.groups.iter().map(|group| &**group).collect::<Vec<_>>(),
+        "attributes": attributes_json(&user.caller),
+        "tenant": user.tenant.as_deref(),
         "created_at": user.created_at.to_string(),
         "disabled_at": user.disabled_at.map(|at| at.to_string()),
     })

@@ -22,12 +22,12 @@ use crate::report::{self, Style};
 
 /// The beginning of an audit record of what an operator does on this machine.
 pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
-    #[allow(clippy::disallowed_methods, reason = "who runs the command is what the audit log asks")]
-    let user = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
+    // As the system says it; a variable says whatever its owner likes.
+    let user = rustix::process::getuid().as_raw();
     AuditEntry {
         at,
         event: event.into(),
-        actor: format!("operator:{user}").into(),
+        actor: format!("operator:uid={user}").into(),
         auth_method: "command_line".into(),
         resource: resource.into(),
         count: 1,

@@ -74,6 +74,8 @@ pub enum ParameterKind {
     Text,
     /// At least this.
     Integer(u64),
+    /// From this to that.
+    Within(u64, u64),
     Flag,
     Timestamp,
     /// May stand several times.
@@ -93,6 +95,9 @@ impl Parameter {
         let schema = match self.kind {
             ParameterKind::Text => json!({ "type": "string" }),
             ParameterKind::Integer(minimum) => json!({ "type": "integer", "minimum": minimum }),
+            ParameterKind::Within(minimum, maximum) => {
+                json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
+            }
             ParameterKind::Flag => json!({ "type": "boolean" }),
             ParameterKind::Timestamp => json!({ "type": "string", "format": "date-time" }),
             ParameterKind::Members => json!({ "type": "array", "items": reference("MemberRef") }),

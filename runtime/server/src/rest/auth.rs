@@ -5,6 +5,7 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
 use serde_json::{Value as Json, json};
 
+use crate::admission::tell_session;
 use crate::app::App;
 use crate::call::Call;
 use crate::edge::json_response;
@@ -24,6 +25,7 @@ async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
     let origin = call.origin();
     let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
     let pair = app.ports.authenticator.sign_in(&username, &password, &origin).await;
+    tell_session(&app, origin.client, "/api/v1/auth/token", pair.as_ref());
     Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
 }
 
@@ -31,6 +33,9 @@ async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
     let origin = call.origin();
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
     let pair = app.ports.authenticator.refresh(&token, &origin).await;
+    if let Err(error) = &pair {
+        tell_session(&app, origin.client, "/api/v1/auth/refresh", Err(error));
+    }
     Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use super::LogFile;
@@ -39,6 +40,17 @@ impl RotatingFile {
         Ok(())
     }
 
+    /// A file that somebody moved away or removed is not written on: a new one begins in its place.
+    fn follow(&mut self) {
+        let is_there = match (fs::metadata(&self.settings.path), self.file.metadata()) {
+            (Ok(there), Ok(here)) => (there.dev(), there.ino()) == (here.dev(), here.ino()),
+            _ => false,
+        };
+        if !is_there && let Ok(fresh) = Self::open(&self.settings) {
+            *self = fresh;
+        }
+    }
+
     fn backup(&self, number: u32) -> PathBuf {
         let mut path = self.settings.path.clone().into_os_string();
         path.push(format!(".{number}"));
@@ -49,6 +61,7 @@ impl RotatingFile {
 impl Write for RotatingFile {
     /// Takes whole lines, as many as still fit, so that none is split between two files.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        self.follow();
         let mut room = self.settings.max_size_bytes.saturating_sub(self.size);
         let first = end_of_line(lines, 0);
         if self.size > 0 && first as u64 > room {
@@ -76,4 +89,26 @@ impl Write for RotatingFile {
 
 fn end_of_line(lines: &[u8], start: usize) -> usize {
     lines[start..].iter().position(|byte| *byte == b'\n').map_or(lines.len(), |length| start + length + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_gone_begins_anew_and_costs_no_backup() {
+        let folder = std::env::temp_dir().join(format!("terrane-log-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.log");
+        let settings = LogFile { path: path.clone(), max_size_bytes: 10, backup_count: 2 };
+        let mut file = RotatingFile::open(&settings).unwrap();
+        file.write_all(b"one\ntwo\nthree\n").unwrap();
+        assert_eq!(fs::read_to_string(folder.join("a.log.1")).unwrap(), "one\ntwo\n");
+        fs::remove_file(&path).unwrap();
+        file.write_all(b"four\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "four\n");
+        assert_eq!(fs::read_to_string(folder.join("a.log.1")).unwrap(), "one\ntwo\n");
+        assert!(!folder.join("a.log.2").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -78,8 +78,10 @@ impl LogLayer {
         let mut line = Line::start(self.settings.format, now, *metadata.level(), out);
         line.event(name.text.as_deref().unwrap_or(metadata.target()));
         for (name, id) in [(CORRELATION_ID, &ids.correlation), (TRACE_ID, &ids.trace)] {
-            if let Some(id) = id {
-                line.text(name, id);
+            match id {
+                Some(id) => line.text(name, id),
+                None if name == CORRELATION_ID => line.null(name),
+                None => {}
             }
         }
         event.record(&mut line);

@@ -95,6 +95,13 @@ impl<'o> Line<'o> {
         }
     }
 
+    /// In JSON, where a field has its place also when nobody knows it.
+    pub(super) fn null(&mut self, name: &str) {
+        if self.format == LogFormat::Json {
+            self.bare(name, "null");
+        }
+    }
+
     pub(super) fn finish(self) {
         if self.format == LogFormat::Json {
             self.out.push(b'}');

@@ -10,6 +10,9 @@ use std::borrow::Cow;
 const MASK: &str = "***";
 const KEY_PREFIX: &[u8] = b"trn_";
 const KEY_ID_DIGITS: usize = 16;
+const REFRESH_PREFIX: &[u8] = b"trr_";
+/// More wrappings than anybody makes by mistake.
+const MAX_ENCODINGS: usize = 3;
 /// Shorter texts that begin like a JWT are words.
 const MIN_JWT_LETTERS: usize = 20;
 const MIN_BASIC_LETTERS: usize = 8;
@@ -19,8 +22,36 @@ const MAX_URL_BYTES: usize = 512;
 const SECRET_NAMES: [&str; 10] =
     ["password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "api-key", "authorization", "credential"];
 
-/// The text without its secrets.
+/// The text without its secrets, be they percent-encoded, also more than once.
 pub(crate) fn mask(text: &str) -> Cow<'_, str> {
+    let masked = mask_plain(text);
+    let mut decoded = percent_decoded(&masked);
+    for _ in 0..MAX_ENCODINGS {
+        let Some(plain) = decoded else { break };
+        let seen = mask_plain(&plain);
+        if *seen != *plain {
+            return Cow::Owned(seen.into_owned());
+        }
+        decoded = percent_decoded(&plain);
+    }
+    masked
+}
+
+/// `None` where nothing is encoded.
+fn percent_decoded(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let (mut decoded, mut at, mut found) = (Vec::with_capacity(bytes.len()), 0, false);
+    while at < bytes.len() {
+        let pair = (bytes[at] == b'%').then(|| Some(digit(at + 1)? * 16 + digit(at + 2)?)).flatten();
+        decoded.push(pair.map_or(bytes[at], |byte| byte as u8));
+        found |= pair.is_some();
+        at += if pair.is_some() { 3 } else { 1 };
+    }
+    found.then(|| String::from_utf8_lossy(&decoded).into_owned())
+}
+
+fn mask_plain(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let (mut masked, mut copied, mut at) = (String::new(), 0, 0);
     while at < bytes.len() {
@@ -55,10 +86,10 @@ fn ends_secret(name: &[u8]) -> bool {
 fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = &bytes[at..];
     let found = match bytes[at] {
-        b't' => key(rest),
+        b't' => key(rest).or_else(|| refresh_token(rest)),
         b'e' if at == 0 || !is_token_letter(bytes[at - 1]) => jwt(rest),
         b'B' | b'b' => bearer(rest).or_else(|| basic(rest)),
-        b':' => password_of_url(rest).or_else(|| quoted_value(bytes, at)),
+        b':' => password_of_url(rest).or_else(|| quoted_value(bytes, at)).or_else(|| spoken_value(bytes, at)),
         b'=' => value(bytes, at),
         _ => None,
     };
@@ -73,6 +104,12 @@ fn key(rest: &[u8]) -> Option<(usize, usize)> {
         && rest.get(secret - 1) == Some(&b'_')
         && rest[id..secret - 1].iter().all(u8::is_ascii_hexdigit);
     is_key.then(|| (secret, secret + run(&rest[secret..], is_token_letter)))
+}
+
+/// `trr_<secret>`
+fn refresh_token(rest: &[u8]) -> Option<(usize, usize)> {
+    let start = REFRESH_PREFIX.len();
+    rest.starts_with(REFRESH_PREFIX).then(|| (start, start + run(&rest[start..], is_token_letter)))
 }
 
 /// `eyJ….….…`
@@ -154,6 +191,17 @@ fn quoted_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((start, start + run(&bytes[at + start..], |letter| letter != b'"' && letter != b'\\')))
 }
 
+/// `api_key: value`
+fn spoken_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let behind = &bytes[at + 1..];
+    let blank = run(behind, |letter| letter == b' ');
+    let said = &behind[blank..];
+    // A scheme is told, and what stands behind it is masked where it stands.
+    let has_scheme = [&b"bearer"[..], b"basic"].iter().any(|name| scheme(said, name).is_some());
+    let is_said = blank > 0 && !has_scheme && ends_secret(name_before(bytes, at));
+    is_said.then(|| (1 + blank, 1 + blank + run(&behind[blank..], |letter| !ends_value(letter))))
+}
+
 fn name_before(bytes: &[u8], end: usize) -> &[u8] {
     let is_name = |letter: &u8| letter.is_ascii_alphanumeric() || b"_-".contains(letter);
     let start = bytes[..end].iter().rposition(|letter| !is_name(letter)).map_or(0, |before| before + 1);
@@ -185,6 +233,11 @@ mod tests {
             (KEY.to_owned(), "trn_0123456789abcdef_***"),
             (format!("/api/v1/{KEY}/x"), "/api/v1/trn_0123456789abcdef_***/x"),
             (format!("agent {KEY}"), "agent trn_0123456789abcdef_***"),
+            (format!("/%74rn_{}", &KEY[4..]), "/trn_0123456789abcdef_***"),
+            (format!("/x/{}", KEY.replace('_', "%255f")), "/x/trn_0123456789abcdef_***"),
+            ("id trr_hush-hush".to_owned(), "id trr_***"),
+            ("api_key: hush, more".to_owned(), "api_key: ***, more"),
+            ("/50%25%20off".to_owned(), "/50%25%20off"),
             ("trn_0123456789abcdef_short".to_owned(), "trn_0123456789abcdef_***"),
             ("trn_0123456789abcdef_ünï".to_owned(), "trn_0123456789abcdef_ünï"),
             (format!("Authorization: Bearer {KEY}"), "Authorization: Bearer ***"),

@@ -25,10 +25,13 @@ pub(crate) fn filter_from_parameters(query: &str) -> Result<AuditFilter, Misfit>
             "resource" => filter.resource = Some(value.into()),
             "since" => filter.since = Some(time()?),
             "until" => filter.until = Some(time()?),
-            "before" => filter.before = Some(number()?),
+            "before" => {
+                let before = Some(number()?).filter(|before| *before > 0);
+                filter.before = Some(before.ok_or_else(|| path.wrong_word(&value, "a whole number, 1 or more,"))?);
+            }
             "limit" => {
-                let limit = number()?.clamp(1, u64::from(MAX_LIMIT));
-                filter.limit = u32::try_from(limit).unwrap_or(MAX_LIMIT);
+                let limit = u32::try_from(number()?).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                filter.limit = limit.ok_or_else(|| path.wrong_word(&value, "a whole number from 1 to 1000"))?;
             }
             // The caller's key.
             "api_key" => {}

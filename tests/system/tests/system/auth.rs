@@ -86,3 +86,40 @@ fn what_makes_no_key_or_user_is_told() {
         assert!(output.stderr.contains(words), "{call:?} {arguments:?}: {}", output.stderr);
     }
 }
+
+#[test]
+fn what_a_policy_denies_and_who_fails_to_sign_in_is_told_to_the_log_and_the_audit_log() {
+    let deny = "policies:\n  - {name: closed, cubes: [t], mask: {region: hash}}\n";
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE);
+    let project = project.with("policies/t.yml", deny);
+    let run = |call: &[&str], arguments: &[&str], input: &str| {
+        Program::new(BINARY, call, project.path()).arguments(arguments).input(input).run().unwrap()
+    };
+    let made: Value = serde_json::from_str(
+        &run(&["auth", "create-key"], &["--name", "a", "--attribute", "n=5", "--json"], "").stdout,
+    )
+    .unwrap();
+    assert_eq!(made["attributes"], json!({"n": "5"}));
+    run(&["auth", "create-user", "ada"], &["--password-stdin"], PASSWORD);
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]);
+    let server = server.variable("SERVICE_SECURITY__JWT_SECRET", SECRET).variable("SERVICE_METRICS__ENABLED", "true");
+    let server = server.variable("SERVICE_METRICS__PUBLIC", "true").serve().unwrap();
+    let post = |bearer: Option<&str>, path: &str, body: Value| {
+        request_as(server.address, bearer, "POST", path, Some(&body.to_string())).unwrap().status
+    };
+    let query = json!({"measures": ["t.count"], "filters": [{"dimension": "t.region", "operator": "set"}]});
+    // A mask covers what a filter would compare with.
+    assert_eq!(post(made["key"].as_str(), "/api/v1/query", query), 403);
+    let token = "/api/v1/auth/token";
+    assert_eq!(post(None, token, json!({"username": "ada", "password": "wrong and long"})), 401);
+    assert_eq!(post(None, token, json!({"username": "ada", "password": PASSWORD})), 200);
+    let metrics = request_as(server.address, None, "GET", "/metrics", None).unwrap().body;
+    assert!(metrics.contains("service_authentications_total{auth_method=\"password\"} 1"), "{metrics}");
+    assert!(metrics.contains("service_access_denied_total{reason=\"wrong password\"} 1"), "{metrics}");
+    let (_, log) = server.terminate().unwrap();
+    assert!(log.contains("\"reason\":\"wrong password\""), "{log}");
+    assert!(log.contains("\"auth_method\":\"password\""), "{log}");
+    assert!(log.contains("\"reason\":\"policy\""), "{log}");
+    let listed = run(&["audit", "list"], &["--event", "access_denied"], "").stdout;
+    assert!(listed.contains("policy"), "{listed}");
+}

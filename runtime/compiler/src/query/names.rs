@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::resolved::{GroupBy, ValueId};
 use super::{MemberRef, QueryError, SemanticQuery};
-use crate::model::{Cube, CubeId, DimensionId, Member, Model, SegmentId, TimeKind, nearest};
+use crate::model::{Cube, CubeId, DimensionId, Member, MetricId, Model, SegmentId, TimeKind, nearest};
 use crate::security::Access;
 use crate::types::Granularity;
 
@@ -146,7 +146,9 @@ impl<'a> Names<'a> {
 
     fn unknown_value(&self, name: &MemberRef) -> QueryError {
         if name.cube().is_none() {
-            let metrics = self.model.metrics.iter().filter(|m| !m.presentation.hidden).map(|m| m.name.clone());
+            let metrics = (0..).map(MetricId).zip(&self.model.metrics);
+            let metrics = metrics.filter(|(id, m)| !m.presentation.hidden && self.access.offers_metric(*id));
+            let metrics = metrics.map(|(_, m)| m.name.clone());
             let of_cube = self.cube.into_iter().flat_map(|cube| self.measure_names(cube));
             let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(metrics).collect();
             return QueryError::UnknownMetric { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) };
@@ -168,9 +170,9 @@ impl<'a> Names<'a> {
         QueryError::UnknownDimension { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
     }
 
-    /// What does not exist for the caller is not suggested either.
+    /// What does not exist for the caller, or reads what does not, is not suggested either.
     fn shows(&self, cube: &Cube, member: &str) -> bool {
-        !self.access.is_closed(cube) && cube.member(member).is_some_and(|member| self.access.sees(member))
+        !self.access.is_closed(cube) && cube.member(member).is_some_and(|member| self.access.offers(member))
     }
 
     fn measure_names(&self, cube: &'a Cube) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {

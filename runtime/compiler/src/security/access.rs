@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::{Attribute, SecurityContext};
 use crate::model::{
-    Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy, Relation,
-    Snippet, SqlPart, UserValue,
+    Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
+    Relation, Snippet, SqlPart, UserValue,
 };
 use crate::project::PolicyCondition;
 use crate::types::Value;
@@ -145,6 +145,78 @@ impl<'a> Access<'a> {
     /// The same for a metric.
     pub fn sees_metric(&self, id: MetricId) -> bool {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)])
+    }
+
+    /// Whether the caller is told of a member: it exists for them, and a query that names it is not refused for
+    /// what it reads.
+    pub fn offers(&self, member: Member) -> bool {
+        if self.effects.is_empty() {
+            return true;
+        }
+        self.sees(member)
+            && match member {
+                Member::Dimension(id) => self.mask(id).is_some() || self.opens_dimension(id),
+                Member::Segment(id) => self.check(&self.model.segment(id).sql, false).is_ok(),
+                Member::Measure(id) => self.offers_all(SqlPart::Measure(id)),
+            }
+    }
+
+    /// The same for a metric.
+    pub fn offers_metric(&self, id: MetricId) -> bool {
+        self.effects.is_empty() || self.offers_all(SqlPart::Metric(id))
+    }
+
+    fn opens_dimension(&self, id: DimensionId) -> bool {
+        self.check(&self.model.dimension(id).sql, false).is_ok()
+    }
+
+    fn offers_all(&self, part: SqlPart) -> bool {
+        if !self.sees_all(vec![part.clone()]) {
+            return false;
+        }
+        let (mut open, mut measures, mut metrics) = (vec![part], HashSet::new(), HashSet::new());
+        while let Some(part) = open.pop() {
+            let snippet = match &part {
+                SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
+                    MeasureKind::Number(snippet) => snippet,
+                    MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                        if self.opens_aggregate(aggregate) {
+                            continue;
+                        }
+                        return false;
+                    }
+                },
+                SqlPart::Metric(id) if metrics.insert(*id) => {
+                    let metric = self.model.metric(*id);
+                    if !metric.filters.iter().all(|filter| self.opens_filter(&filter.member)) {
+                        return false;
+                    }
+                    &metric.body
+                }
+                SqlPart::Aggregate(aggregate) if !self.opens_aggregate(aggregate) => return false,
+                _ => continue,
+            };
+            snippet.for_each(&mut |part| {
+                if let SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) = part {
+                    open.push(part.clone());
+                }
+            });
+        }
+        true
+    }
+
+    fn opens_aggregate(&self, aggregate: &Aggregate) -> bool {
+        aggregate.argument.iter().chain(&aggregate.filters).all(|snippet| self.check(snippet, true).is_ok())
+    }
+
+    /// What a metric filters by is compared as it is, so a mask closes it too.
+    fn opens_filter(&self, name: &str) -> bool {
+        let mut parts = name.split('.');
+        let cube = parts.next().and_then(|cube| self.model.cube_named(cube));
+        match cube.zip(parts.next()).and_then(|(cube, member)| cube.member(member)) {
+            Some(Member::Dimension(id)) => self.mask(id).is_none() && self.opens_dimension(id),
+            _ => true,
+        }
     }
 
     fn sees_all(&self, mut open: Vec<SqlPart>) -> bool {

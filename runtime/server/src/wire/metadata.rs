@@ -1,6 +1,6 @@
 //! The model as clients see it (specification, "Cube", "Measure", "Dimension", metadata form).
 //!
-//! What is hidden, not public, or not there for the caller is left out, also where others refer to it.
+//! What is hidden, not public, not there for the caller, or made of what is not is left out, also where others refer to it.
 //! An alias is a cube of its own.
 
 use serde::Serialize;
@@ -81,7 +81,7 @@ pub(crate) fn cube<'m>(access: &'m Access<'m>, name: &str) -> Option<Cube<'m>> {
 
 pub(crate) fn metrics<'m>(access: &'m Access<'m>) -> Metrics<'m> {
     let metrics = (0..).map(MetricId).zip(&access.model().metrics);
-    let shown = metrics.filter(|(id, metric)| !metric.presentation.hidden && access.sees_metric(*id));
+    let shown = metrics.filter(|(id, metric)| !metric.presentation.hidden && access.offers_metric(*id));
     Metrics {
         measures: shown_cubes(access).flat_map(|cube| measures(access, cube)).collect(),
         metrics: shown.map(|(_, m)| metric(access, m)).collect(),
@@ -102,7 +102,7 @@ fn shown_cubes<'m>(access: &'m Access<'m>) -> impl Iterator<Item = &'m model::Cu
 }
 
 fn sees(access: &Access<'_>, cube: &model::Cube, member: &str) -> bool {
-    cube.member(member).is_some_and(|member| access.sees(member))
+    cube.member(member).is_some_and(|member| access.offers(member))
 }
 
 fn to_wire<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> Cube<'m> {

@@ -123,3 +123,45 @@ fn what_a_policy_denies_and_who_fails_to_sign_in_is_told_to_the_log_and_the_audi
     let listed = run(&["audit", "list"], &["--event", "access_denied"], "").stdout;
     assert!(listed.contains("policy"), "{listed}");
 }
+
+#[test]
+fn what_reads_a_closed_member_is_neither_listed_nor_suggested() {
+    let cube = "cubes:\n  - name: t\n    sql_table: t\n    measures:\n      - {name: count, type: count}\n      \
+                - {name: regions, type: count_distinct, sql: region}\n      \
+                - {name: per_region, type: number, sql: \"{count} / {regions}\"}\n      - {name: ids, type: max, sql: id}\n    \
+                dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: region, type: string, sql: region}, \
+                {name: region_up, type: string, sql: UPPER(region)}]\n    segments: [{name: eu, sql: \"region = 'EU'\"}]\n";
+    let metrics = "metrics:\n  - {name: share, type: ratio, numerator: t.count, denominator: t.per_region}\n  \
+                   - {name: all_of_them, type: simple, expression: t.count}\n";
+    let policy = "policies:\n  - {name: closed, cubes: [t], when: {unless_roles: [boss]}, deny: [region]}\n";
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", cube);
+    let project = project.with("policies/t.yml", policy).with("metrics/m.yml", metrics);
+    let key = |arguments: &[&str]| {
+        let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(arguments).run().unwrap();
+        let made: Value = serde_json::from_str(&made.stdout).expect(&made.stderr);
+        made["key"].as_str().unwrap().to_owned()
+    };
+    let (clerk, boss) = (key(&["--name", "a", "--json"]), key(&["--name", "b", "--roles", "boss", "--json"]));
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
+    let listed = |bearer: &str| {
+        let get = |path: &str| request_as(server.address, Some(bearer), "GET", path, None).unwrap().json().unwrap();
+        let cube = get("/api/v1/query/meta/cubes/t");
+        let names = |list: &Value| -> Vec<String> {
+            let name = |one: &Value| one["name"].as_str().or(one.as_str()).unwrap_or_default().to_owned();
+            list.as_array().unwrap().iter().map(name).collect()
+        };
+        let kinds = ["measures", "dimensions", "segments"].map(|kind| names(&cube[kind]).join(" "));
+        (kinds, names(&get("/api/v1/query/meta/metrics")["metrics"]).join(" "))
+    };
+    let everything = ["count regions per_region ids", "id region region_up", "eu"].map(str::to_owned);
+    assert_eq!(listed(&boss), (everything, "share all_of_them".to_owned()));
+    assert_eq!(listed(&clerk), (["count ids", "id", ""].map(str::to_owned), "all_of_them".to_owned()));
+    let ask = |body: Value| {
+        request_as(server.address, Some(&clerk), "POST", "/api/v1/query", Some(&body.to_string())).unwrap().body
+    };
+    for body in [json!({"measures": ["t.region"]}), json!({"metrics": ["shar"]}), json!({"dimensions": ["t.regio"]})] {
+        let refusal: Value = serde_json::from_str(&ask(body.clone())).unwrap();
+        let told = refusal["error"].to_string().replace(&body.to_string(), "");
+        assert!(!told.contains("per_region") && !told.contains("region_up") && !told.contains("share"), "{told}");
+    }
+}

@@ -23,13 +23,7 @@ use crate::routes::Access;
 /// it may wait for the store.
 pub(crate) struct Demand<'a> {
     app: &'a App,
-    access: Access,
-    client: Option<IpAddr>,
-    correlation_id: Arc<str>,
-    method: Method,
-    uri: Uri,
-    /// As it is registered, so that made-up names in a path can't fill the journal.
-    route: Option<MatchedPath>,
+    scene: Scene,
     /// It is addressed to a name that anonymous callers may use.
     is_host_known: bool,
     credential: Result<Option<String>, Refused>,
@@ -45,12 +39,7 @@ impl<'a> Demand<'a> {
     pub(crate) fn of(app: &'a App, access: Access, client: Option<IpAddr>, request: &Request) -> Self {
         Demand {
             app,
-            access,
-            client,
-            correlation_id: Call::correlation_id(request),
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-            route: request.extensions().get::<MatchedPath>().cloned(),
+            scene: Scene::of(access, client, request),
             is_host_known: app
                 .settings
                 .anonymous
@@ -70,11 +59,11 @@ impl<'a> Demand<'a> {
                 return Err(refusal.error);
             }
         };
-        self.app.rates.admit(&identity, self.client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
+        self.app.rates.admit(&identity, self.scene.client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
         if identity.method != AuthMethod::Anonymous {
             self.proven(&identity).await?;
         }
-        if let Access::Scoped(scope) = self.access
+        if let Access::Scoped(scope) = self.scene.access
             && !identity.scopes.hold(scope)
         {
             self.deny(&identity, "missing scope").await?;
@@ -88,7 +77,7 @@ impl<'a> Demand<'a> {
         if let Some(bearer) = credential? {
             return self.prove(&bearer).await;
         }
-        match (&self.app.settings.anonymous, self.access) {
+        match (&self.app.settings.anonymous, self.scene.access) {
             (Some(_), Access::Scoped(_)) if !self.is_host_known => {
                 Err(Refused { reason: "unknown host", error: ApiError::misdirected() })
             }
@@ -107,21 +96,21 @@ impl<'a> Demand<'a> {
     /// from there, through a proxy, go on.
     async fn prove(&self, bearer: &str) -> Result<Identity, Refused> {
         let authenticator = &self.app.ports.authenticator;
-        let exceeded = self.app.rates.may_fail(self.client).err();
+        let exceeded = self.app.rates.may_fail(self.scene.client).err();
         let refused = |exceeded| Refused { reason: "too many failures", error: ApiError::from_rate(exceeded) };
         if let Some(exceeded) = exceeded
             && !authenticator.is_cheap(bearer)
         {
             return Err(refused(exceeded));
         }
-        let error = match authenticator.identify(Credential { bearer, client: self.client }).await {
+        let error = match authenticator.identify(Credential { bearer, client: self.scene.client }).await {
             Ok(identity) => return Ok(identity),
             Err(error) => error,
         };
         match exceeded {
             _ if matches!(error, AuthError::Unavailable) => {}
             Some(exceeded) => return Err(refused(exceeded)),
-            None => self.app.rates.failed(self.client),
+            None => self.app.rates.failed(self.scene.client),
         }
         Err(Refused { reason: reason(&error), error: ApiError::from_auth(error) })
     }
@@ -130,25 +119,14 @@ impl<'a> Demand<'a> {
         tracing::warn!(
             event = "rate_limited",
             user_id = &*identity.caller.user_id,
-            client_ip = self.client.map(tracing::field::display),
+            client_ip = self.scene.client.map(tracing::field::display),
             scope = exceeded.scope.as_str(),
         );
         ApiError::from_rate(exceeded)
     }
 
-    /// Tells the log and the journal of a denial.
     async fn deny(&self, identity: &Identity, reason: &'static str) -> Result<(), ApiError> {
-        tell_denial(self.app, identity, self.access, (&self.method, self.uri.path()), reason);
-        let route = self.route.as_ref().map_or("unknown", MatchedPath::as_str);
-        let entry = self.entry("access_denied", identity, format!("{} {route}", self.method));
-        let entry = AuditEntry { reason: Some(reason.into()), ..entry };
-        let journal = &self.app.ports.journal;
-        // A denial of somebody proven is on disk before they learn of it; strangers can't make us write.
-        let noted = match identity.method {
-            AuthMethod::Anonymous => journal.note(entry).await,
-            _ => journal.note_durably(entry).await,
-        };
-        noted.map_err(|error| ApiError::from_store(&error))
+        self.scene.deny(self.app, identity, reason).await
     }
 
     async fn proven(&self, identity: &Identity) -> Result<(), ApiError> {
@@ -159,16 +137,54 @@ impl<'a> Demand<'a> {
             event = "authentication_success",
             user_id = &*identity.caller.user_id,
             auth_method = identity.method.as_str(),
-            client_ip = self.client.map(tracing::field::display),
+            client_ip = self.scene.client.map(tracing::field::display),
             permissions = identity.scopes.names().join(","),
         );
-        let entry = self.entry("authentication_success", identity, identity.credential.to_string());
+        let entry = self.scene.entry(self.app, "authentication_success", identity, identity.credential.to_string());
         self.app.ports.journal.note(entry).await.map_err(|error| ApiError::from_store(&error))
     }
+}
 
-    fn entry(&self, event: &'static str, identity: &Identity, resource: String) -> AuditEntry {
+/// Which request it was, for what is told of it.
+struct Scene {
+    access: Access,
+    client: Option<IpAddr>,
+    correlation_id: Arc<str>,
+    method: Method,
+    uri: Uri,
+    /// As it is registered, so that made-up names in a path can't fill the journal.
+    route: Option<MatchedPath>,
+}
+
+impl Scene {
+    fn of(access: Access, client: Option<IpAddr>, request: &Request) -> Self {
+        Scene {
+            access,
+            client,
+            correlation_id: Call::correlation_id(request),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            route: request.extensions().get::<MatchedPath>().cloned(),
+        }
+    }
+
+    /// Tells the log and the journal of a denial.
+    async fn deny(&self, app: &App, identity: &Identity, reason: &'static str) -> Result<(), ApiError> {
+        tell_denial(app, identity, self.access, (&self.method, self.uri.path()), reason);
+        let route = self.route.as_ref().map_or("unknown", MatchedPath::as_str);
+        let entry = self.entry(app, "access_denied", identity, format!("{} {route}", self.method));
+        let entry = AuditEntry { reason: Some(reason.into()), ..entry };
+        // A denial of somebody proven is on disk before they learn of it; strangers can't make us write.
+        let noted = match identity.method {
+            AuthMethod::Anonymous => app.ports.journal.note(entry).await,
+            _ => app.ports.journal.note_durably(entry).await,
+        };
+        noted.map_err(|error| ApiError::from_store(&error))
+    }
+
+    fn entry(&self, app: &App, event: &'static str, identity: &Identity, resource: String) -> AuditEntry {
         AuditEntry {
-            at: self.app.ports.clock.now(),
+            at: app.ports.clock.now(),
             event: event.into(),
             actor: identity.caller.user_id.clone(),
             auth_method: identity.method.as_str().into(),
@@ -184,48 +200,17 @@ impl<'a> Demand<'a> {
 /// Who made a request and which: kept while its handler has it, for what a policy denies.
 pub(crate) struct Witness {
     identity: Identity,
-    access: Access,
-    client: Option<IpAddr>,
-    correlation_id: Arc<str>,
-    method: Method,
-    uri: Uri,
-    route: &'static str,
+    scene: Scene,
 }
 
 impl Witness {
-    pub(crate) fn of(call: &Call, access: Access, route: &'static str) -> Self {
-        Witness {
-            identity: call.identity.clone(),
-            access,
-            client: call.client,
-            correlation_id: call.context.correlation_id.clone(),
-            method: call.method().clone(),
-            uri: call.uri().clone(),
-            route,
-        }
+    pub(crate) fn of(call: &Call, access: Access) -> Self {
+        Witness { identity: call.identity.clone(), scene: Scene::of(access, call.client, call.request()) }
     }
 
     /// Tells the log and the audit log that a policy closed what was asked for.
     pub(crate) async fn deny(self, app: &App) -> Result<(), ApiError> {
-        const REASON: &str = "policy";
-        tell_denial(app, &self.identity, self.access, (&self.method, self.uri.path()), REASON);
-        let entry = AuditEntry {
-            at: app.ports.clock.now(),
-            event: "access_denied".into(),
-            actor: self.identity.caller.user_id.clone(),
-            auth_method: self.identity.method.as_str().into(),
-            client_ip: self.client.map(|ip| ip.to_string().into()),
-            correlation_id: Some(self.correlation_id),
-            resource: format!("{} {}", self.method, self.route).into(),
-            reason: Some(REASON.into()),
-            count: 1,
-            ..AuditEntry::default()
-        };
-        let noted = match self.identity.method {
-            AuthMethod::Anonymous => app.ports.journal.note(entry).await,
-            _ => app.ports.journal.note_durably(entry).await,
-        };
-        noted.map_err(|error| ApiError::from_store(&error))
+        self.scene.deny(app, &self.identity, "policy").await
     }
 }
 

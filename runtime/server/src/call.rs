@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::RequestExt as _;
 use axum::extract::{Path, Request};
+use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, Method, Uri};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use terrane_app::ports::traces::TraceContext;
@@ -68,12 +68,8 @@ impl Call {
         self.request.headers()
     }
 
-    pub(crate) fn method(&self) -> &Method {
-        self.request.method()
-    }
-
-    pub(crate) fn uri(&self) -> &Uri {
-        self.request.uri()
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
     }
 
     pub(crate) fn path(&self) -> &str {

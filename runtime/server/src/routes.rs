@@ -74,7 +74,7 @@ impl Routes {
             let correlation_id = Call::correlation_id(&request);
             let outcome = match Call::admit(&app, access, request).await {
                 Ok(call) => {
-                    let witness = Witness::of(&call, access, path);
+                    let witness = Witness::of(&call, access);
                     match handler(app.clone(), call).await {
                         // What can't be written down is not told either.
                         Err(refusal) if refusal.is_denial() => Err(witness.deny(&app).await.err().unwrap_or(refusal)),

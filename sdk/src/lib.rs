@@ -31,9 +31,16 @@
 //! What comes in: the contract in `wit/`. Not here: anything of the runtime.
 
 pub mod bindings;
+pub mod check;
 pub mod conformance;
+pub mod detector;
 pub mod dialect;
+pub mod filter;
+pub mod governance;
+pub mod json;
 pub mod log;
+pub mod manifest;
+pub mod memo;
 mod plugin;
 
 pub use bindings::exports::terrane::types::plugin::Info;

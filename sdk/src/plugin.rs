@@ -1,7 +1,7 @@
 //! Who a plugin is: constants that the export macro turns into the contract's `describe`.
 
 use crate::bindings::exports::terrane::types::plugin::Info;
-use crate::bindings::terrane::types::common::CallContext;
+use crate::bindings::terrane::types::common::{CallContext, Issue};
 
 /// The contract that this SDK is built from.
 pub const API: &str = "terrane:plugins@0.1.0";
@@ -29,7 +29,8 @@ impl PluginInfo {
         self
     }
 
-    pub(crate) fn to_wire(self) -> Info {
+    #[doc(hidden)]
+    pub fn to_wire(self) -> Info {
         Info {
             id: self.id.to_owned(),
             version: self.version.to_owned(),
@@ -53,4 +54,36 @@ impl CallContext {
             extra: Vec::new(),
         }
     }
+}
+
+/// The answer of a plugin that has no settings.
+pub(crate) fn takes_no_config(id: &str, config_json: &str) -> Result<(), Vec<Issue>> {
+    if config_json.is_empty() || config_json.trim() == "{}" {
+        return Ok(());
+    }
+    Err(vec![Issue { path: String::new(), message: format!("{id} takes no configuration") }])
+}
+
+/// Exports the role `$role` (an interface module of the bindings) of a type, and who it is. One component
+/// has one role, so this stands once in a crate; the macros of the roles call it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! export_role {
+    ($plugin:ident, $role:ident::$trait:ident, $export:ident, $bindings:ident) => {
+        #[cfg(target_arch = "wasm32")]
+        #[allow(unsafe_code, reason = "generated: the component's exported functions")]
+        const _: () = {
+            impl $crate::bindings::exports::terrane::types::plugin::Guest for $plugin {
+                fn describe() -> $crate::Info {
+                    <$plugin as $crate::$role::$trait>::INFO.to_wire()
+                }
+
+                fn check_config(config_json: String) -> Result<(), Vec<$crate::Issue>> {
+                    <$plugin as $crate::$role::$trait>::check_config(&config_json)
+                }
+            }
+    $crate::bindings::export_every_plugin!($plugin with_types_in $crate::bindings);
+    $crate::bindings::$bindings::$export!($plugin with_types_in $crate::bindings::$bindings);
+        };
+    };
 }

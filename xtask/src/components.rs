@@ -1,8 +1,10 @@
 //! Every plugin of the workspace, as a WebAssembly component in `.prepared/components/`.
 //!
-//! In: the cdylib packages under `plugins/`. Out: `<package>.wasm`, validated. Absent on purpose:
-//! a list of plugins (a new folder under `plugins/` is enough) and own change tracking: cargo
-//! knows whether a guest changed, and a stamp knows which core module a component came from.
+//! In: the cdylib packages under `plugins/`, `examples/`, `sdk/templates/` and `tests/guests/`, each with its `plugin.toml`.
+//! Out: `<package>.wasm`, validated, with the manifest in it; of examples and templates in a folder of their
+//! own, where no server finds them by itself. Absent on purpose: a list of plugins (a new folder is enough)
+//! and own change tracking: cargo knows whether a guest changed, and a stamp knows which core module and
+//! which manifest a component came from.
 
 use std::env;
 use std::fs;
@@ -17,6 +19,10 @@ use crate::context::{Context, Member, shown};
 use crate::wasm_std::{GuestToolchain, TARGET};
 
 const PROFILE: &str = "guest";
+/// Where packages that are guests lie.
+const FOLDERS: [&str; 4] = ["plugins", "examples", "sdk/templates", "tests/guests"];
+/// Where the components of all but the first of them go.
+const EXAMPLES: &str = "examples";
 
 pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()> {
     let guests = guests(context)?;
@@ -35,11 +41,16 @@ pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()>
     run_shown(&mut command).context("building the plugins")?;
 
     let folder = context.prepared.join("components");
-    fs::create_dir_all(&folder)?;
+    fs::create_dir_all(folder.join(EXAMPLES))?;
     for guest in &guests {
         let module = target.join(TARGET).join(PROFILE).join(format!("{}.wasm", guest.name.replace('-', "_")));
+        let is_first_party = guest.folder.starts_with(context.root.join("plugins"));
+        let folder = if is_first_party { folder.clone() } else { folder.join(EXAMPLES) };
         let component = folder.join(format!("{}.wasm", guest.name));
-        componentize(&module, &component).with_context(|| format!("making a component of {}", guest.name))?;
+        let manifest = fs::read_to_string(guest.folder.join("plugin.toml"));
+        let manifest = manifest.with_context(|| format!("reading plugin.toml of {}", guest.name))?;
+        componentize(&module, &manifest, &component)
+            .with_context(|| format!("making a component of {}", guest.name))?;
         let size = fs::metadata(&component)?.len();
         println!("ok    {} ({} KiB)", shown(context, &component), size.div_ceil(1024));
     }
@@ -56,23 +67,23 @@ fn path_remapping(context: &Context) -> Vec<String> {
 }
 
 fn guests(context: &Context) -> Result<Vec<Member>> {
-    let plugins = context.root.join("plugins");
-    let members = context.members()?;
-    Ok(members.into_iter().filter(|member| member.is_cdylib && member.folder.starts_with(&plugins)).collect())
+    let folders = FOLDERS.map(|folder| context.root.join(folder));
+    let is_guest = |member: &Member| member.is_cdylib && folders.iter().any(|folder| member.folder.starts_with(folder));
+    Ok(context.members()?.into_iter().filter(is_guest).collect())
 }
 
-/// Writes the component, unless the one there was made of this very module.
-fn componentize(module: &Path, component: &Path) -> Result<()> {
+/// Writes the component, unless the one there was made of this very module and manifest.
+fn componentize(module: &Path, manifest: &str, component: &Path) -> Result<()> {
     let bytes = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
     let stamp = stamp_of(component);
-    let made_of = checksum::sha256_of(&bytes);
+    let made_of = format!("{} {}", checksum::sha256_of(&bytes), checksum::sha256_of(manifest.as_bytes()));
     if let Ok(found) = fs::read_to_string(&stamp)
         && let Ok(present) = checksum::sha256(component)
         && found == format!("{made_of}\n{present}\n")
     {
         return Ok(());
     }
-    let encoded = encode(&bytes)?;
+    let encoded = with_manifest(encode(&bytes)?, manifest);
     let partial = component.with_extension(format!("partial-{}", std::process::id()));
     fs::write(&partial, &encoded)?;
     fs::rename(&partial, component)?;
@@ -89,6 +100,28 @@ fn encode(module: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
+/// Appends the component's custom section `plugin.toml` (component model, Binary.md: id 0, size, name).
+fn with_manifest(mut component: Vec<u8>, manifest: &str) -> Vec<u8> {
+    const NAME: &str = "plugin.toml";
+    let mut section = leb128(NAME.len());
+    section.extend(NAME.bytes().chain(manifest.bytes()));
+    component.push(0);
+    component.extend(leb128(section.len()));
+    component.extend(section);
+    component
+}
+
+/// An unsigned number, seven bits a byte, the lowest first.
+fn leb128(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
 fn stamp_of(component: &Path) -> PathBuf {
     component.with_extension("stamp")
 }
@@ -96,6 +129,14 @@ fn stamp_of(component: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_above_127_take_two_bytes() {
+        assert_eq!(
+            (leb128(0), leb128(127), leb128(128), leb128(300)),
+            (vec![0], vec![127], vec![128, 1], vec![172, 2])
+        );
+    }
 
     #[test]
     fn what_is_no_module_is_refused() {
@@ -106,19 +147,22 @@ mod tests {
     fn a_module_without_imports_becomes_a_component_once() {
         // The preamble of an empty core module: magic and version 1.
         const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
+        const MANIFEST: &str = "id = \"empty\"\n";
         let folder = tempfile::tempdir().unwrap();
         let (module, component) = (folder.path().join("empty.wasm"), folder.path().join("component.wasm"));
         fs::write(&module, EMPTY_MODULE).unwrap();
-        componentize(&module, &component).unwrap();
+        componentize(&module, MANIFEST, &component).unwrap();
         let written = fs::metadata(&component).unwrap().modified().unwrap();
-        componentize(&module, &component).unwrap();
+        componentize(&module, MANIFEST, &component).unwrap();
         assert_eq!(
             fs::metadata(&component).unwrap().modified().unwrap(),
             written,
             "an unchanged component is left alone"
         );
+        componentize(&module, "id = \"other\"\n", &component).unwrap();
+        assert!(fs::read(&component).unwrap().ends_with(b"plugin.tomlid = \"other\"\n"), "another manifest is put in");
         fs::write(&component, "damaged").unwrap();
-        componentize(&module, &component).unwrap();
+        componentize(&module, MANIFEST, &component).unwrap();
         assert!(fs::read(&component).unwrap().starts_with(b"\0asm"), "a damaged component is made again");
     }
 }

@@ -1,7 +1,7 @@
-//! The database servers that the system tests start: PostgreSQL and MariaDB.
+//! Programs of Debian that the system tests start: PostgreSQL, MariaDB, a C compiler for WebAssembly.
 //!
-//! In: the machine. Out: both installed, or a note of what their cases miss. Absent on purpose: starting
-//! them, which each test does by itself, and failing: without a server its cases are skipped by name.
+//! In: the machine. Out: all installed, or a note of what their cases miss. Absent on purpose: starting
+//! them, which each test does by itself, and failing: without a program its cases are skipped by name.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -13,27 +13,32 @@ use crate::command::{is_installed, run_quiet};
 
 const LIMIT: Duration = Duration::from_secs(900);
 
-struct Server {
+struct Program {
     name: &'static str,
-    /// Debian's package.
+    /// Debian's packages, separated by spaces.
     package: &'static str,
     is_there: fn() -> bool,
 }
 
-const SERVERS: &[Server] = &[
-    Server { name: "PostgreSQL", package: "postgresql", is_there: has_postgres },
-    Server { name: "MariaDB", package: "mariadb-server", is_there: || Path::new("/usr/sbin/mariadbd").is_file() },
+const SERVERS: &[Program] = &[
+    Program { name: "PostgreSQL", package: "postgresql", is_there: has_postgres },
+    Program { name: "MariaDB", package: "mariadb-server", is_there: || Path::new("/usr/sbin/mariadbd").is_file() },
+    Program {
+        name: "clang and lld",
+        package: "clang lld",
+        is_there: || is_installed("clang") && is_installed("wasm-ld"),
+    },
 ];
 
 /// Installs what is missing where that needs nobody's password.
 pub(crate) fn prepare() {
-    let missing: Vec<&Server> = SERVERS.iter().filter(|server| !(server.is_there)()).collect();
+    let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_there)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL and MariaDB for the system tests");
+        println!("ok    PostgreSQL, MariaDB, clang and lld for the system tests");
         return;
     }
-    let packages: Vec<&str> = missing.iter().map(|server| server.package).collect();
-    let names: Vec<&str> = missing.iter().map(|server| server.name).collect();
+    let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();
+    let names: Vec<&str> = missing.iter().map(|program| program.name).collect();
     let (packages_shown, names) = (packages.join(" "), names.join(" and "));
     if !is_root() || !is_installed("apt-get") {
         println!("note  no {names}: their cases are skipped; install the packages {packages_shown} to run them");

@@ -44,7 +44,7 @@ enum Command {
     /// Prepare libduckdb, the guests' standard library, the first-party components, and what tests ask: databases
     /// and an identity provider.
     Setup(SetupArguments),
-    /// Build the plugins under plugins/ to WebAssembly components.
+    /// Build the plugins under plugins/, and those of the examples and templates, to WebAssembly components.
     Components,
     /// Set up, build the server and serve the flights example.
     Demo(demo::DemoArguments),

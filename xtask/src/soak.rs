@@ -1,7 +1,8 @@
-//! `cargo xtask soak`: a real server under attack, then under many clients.
+//! `cargo xtask soak`: a real server under attack, then under many clients; then the sandbox under guests that
+//! return rubbish.
 //!
 //! In: how much of it. Out: figures, and failure if a rule was broken: a 5xx, an error without its shape, a
-//! secret in an answer, a liveness probe over 2 seconds, an end that was not asked for. Absent on purpose: the
+//! secret in an answer, a liveness probe over 2 seconds, an end that was not asked for, memory that grows. Absent on purpose: the
 //! attacks, which are a program of the system tests; a smaller sample runs with them.
 
 use std::process::ExitCode;
@@ -24,6 +25,9 @@ pub(crate) struct SoakArguments {
     /// How long they ask.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
+    /// Calls of plugins that return rubbish.
+    #[arg(long, default_value_t = 1_000_000)]
+    guest_calls: u64,
 }
 
 pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCode> {
@@ -32,8 +36,17 @@ pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCo
     anyhow::ensure!(built.success(), "the build failed");
     let mut command = context.cargo();
     command.args(["run", "--quiet", "--package", "terrane-system-tests", "--bin", "terrane-soak", "--"]);
-    let SoakArguments { requests, seed, clients, seconds } = arguments;
+    let SoakArguments { requests, seed, clients, seconds, guest_calls } = arguments;
     command.args([requests, seed, clients, seconds].map(u64::to_string));
     let status = command.status().context("starting the soak")?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let survived = hostile_guests(context, *guest_calls)?;
+    Ok(if status.success() && survived { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The test that has a sample of them makes as many calls as it is told.
+fn hostile_guests(context: &Context, calls: u64) -> Result<bool> {
+    let mut command = context.cargo();
+    command.env("TERRANE_SOAK_CALLS", calls.to_string());
+    command.args(["test", "--quiet", "--workspace", "--test", "survival", "--", "hostile_returns", "--nocapture"]);
+    Ok(command.status().context("starting the hostile guests")?.success())
 }

@@ -1,9 +1,13 @@
 //! The use cases: async, no wire format, no vendor. They speak to the outside through `ports`.
 
+pub mod anomaly;
 pub mod catalog;
 pub mod data_check;
+pub mod governance;
 pub mod limits;
+pub mod plugins;
 pub mod ports;
+pub mod profiling;
 pub mod query;
 pub mod security;
 pub mod upkeep;

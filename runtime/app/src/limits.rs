@@ -104,7 +104,9 @@ impl RateLimits {
         let subject = match identity.method {
             AuthMethod::Anonymous => return self.admit_anonymous(identity, client),
             AuthMethod::ApiKey => Subject::Key(identity.credential.clone()),
-            AuthMethod::Jwt | AuthMethod::OAuth => Subject::User(identity.caller.user_id.clone()),
+            AuthMethod::Jwt | AuthMethod::OAuth | AuthMethod::Operator => {
+                Subject::User(identity.caller.user_id.clone())
+            }
         };
         self.per_key.as_ref().map_or(Ok(()), |limit| limit.take(subject))?;
         self.admit_tenant(identity)

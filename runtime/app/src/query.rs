@@ -6,12 +6,14 @@
 mod answer;
 mod explain;
 mod gate;
+mod judgement;
 mod key;
 mod open;
+mod profile;
 mod rows;
 mod tally;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -24,12 +26,17 @@ use terrane_compiler::{Environment, SecurityContext, compile, compile_count, com
 
 pub use answer::{Answer, AnswerStream, Extent, Opened, Piece, Totals};
 pub use gate::{Gate, GateSettings, Overloaded, Turn};
+pub use judgement::Denied;
 
 use crate::catalog::{Catalog, Snapshot};
+use crate::governance::zone_name;
 use crate::ports::clock::Clock;
+use crate::ports::governance::{Governance, NoHooks, Surface};
 use crate::ports::observer::{Observer, Outcome, QueryKind, Unobserved};
 use crate::ports::traces::TraceContext;
 use crate::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use crate::security::{AuthMethod, Journal, Scopes};
+use judgement::Judged;
 use tally::Tally;
 
 /// Who asks, and under which number the request is logged.
@@ -41,6 +48,10 @@ pub struct RequestContext {
     pub trace: Option<TraceContext>,
     /// Whose turn a query takes; `None` where there is only one.
     pub tenant: Option<Arc<str>>,
+    /// How the caller proved who they are, and what they may do: hooks are told.
+    pub auth_method: AuthMethod,
+    pub scopes: Scopes,
+    pub surface: Surface,
 }
 
 /// What the operator set.
@@ -70,6 +81,12 @@ pub enum RunError {
     Timeout { timeout: Duration },
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
+    /// A governance hook said no.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// A governance hook that has to agree gave no answer.
+    #[error("a policy that has to agree can't be asked now")]
+    PolicyUnavailable,
 }
 
 impl RunError {
@@ -93,6 +110,11 @@ pub struct QueryService {
     settings: QuerySettings,
     gate: Gate,
     observer: Arc<dyn Observer>,
+    governance: Arc<dyn Governance>,
+    /// Where what hooks did is noted, once there is one.
+    journal: OnceLock<Arc<Journal>>,
+    /// The project's, as hooks are told.
+    time_zone: String,
 }
 
 impl QueryService {
@@ -103,8 +125,29 @@ impl QueryService {
         settings: QuerySettings,
     ) -> Self {
         let gate = Gate::new(settings.gate);
-        let (zones, observer) = (TimeZoneDatabase::bundled(), Arc::new(Unobserved));
-        QueryService { catalog, warehouse, clock, zones, settings, gate, observer }
+        QueryService {
+            catalog,
+            warehouse,
+            clock,
+            zones: TimeZoneDatabase::bundled(),
+            time_zone: zone_name(&settings.timezone),
+            settings,
+            gate,
+            observer: Arc::new(Unobserved),
+            governance: Arc::new(NoHooks),
+            journal: OnceLock::new(),
+        }
+    }
+
+    /// Lets governance hooks have a say in every query.
+    #[must_use]
+    pub fn governed_by(self, governance: Arc<dyn Governance>) -> Self {
+        QueryService { governance, ..self }
+    }
+
+    /// Notes what hooks do in the audit log from now on; the first journal stays.
+    pub fn audited_by(&self, journal: Arc<Journal>) {
+        let _ = self.journal.set(journal);
     }
 
     /// Tells somebody how queries go.
@@ -118,15 +161,24 @@ impl QueryService {
         self.gate.load()
     }
 
+    /// The most rows that [`QueryService::run`] answers with.
+    pub fn max_limit(&self) -> u64 {
+        self.settings.max_limit
+    }
+
     /// The statement that [`QueryService::run`] would run; nothing is executed.
     ///
     /// # Errors
-    /// What was asked can't be answered.
-    pub fn sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<CompiledSql, QueryError> {
+    /// What was asked can't be answered, or a policy has it refused.
+    pub async fn sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<CompiledSql, RunError> {
         let snapshot = self.catalog.snapshot();
         let mut tally = self.tally(&snapshot, context, query, QueryKind::Sql);
-        let compiled = self.compile(&snapshot, context, query, &self.environment(Extent::Page), &tally);
-        tally.outcome = outcome(&compiled);
+        let environment = self.environment(Extent::Page);
+        let compiled = match self.judge(&snapshot, context, query, &environment, &tally).await {
+            Ok(judged) => self.compile(&snapshot, &judged, query, &environment, &tally).map_err(RunError::from),
+            Err(refusal) => Err(refusal),
+        };
+        tally.end(&compiled);
         compiled
     }
 
@@ -134,12 +186,15 @@ impl QueryService {
     ///
     /// # Errors
     /// As [`QueryService::sql`].
-    pub fn inline_sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<String, QueryError> {
+    pub async fn inline_sql(&self, context: &RequestContext, query: &SemanticQuery) -> Result<String, RunError> {
         let snapshot = self.catalog.snapshot();
         let mut tally = self.tally(&snapshot, context, query, QueryKind::Sql);
         let environment = self.environment(Extent::Page);
-        let compiled = compile_inline(&snapshot.model, &snapshot.profile, query, &context.caller, &environment);
-        tally.outcome = outcome(&compiled);
+        let judged = self.judge(&snapshot, context, query, &environment, &tally).await;
+        let compiled = judged.and_then(|judged| {
+            compile_inline(&snapshot.profile, query, &judged.authorized, &environment).map_err(RunError::from)
+        });
+        tally.end(&compiled);
         compiled
     }
 
@@ -148,7 +203,8 @@ impl QueryService {
     /// # Errors
     /// [`RunError`]
     pub async fn run(&self, context: &RequestContext, query: &SemanticQuery) -> Result<Answer, RunError> {
-        let mut asked = self.ask(context, query, Extent::Page)?;
+        let snapshot = self.catalog.snapshot();
+        let mut asked = self.ask(&snapshot, context, query, Extent::Page).await?;
         let outcome = self.run_whole(&mut asked).await;
         asked.tally.end(&outcome);
         logged(&asked.tally, outcome)
@@ -165,7 +221,8 @@ impl QueryService {
         query: &SemanticQuery,
         extent: Extent,
     ) -> Result<Opened, RunError> {
-        let mut asked = self.ask(context, query, extent)?;
+        let snapshot = self.catalog.snapshot();
+        let mut asked = self.ask(&snapshot, context, query, extent).await?;
         if asked.is_large() {
             return self.run_streamed(asked).await;
         }
@@ -174,26 +231,31 @@ impl QueryService {
         logged(&asked.tally, outcome).map(Opened::Whole)
     }
 
-    fn ask<'a>(
+    async fn ask<'a>(
         &self,
+        snapshot: &'a Snapshot,
         context: &'a RequestContext,
         query: &'a SemanticQuery,
         extent: Extent,
-    ) -> Result<Asked<'a>, QueryError> {
+    ) -> Result<Asked<'a>, RunError> {
         let kind = match extent {
             Extent::Page => QueryKind::Rest,
             Extent::Export => QueryKind::Export,
         };
-        let snapshot = self.catalog.snapshot();
-        let mut tally = self.tally(&snapshot, context, query, kind);
+        let mut tally = self.tally(snapshot, context, query, kind);
         let environment = self.environment(extent);
-        match self.compile(&snapshot, context, query, &environment, &tally) {
-            Ok(sql) => Ok(Asked { context, query, tally, snapshot, environment, sql }),
-            Err(error) => {
-                tally.outcome = Outcome::Refused;
-                Err(error)
-            }
+        let asked = match self.judge(snapshot, context, query, &environment, &tally).await {
+            Ok(judged) => match self.compile(snapshot, &judged, query, &environment, &tally) {
+                Ok(sql) => Ok((judged, sql)),
+                Err(error) => Err(error.into()),
+            },
+            Err(refusal) => Err(refusal),
+        };
+        if asked.is_err() {
+            tally.end(&asked);
         }
+        let (judged, sql) = asked?;
+        Ok(Asked { context, query, tally, snapshot, judged, environment, sql })
     }
 
     fn tally(&self, snapshot: &Snapshot, context: &RequestContext, query: &SemanticQuery, kind: QueryKind) -> Tally {
@@ -228,11 +290,11 @@ impl QueryService {
 
     /// Each measure without dimensions, where the query asks for it.
     async fn totals(&self, asked: &Asked<'_>) -> Result<Option<Totals>, RunError> {
-        let Asked { context, query, snapshot, environment, .. } = asked;
+        let Asked { query, snapshot, judged, environment, .. } = asked;
         if !query.totals {
             return Ok(None);
         }
-        let sql = compile_totals(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
+        let sql = compile_totals(&snapshot.profile, query, &judged.authorized, environment)?;
         let Some(sql) = sql else { return Ok(None) };
         let rows = self.execute(asked, &sql).await?;
         Ok(Some(Totals { columns: sql.columns, batches: rows.batches }))
@@ -286,16 +348,17 @@ impl QueryService {
     fn compile(
         &self,
         snapshot: &Snapshot,
-        context: &RequestContext,
+        judged: &Judged<'_>,
         query: &SemanticQuery,
         environment: &Environment,
         tally: &Tally,
     ) -> Result<CompiledSql, QueryError> {
         let started = self.clock.elapsed();
-        let compiled = compile(&snapshot.model, &snapshot.profile, query, &context.caller, environment);
+        let compiled = compile(&snapshot.profile, query, &judged.authorized, environment);
         let duration = self.clock.elapsed().saturating_sub(started);
         tally.compiled(duration, outcome(&compiled));
-        let sql = compiled?;
+        let mut sql = compiled?;
+        sql.warnings.extend(judged.warnings.iter().cloned());
         tracing::info!(
             event = "query_compiled",
             cube = &*tally.cube,
@@ -353,8 +416,8 @@ impl QueryService {
     }
 
     async fn count(&self, asked: &Asked<'_>) -> Result<Option<u64>, RunError> {
-        let Asked { context, query, snapshot, environment, .. } = asked;
-        let count = compile_count(&snapshot.model, &snapshot.profile, query, &context.caller, environment)?;
+        let Asked { query, snapshot, judged, environment, .. } = asked;
+        let count = compile_count(&snapshot.profile, query, &judged.authorized, environment)?;
         let counted = self.execute(asked, &count).await?;
         check_added_rows(&count, &counted.batches)?;
         Ok(first_integer(&counted.batches, 0))
@@ -366,7 +429,9 @@ struct Asked<'a> {
     context: &'a RequestContext,
     query: &'a SemanticQuery,
     tally: Tally,
-    snapshot: Arc<Snapshot>,
+    snapshot: &'a Snapshot,
+    /// For all of its statements.
+    judged: Judged<'a>,
     environment: Environment,
     sql: CompiledSql,
 }
@@ -439,6 +504,7 @@ fn error_type(error: &RunError) -> &'static str {
         RunError::Warehouse(_) => "warehouse",
         RunError::Timeout { .. } => "timeout",
         RunError::Overloaded(_) => "overloaded",
+        RunError::Denied(_) | RunError::PolicyUnavailable => "policy",
     }
 }
 

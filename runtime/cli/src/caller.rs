@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
-use terrane_app::security::caller_json;
+use terrane_app::security::{AuthMethod, Scopes, caller_json};
+use terrane_compiler::SecurityContext;
 
 use crate::failure::Failure;
 
@@ -16,7 +17,7 @@ use crate::failure::Failure;
 /// # Errors
 /// It can't be read, or something in it isn't what a caller is made of.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
-    let Some(path) = path else { return Ok(RequestContext::default()) };
+    let Some(path) = path else { return Ok(asking(SecurityContext::default())) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
@@ -25,5 +26,10 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
-    Ok(RequestContext { caller, ..RequestContext::default() })
+    Ok(asking(caller))
+}
+
+/// The operator, who sees to the server from its own machine, in the place of somebody else.
+fn asking(caller: SecurityContext) -> RequestContext {
+    RequestContext { caller, auth_method: AuthMethod::Operator, scopes: Scopes::READ, ..RequestContext::default() }
 }

@@ -29,8 +29,8 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, audit, auth, check, config as config_command, doctor, explain, query, serve, state, tell, tell_problems,
-    test,
+    Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, plugin, profile, query, serve,
+    state, tell, tell_problems, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -84,6 +84,10 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
+    /// Find what is out of the ordinary in a measure
+    Anomaly(anomaly::AnomalyArguments),
+    /// Tell what a cube's columns hold, and how good they are
+    Profile(profile::ProfileArguments),
     /// Make and end API keys and users
     Auth(auth::AuthArguments),
     /// Read and check the audit log
@@ -94,6 +98,8 @@ enum Command {
     Config(config_command::ConfigArguments),
     /// Find what would keep a server from starting or staying up
     Doctor(doctor::DoctorArguments),
+    /// Make, test, sign and inspect plugins
+    Plugin(plugin::PluginArguments),
 }
 
 /// Runs the program.
@@ -147,6 +153,14 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
             let project = read(&arguments.dir)?;
             in_runtime(None, test::run(&arguments, project, terminal))?
         }
+        Command::Anomaly(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, anomaly::run(&arguments, project))?.map(|()| true)
+        }
+        Command::Profile(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, profile::run(&arguments, project))?.map(|()| true)
+        }
         Command::Auth(arguments) => {
             let project = read(arguments.action.dir())?;
             in_runtime(None, auth::run(&arguments, &project))?.map(|()| true)
@@ -164,6 +178,7 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
             config_command::run(&arguments, &project, terminal)
         }
         Command::Doctor(arguments) => in_runtime(None, doctor::run(&arguments, environment, terminal)),
+        Command::Plugin(arguments) => plugin::run(&arguments, terminal),
     }
 }
 

@@ -4,7 +4,7 @@
 //! In: JSON. Out: a query for the app, an answer, or a refusal in the words that REST would use.
 
 use serde_json::{Map, Value as Json};
-use terrane_app::query::{Answer, RequestContext, RunError};
+use terrane_app::query::{Answer, RequestContext};
 use terrane_compiler::query::SemanticQuery;
 use terrane_server::{Refused, read_query, refuse};
 
@@ -30,9 +30,8 @@ pub async fn run(engine: &Engine, caller: &RequestContext, query: &SemanticQuery
 ///
 /// # Errors
 /// As the server would refuse it.
-pub fn inline_sql(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<String, Refused> {
-    let sql = engine.queries.inline_sql(caller, query);
-    sql.map_err(|error| refuse(RunError::Query(error)))
+pub async fn inline_sql(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<String, Refused> {
+    engine.queries.inline_sql(caller, query).await.map_err(refuse)
 }
 
 /// What `POST /api/v1/query/explain` would answer the operator.
@@ -44,8 +43,7 @@ pub async fn explain(
     caller: &RequestContext,
     query: &SemanticQuery,
 ) -> Result<Map<String, Json>, Refused> {
-    let explanation = engine.queries.explain(caller, query);
-    let explanation = explanation.map_err(|error| refuse(RunError::Query(error)))?;
+    let explanation = engine.queries.explain(caller, query).await.map_err(refuse)?;
     let plan = engine.queries.warehouse_plan(caller, query, &explanation).await.map_err(refuse)?;
     Ok(terrane_server::explanation(&explanation, plan))
 }

@@ -4,6 +4,7 @@
 //! here: what any of them does.
 
 mod network;
+mod plugins;
 mod providers;
 mod security;
 mod telemetry;
@@ -11,19 +12,21 @@ mod warehouse;
 
 pub use network::serve_settings;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use terrane_app::anomaly::AnomalyService;
 use terrane_app::catalog::{self, Catalog, Snapshot};
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::detectors::Detectors;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::store::Store;
 use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::ports::warehouse::Warehouse;
+use terrane_app::profiling::ProfilingService;
 use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_app::security::api_key;
 use terrane_app::upkeep::{Upkeep, UpkeepSettings};
@@ -31,7 +34,7 @@ use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::{model, project};
 use terrane_identity::OsRandomness;
-use terrane_plugin_host::{PluginHost, SearchPath, Settings};
+use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, Ports, Scopes};
 use terrane_store::StateStore;
@@ -57,6 +60,9 @@ pub struct Engine {
     pub queries: Arc<QueryService>,
     pub warehouse: Arc<dyn Warehouse>,
     pub plugins: Arc<dyn Plugins>,
+    pub detectors: Arc<dyn Detectors>,
+    pub anomalies: Arc<AnomalyService>,
+    pub profiling: Arc<ProfilingService>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -97,14 +103,15 @@ pub async fn check(project: &Project) -> Checked {
 
 async fn open(project: &Project, observer: Arc<dyn Observer>) -> Checked {
     let mut problems = project.problems.clone();
-    let plugins = plugins(project, &mut problems);
+    let plugins = plugins::host(project, &mut problems);
     let warehouse = warehouse::open(project, &mut problems).await;
     let mut loaded = None;
-    if let (Some(plugins), Some(warehouse)) = (plugins, warehouse) {
+    let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
+    if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
         match catalog::load(&project.source, &project.inputs, &*plugins, &*warehouse).await {
             Ok(snapshot) => {
                 problems.extend(snapshot.diagnostics.iter().cloned());
-                loaded = Some(engine(&project.config, snapshot, plugins, warehouse, observer));
+                loaded = Some(engine(&project.config, snapshot, (plugins, hooks), warehouse, observer));
             }
             Err(error) => problems.push(Diagnostic::error("no-dialect", error.to_string()).hint(
                 "run `cargo xtask components` to build the components for this program, or put one that fits into the project's plugins/, in the place of one that does not",
@@ -124,7 +131,7 @@ async fn open(project: &Project, observer: Arc<dyn Observer>) -> Checked {
 fn engine(
     config: &Config,
     snapshot: Snapshot,
-    plugins: Arc<dyn Plugins>,
+    (plugins, hooks): (Arc<PluginHost>, Hooks),
     warehouse: Arc<dyn Warehouse>,
     observer: Arc<dyn Observer>,
 ) -> Engine {
@@ -145,8 +152,15 @@ fn engine(
         },
     };
     let queries = QueryService::new(Arc::clone(&catalog), Arc::clone(&warehouse), Arc::clone(&clock), settings);
-    let queries = Arc::new(queries.observed_by(observer));
-    Engine { catalog, queries, warehouse, plugins, clock }
+    let queries = Arc::new(queries.observed_by(observer).governed_by(Arc::new(hooks)));
+    let detectors: Arc<dyn Detectors> = Arc::new(ComponentDetectors::new(Arc::clone(&plugins)));
+    let checks = Arc::new(ComponentChecks::new(Arc::clone(&plugins)));
+    let of = || (Arc::clone(&catalog), Arc::clone(&queries), Arc::clone(&clock));
+    let (models, asked, time) = of();
+    let anomalies = Arc::new(AnomalyService::new(models, asked, Arc::clone(&detectors), time));
+    let (models, asked, time) = of();
+    let profiling = Arc::new(ProfilingService::new(models, asked, checks, time));
+    Engine { catalog, queries, warehouse, plugins, detectors, anomalies, profiling, clock }
 }
 
 /// The state database.
@@ -172,6 +186,7 @@ pub async fn ports(project: &Project, engine: &Engine, store: &Arc<StateStore>) 
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
     let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock)?;
+    engine.queries.audited_by(Arc::clone(&journal));
     Ok(Ports {
         queries: Arc::clone(&engine.queries),
         catalog: Arc::clone(&engine.catalog),
@@ -257,38 +272,12 @@ pub fn log_settings(project: &Project) -> LogSettings {
     settings
 }
 
-fn plugins(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<dyn Plugins>> {
-    let config = &project.config.plugins;
-    if !config.listed.is_empty() {
-        let diagnostic = Diagnostic::error("not-yet", "`plugins` as a list of components is not obeyed yet")
-            .hint("put components into the project's plugins/, or name folders: `plugins: {paths: [components]}`");
-        problems.push(mark(config.place.as_ref(), diagnostic));
-        return None;
-    }
-    let search =
-        SearchPath { folders: component_folders(project.folder.root(), &config.paths), ..SearchPath::default() };
-    match PluginHost::new(Settings { cache: config.cache.clone(), ..Settings::new(search) }) {
-        Ok(host) => Some(Arc::new(host)),
-        Err(error) => {
-            problems.push(Diagnostic::error("no-plugins", format!("components can't be run here: {error}")));
-            None
-        }
-    }
-}
-
-/// Where components are looked for, in this order: the project's own, those beside the program, and
-/// in a development tree those that set-up prepared.
-fn component_folders(root: &Path, configured: &[String]) -> Vec<PathBuf> {
-    let mut folders = vec![root.join("plugins")];
-    folders.extend(configured.iter().map(|path| root.join(path)));
-    let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    if let Some(beside) = program.as_deref().and_then(Path::parent) {
-        folders.push(beside.join("plugins"));
-        folders.push(beside.join("components"));
-    }
-    let prepared = WORKSPACE.map(|root| Path::new(root).join(".prepared/components"));
-    folders.extend(prepared.and_then(|folder| folder.canonicalize().ok()));
-    folders
+/// What asks the configured governance hooks.
+fn hooks(host: &Arc<PluginHost>, problems: &mut Vec<Diagnostic>) -> Option<Hooks> {
+    let hooks = Hooks::new(Arc::clone(host));
+    hooks
+        .map_err(|error| problems.push(Diagnostic::error("no-plugins", format!("hooks can't be run here: {error}"))))
+        .ok()
 }
 
 fn mark(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {

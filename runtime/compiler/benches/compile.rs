@@ -9,7 +9,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use terrane_compiler::{SecurityContext, compile};
+use terrane_compiler::{Authorized, SecurityContext, compile};
 use terrane_golden_tests::case::environment;
 use terrane_golden_tests::duckdb_profile;
 use terrane_golden_tests::large::{
@@ -22,6 +22,7 @@ fn benchmark(c: &mut Criterion) {
     let environment = environment();
     for facts in [10, 1_000] {
         let model = large_model(facts);
+        let authorized = Authorized::without_hooks(&model, &caller);
         let queries = [
             ("one_cube", over_time(3)),
             ("three_cubes", over_facts(&[2, 5, 7])),
@@ -31,7 +32,7 @@ fn benchmark(c: &mut Criterion) {
         ];
         for (name, query) in queries {
             c.bench_function(&format!("{name}/of_{facts}"), |b| {
-                b.iter(|| compile(black_box(&model), &profile, black_box(&query), &caller, &environment).unwrap());
+                b.iter(|| compile(&profile, black_box(&query), black_box(&authorized), &environment).unwrap());
             });
         }
     }

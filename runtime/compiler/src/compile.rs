@@ -3,10 +3,9 @@
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use crate::model::Model;
+use crate::governance::{Authorized, AuthorizedAccess};
 use crate::plan::{SecuredPlan, plan, secure};
 use crate::query::{QueryError, SemanticQuery, resolve};
-use crate::security::{Access, SecurityContext};
 use crate::sql::profile::DialectProfile;
 use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
 
@@ -26,13 +25,13 @@ pub struct Environment {
 /// # Errors
 /// [`QueryError`]: what was asked can't be answered; nothing else fails.
 pub fn compile(
-    model: &Model,
     profile: &DialectProfile,
     query: &SemanticQuery,
-    caller: &SecurityContext,
+    authorized: &Authorized<'_>,
     environment: &Environment,
 ) -> Result<CompiledSql, QueryError> {
-    compiled(&secured(model, query, caller, environment)?, profile)
+    let access = authorized.access();
+    compiled(&secured(query, authorized, &access, environment)?, profile)
 }
 
 /// Compiles each measure of a query without its dimensions and without what narrows its groups:
@@ -41,21 +40,20 @@ pub fn compile(
 /// # Errors
 /// As [`compile`].
 pub fn compile_totals(
-    model: &Model,
     profile: &DialectProfile,
     query: &SemanticQuery,
-    caller: &SecurityContext,
+    authorized: &Authorized<'_>,
     environment: &Environment,
 ) -> Result<Option<CompiledSql>, QueryError> {
-    let access = Access::of(model, caller);
+    let access = authorized.access();
     let resolved = resolve(&access, query, environment)?.into_totals();
     if resolved.values.is_empty() {
         return Ok(None);
     }
-    compiled(&secure(plan(model, resolved)?, &access)?, profile).map(Some)
+    compiled(&secure(plan(authorized.model(), resolved)?, &access)?, profile).map(Some)
 }
 
-fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<CompiledSql, QueryError> {
+pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<CompiledSql, QueryError> {
     let lowered = lower(secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let plan = secured.plan();
@@ -76,13 +74,13 @@ fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<Compi
 /// # Errors
 /// As [`compile`].
 pub fn compile_count(
-    model: &Model,
     profile: &DialectProfile,
     query: &SemanticQuery,
-    caller: &SecurityContext,
+    authorized: &Authorized<'_>,
     environment: &Environment,
 ) -> Result<CompiledSql, QueryError> {
-    let secured = secured(model, query, caller, environment)?;
+    let access = authorized.access();
+    let secured = secured(query, authorized, &access, environment)?;
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let Lowered { total_column, added_column, .. } = lowered;
@@ -103,23 +101,23 @@ pub fn compile_count(
 /// # Errors
 /// As [`compile`].
 pub fn compile_inline(
-    model: &Model,
     profile: &DialectProfile,
     query: &SemanticQuery,
-    caller: &SecurityContext,
+    authorized: &Authorized<'_>,
     environment: &Environment,
 ) -> Result<String, QueryError> {
-    let secured = secured(model, query, caller, environment)?;
+    let access = authorized.access();
+    let secured = secured(query, authorized, &access, environment)?;
     print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
 }
 
 fn secured<'m>(
-    model: &'m Model,
     query: &SemanticQuery,
-    caller: &'m SecurityContext,
+    authorized: &'m Authorized<'m>,
+    access: &AuthorizedAccess<'m>,
     environment: &Environment,
 ) -> Result<SecuredPlan<'m>, QueryError> {
-    let access = Access::of(model, caller);
-    let resolved = resolve(&access, query, environment)?;
-    secure(plan(model, resolved)?, &access)
+    let mut resolved = resolve(access, query, environment)?;
+    resolved.limit = authorized.limit(resolved.limit, resolved.offset);
+    secure(plan(authorized.model(), resolved)?, access)
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::compile::Environment;
 use crate::explain::explain_plan;
+use crate::governance::Authorized;
 use crate::model::{CubeId, Model, Relationship};
 use crate::plan::{Fact, PlannedJoin, plan, secure};
 use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId, resolve};
-use crate::security::{Access, SecurityContext};
 use crate::sql::profile::DialectProfile;
 use crate::sql::{Parameters, lower, print, print_explain};
 use crate::types::{Granularity, Value};
@@ -91,14 +91,14 @@ pub enum PathReason {
 /// # Errors
 /// As [`crate::compile`].
 pub fn explain(
-    model: &Model,
     profile: &DialectProfile,
     query: &SemanticQuery,
-    caller: &SecurityContext,
+    authorized: &Authorized<'_>,
     environment: &Environment,
 ) -> Result<Explanation, QueryError> {
-    let access = Access::of(model, caller);
-    let resolved = resolve(&access, query, environment)?;
+    let (model, access) = (authorized.model(), authorized.access());
+    let mut resolved = resolve(&access, query, environment)?;
+    resolved.limit = authorized.limit(resolved.limit, resolved.offset);
     let members = members(model, &resolved);
     let secured = secure(plan(model, resolved)?, &access)?;
     let lowered = lower(&secured, profile);

@@ -8,8 +8,10 @@ mod compile;
 pub mod diagnostic;
 mod explain;
 pub mod explanation;
+pub mod governance;
 pub mod model;
 pub mod plan;
+pub mod profile;
 pub mod project;
 pub mod query;
 mod security;
@@ -18,4 +20,5 @@ pub mod types;
 
 pub use compile::{Environment, compile, compile_count, compile_inline, compile_totals};
 pub use explain::{explain_plan, explain_query};
+pub use governance::{Authorized, AuthorizedAccess};
 pub use security::{Access, Attribute, Closed, SecurityContext};

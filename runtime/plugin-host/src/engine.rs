@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use wasmtime::{Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 
-use crate::limits::{CallLimits, GuestLimits, Limiter};
+use crate::limits::{CallLimits, GuestLimits, Limiter, MEMORIES};
 use crate::log::LogBudget;
+use crate::memo::MemoDoor;
+use crate::terms::Terms;
 
 const GUEST_STACK_BYTES: usize = 512 * 1024;
-/// Instances that may live at once in the pool.
+/// Instances that may live at once in the pool: one for each turn (`budget`), with all that each may have.
 const POOL_INSTANCES: u32 = 64;
 /// Kept in memory per slot where the kernel can tell which pages were touched; elsewhere all of it
 /// would have to be cleared by hand.
@@ -31,7 +33,7 @@ pub struct EngineError {
 /// One for the whole process.
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
-    guest: GuestLimits,
+    pub(crate) guest: GuestLimits,
     ticker: Arc<Ticker>,
 }
 
@@ -46,13 +48,12 @@ impl Engine {
         Ok(Engine { wasmtime, guest, ticker })
     }
 
-    /// A fresh store whose clock and fuel run from now on. The guard keeps the ticker going; hold it
-    /// until the call has returned.
-    pub(crate) fn store(&self, component: Arc<str>, limits: CallLimits) -> (Store<Guest>, Running) {
-        let guest = Guest { limiter: Limiter::new(self.guest), log: LogBudget::new(component) };
-        let mut store = Store::new(&self.wasmtime, guest);
+    /// A fresh store on a plugin's terms, for one tenant; its clock and fuel run from now on. The guard keeps
+    /// the ticker going; hold it until the call has returned.
+    pub(crate) fn store_on(&self, terms: &Terms, tenant: &str, limits: CallLimits) -> (Store<Guest>, Running) {
+        let mut store = Store::new(&self.wasmtime, terms.guest(tenant));
         store.limiter(|guest| &mut guest.limiter);
-        store.set_hostcall_fuel(self.guest.transfer_bytes);
+        store.set_hostcall_fuel(terms.limits.transfer_bytes);
         // Infallible with `consume_fuel`, which `config` turns on.
         let _ = store.set_fuel(limits.fuel);
         store.epoch_deadline_trap();
@@ -65,8 +66,17 @@ impl Engine {
 
 /// A store's data: what the host keeps for one guest.
 pub(crate) struct Guest {
-    limiter: Limiter,
+    pub(crate) limiter: Limiter,
     pub(crate) log: LogBudget,
+    /// Where it is granted.
+    pub(crate) memo: Option<MemoDoor>,
+}
+
+impl Guest {
+    /// What its linear memories have, together.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.limiter.memory_bytes()
+    }
 }
 
 fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
@@ -89,10 +99,12 @@ fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
 
 fn pooling(guest: &GuestLimits) -> wasmtime::Result<wasmtime::Engine> {
     let mut pool = PoolingAllocationConfig::new();
+    let instances = u32::try_from(guest.instances).unwrap_or(u32::MAX);
+    let for_all = |each: u32| POOL_INSTANCES.saturating_mul(each);
     pool.total_component_instances(POOL_INSTANCES)
-        .total_core_instances(POOL_INSTANCES * 4)
-        .total_memories(POOL_INSTANCES)
-        .total_tables(POOL_INSTANCES * 4)
+        .total_core_instances(for_all(instances))
+        .total_memories(for_all(MEMORIES as u32))
+        .total_tables(for_all(instances))
         .max_memory_size(guest.memory_bytes)
         .table_elements(guest.table_elements)
         .pagemap_scan(Enabled::Auto);

@@ -1,21 +1,32 @@
-//! The `Plugins` port: components by name, each loaded once and then only remembered.
+//! The `Plugins` port: everything together.
 //!
-//! In: settings. Out: checked profiles. A component that failed is tried again the next time it is
-//! asked for, so that a repaired file needs no restart. Not here: signatures, breakers, reload.
+//! In: settings. Out: dialects' profiles, the statuses of all plugins, and the changes that operators make.
+//! Not here: what adapters of the other roles do with theirs (`registry`).
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use terrane_app::ports::plugins::{PluginError, PluginRole, PluginState, PluginStatus, Plugins};
+use terrane_app::ports::plugins::{ChangeError, PluginError, PluginRole, PluginState, PluginStatus, Plugins};
 use terrane_compiler::sql::profile::DialectProfile;
 
+use crate::bindings::check::CheckPlugin;
+use crate::bindings::detector::DetectorPlugin;
+use crate::bindings::governance::PolicyPlugin;
+use crate::blocking::Blocking;
+use crate::budget::{Budget, HostLimits};
 use crate::cache::Cache;
-use crate::dialect;
+use crate::dialects::Dialects;
+use crate::elapsed::Elapsed;
 use crate::engine::{Engine, EngineError};
 use crate::limits::{CallLimits, GuestLimits};
-use crate::loader::{self, SearchPath};
+use crate::loader::SearchPath;
+use crate::making::Workshop;
+use crate::memo::Memo;
+use crate::plugin::PluginSettings;
+use crate::registry::Registry;
+use crate::signature::PublicKey;
+use crate::slot::AnySlot;
 
 /// Where components come from and what they may use.
 #[derive(Debug, Clone)]
@@ -24,41 +35,51 @@ pub struct Settings {
     pub guest: GuestLimits,
     /// For the calls that describe a component, once per load.
     pub describe: CallLimits,
+    /// Of all guests together.
+    pub host: HostLimits,
     /// Where compiled components are kept: a folder of this user's, which no project brings. `None`: each
     /// start compiles.
     pub cache: Option<PathBuf>,
+    /// The operator's `plugins:` list. No two have the same id.
+    pub plugins: Vec<PluginSettings>,
+    /// Dialects, detectors and checks that are found outside of the program's own folders must be signed by one of
+    /// these; empty: they need not be. Listed plugins have keys of their own.
+    pub keys: Vec<PublicKey>,
+    pub clock: Elapsed,
 }
 
 impl Settings {
-    /// The default limits.
+    /// The default limits, and the machine's clock.
     pub fn new(search: SearchPath) -> Settings {
-        Settings { search, guest: GuestLimits::default(), describe: CallLimits::DESCRIBE, cache: None }
+        Settings {
+            search,
+            guest: GuestLimits::default(),
+            describe: CallLimits::DESCRIBE,
+            host: HostLimits::default(),
+            cache: None,
+            plugins: Vec::new(),
+            keys: Vec::new(),
+            clock: Elapsed::default(),
+        }
     }
 }
 
 /// Runs components. One for the whole process; dropping it ends its thread.
 pub struct PluginHost {
-    engine: Engine,
-    settings: Settings,
-    cache: Option<Cache>,
-    guest_calls: AtomicU64,
-    /// By component name. The lock is held while a component is loaded, so that two callers that ask
-    /// at once load it once.
-    components: Mutex<BTreeMap<String, Component>>,
-}
-
-struct Component {
-    status: PluginStatus,
-    profile: Option<Arc<DialectProfile>>,
+    workshop: Arc<Workshop>,
+    dialects: Dialects,
+    pub(crate) registry: Registry,
+    /// For calls that may take seconds.
+    pub(crate) blocking: Blocking,
 }
 
 impl PluginHost {
-    /// Sets up the sandbox; no component is looked for yet.
+    /// Sets up the sandbox and loads what is listed. What of it can't be used is in its status.
     ///
     /// # Errors
     /// When this machine can't run WebAssembly.
     pub fn new(settings: Settings) -> Result<PluginHost, EngineError> {
-        let engine = Engine::new(settings.guest)?;
+        let engine = Arc::new(Engine::new(settings.guest)?);
         let cache = settings.cache.as_deref().and_then(|folder| match Cache::open(folder) {
             Ok(cache) => Some(cache),
             Err(error) => {
@@ -66,83 +87,96 @@ impl PluginHost {
                 None
             }
         });
-        Ok(PluginHost { engine, settings, cache, guest_calls: AtomicU64::new(0), components: Mutex::default() })
-    }
-
-    fn components(&self) -> MutexGuard<'_, BTreeMap<String, Component>> {
-        // Entries are inserted whole.
-        self.components.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Loads the dialect's component; what became of it is in the status as well.
-    fn load_dialect(&self, dialect: &str, name: &str) -> (PluginStatus, Result<DialectProfile, PluginError>) {
-        let mut status = PluginStatus {
-            name: name.to_owned(),
-            role: PluginRole::Dialect,
-            path: None,
-            digest: None,
-            id: None,
-            version: None,
-            describe_fuel: None,
-            state: PluginState::Active,
-        };
-        let found = match loader::load(&self.engine, self.cache.as_ref(), &self.settings.search, name) {
-            Ok(found) => found,
-            Err(error) => return (refused(status, &error), Err(error)),
-        };
-        status.path = Some(found.path.clone());
-        status.digest = found.digest;
-        let described = found.outcome.and_then(|component| {
-            dialect::describe(&self.engine, &component, dialect, self.settings.describe, &self.guest_calls)
+        let workshop = Arc::new(Workshop {
+            engine,
+            cache,
+            guest: settings.guest,
+            describe: settings.describe,
+            guest_calls: Arc::default(),
+            budget: Budget::new(settings.host),
+            memo: Memo::new(settings.clock.clone()),
+            clock: settings.clock,
         });
-        match described {
-            Ok(description) => {
-                status.id = Some(description.id);
-                status.version = Some(description.version);
-                status.describe_fuel = Some(description.fuel);
-                (status, Ok(description.profile))
-            }
-            Err(fault) => {
-                let error = PluginError::Faulted { path: found.path, fault };
-                (refused(status, &error), Err(error))
+        let (dialects, others): (Vec<_>, Vec<_>) =
+            settings.plugins.into_iter().partition(|plugin| plugin.role == PluginRole::Dialect);
+        let (search, keys) = (settings.search.clone(), settings.keys.clone());
+        let dialects = Dialects::new(Arc::clone(&workshop), search, keys, dialects);
+        let registry = Registry::new(Arc::clone(&workshop), settings.search, settings.keys);
+        for plugin in others {
+            match plugin.role {
+                PluginRole::Dialect | PluginRole::Governance => registry.list::<PolicyPlugin>(plugin),
+                PluginRole::Detector => registry.list::<DetectorPlugin>(plugin),
+                PluginRole::Check => registry.list::<CheckPlugin>(plugin),
             }
         }
+        Ok(PluginHost { workshop, dialects, registry, blocking: Blocking::default() })
     }
-}
 
-fn refused(mut status: PluginStatus, error: &PluginError) -> PluginStatus {
-    status.state = PluginState::Refused(error.clone());
-    status
+    fn statuses(&self, all: bool) -> Vec<PluginStatus> {
+        let mut statuses = self.dialects.statuses();
+        statuses.extend(self.registry.each(all).iter().map(|slot| slot.status()));
+        statuses.sort_by(|one, other| one.name.cmp(&other.name));
+        statuses
+    }
+
+    fn slot(&self, name: &str) -> Result<Arc<dyn AnySlot>, ChangeError> {
+        let slots = self.registry.each(true);
+        // Of two files with one name the first has it.
+        if let Some(slot) = slots.iter().find(|slot| slot.name() == name) {
+            return Ok(Arc::clone(slot));
+        }
+        let dialects = self.dialects.statuses();
+        if dialects.iter().any(|dialect| dialect.name == name) {
+            return Err(ChangeError::Dialect { name: name.to_owned() });
+        }
+        let known = slots.iter().map(|slot| slot.name().to_owned()).chain(dialects.into_iter().map(|d| d.name));
+        let mut known: Vec<String> = known.collect();
+        known.sort();
+        Err(ChangeError::Unknown { name: name.to_owned(), known })
+    }
 }
 
 impl Plugins for PluginHost {
     fn dialect(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError> {
-        if !is_dialect_name(name) {
-            return Err(PluginError::Name { name: name.to_owned() });
-        }
-        let component = format!("dialect-{name}");
-        let mut components = self.components();
-        if let Some(profile) = components.get(&component).and_then(|c| c.profile.clone()) {
-            return Ok(profile);
-        }
-        let (status, profile) = self.load_dialect(name, &component);
-        let profile = profile.map(Arc::new);
-        components.insert(component, Component { status, profile: profile.as_ref().ok().cloned() });
-        profile
+        self.dialects.profile(name)
     }
 
     fn loaded(&self) -> Vec<PluginStatus> {
-        self.components().values().map(|component| component.status.clone()).collect()
+        self.statuses(false)
+    }
+
+    fn inventory(&self) -> Vec<PluginStatus> {
+        self.statuses(true)
+    }
+
+    fn missing(&self) -> Vec<String> {
+        let is_missing = |status: &PluginStatus| status.is_required && status.state != PluginState::Active;
+        let mut missing: Vec<String> =
+            self.dialects.statuses().into_iter().filter(is_missing).map(|status| status.name).collect();
+        let slots = self.registry.each(false);
+        missing.extend(slots.iter().filter(|slot| slot.is_missing()).map(|slot| slot.name().to_owned()));
+        missing
+    }
+
+    fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        let slot = self.slot(name)?;
+        slot.reload(&self.workshop)?;
+        Ok(slot.status())
+    }
+
+    fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        let slot = self.slot(name)?;
+        slot.set_disabled(true)?;
+        Ok(slot.status())
+    }
+
+    fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        let slot = self.slot(name)?;
+        slot.set_disabled(false)?;
+        Ok(slot.status())
     }
 
     fn guest_calls(&self) -> u64 {
-        self.guest_calls.load(Ordering::Relaxed)
+        self.workshop.guest_calls.load(Ordering::Relaxed)
     }
-}
-
-/// It becomes part of a file's name, so it may name nothing else.
-fn is_dialect_name(name: &str) -> bool {
-    let is_first = |b: u8| b.is_ascii_lowercase();
-    let is_rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-    name.len() <= 64 && name.bytes().next().is_some_and(is_first) && name.bytes().all(is_rest)
 }

@@ -1,23 +1,51 @@
 //! The adapter of the `Plugins` port on wasmtime: finds components, runs them inside limits, and
 //! turns what they say into checked compiler types.
 //!
-//! `engine` and `limits` are the sandbox, `loader` the way of a file to a compiled component, `cache` what
-//! was compiled before, `log`
-//! what guests may import, and one file per WIT interface (`dialect`) the calls. A component is asked
-//! when it is loaded, in a fresh instance, and never while a query is answered. Not here: any
-//! decision about SQL, and anything a guest could use to reach the outside: no WASI, files, sockets,
-//! clock, randomness or environment.
+//! `engine`, `limits`, `budget` and `terms` are the sandbox; `log` and `memo` what guests may import;
+//! `loader` and `making` the way of a file to a plugin, `signature` and `manifest` what is looked at on it,
+//! `cache` what was compiled before. `slot` and `registry` keep the plugins, `health` (`breaker`, `tally`)
+//! how they are doing, and one file per WIT interface (`dialect`) has the calls. Not here: any decision
+//! about SQL, and anything a guest could use to reach the outside: no WASI, files, sockets, clock,
+//! randomness or environment.
 
+mod bindings;
+mod blocking;
+mod breaker;
+mod budget;
 mod cache;
+mod check;
+mod detector;
 mod dialect;
+mod dialects;
+mod elapsed;
 mod engine;
 mod error;
+mod governance;
+mod health;
 mod host;
 mod limits;
 mod loader;
 mod log;
+mod making;
+pub mod manifest;
+mod memo;
+mod plugin;
+mod probe;
+mod registry;
+mod role;
+pub mod signature;
+mod slot;
+mod tally;
+mod terms;
+pub mod workbench;
 
+pub use budget::HostLimits;
+pub use check::ComponentChecks;
+pub use detector::ComponentDetectors;
+pub use elapsed::Elapsed;
 pub use engine::EngineError;
+pub use governance::Hooks;
 pub use host::{PluginHost, Settings};
 pub use limits::{CallLimits, GuestLimits};
-pub use loader::{MAX_COMPONENT_BYTES, SearchPath};
+pub use loader::{MAX_COMPONENT_BYTES, SearchPath, hooks_in};
+pub use plugin::{Grants, PluginSettings};

@@ -4,8 +4,16 @@
 //! wasmtime judges each memory alone; this one sums over the store. Going over ends the call with a
 //! typed cause, rather than a failed `memory.grow` that shows up as some later trap.
 
-use terrane_app::ports::plugins::Limit;
+use std::sync::Arc;
+
+use terrane_app::ports::plugins::{Limit, PluginRole};
 use wasmtime::ResourceLimiter;
+
+use crate::budget::Budget;
+
+/// Linear memories of one store: the pool of the engine has one for each turn (`budget`), so that no guest
+/// takes what others need. Components that were made of one core module have one.
+pub(crate) const MEMORIES: usize = 1;
 
 /// Bounds of one store, that is of one fresh instance of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +50,14 @@ impl CallLimits {
     /// For `describe`, `check-config` and `describe-dialect`: once per load. The first-party dialect
     /// needs under 1 % of this fuel.
     pub const DESCRIBE: CallLimits = CallLimits { fuel: 50_000_000, time_ms: 100 };
+
+    /// The defaults of a role's own calls.
+    pub fn of(role: PluginRole) -> CallLimits {
+        match role {
+            PluginRole::Dialect | PluginRole::Governance => CallLimits { fuel: 20_000_000, time_ms: 10 },
+            PluginRole::Detector | PluginRole::Check => CallLimits { fuel: 10_000_000_000, time_ms: 5_000 },
+        }
+    }
 }
 
 /// Raised through wasmtime when a store wants more than it may have.
@@ -49,17 +65,30 @@ impl CallLimits {
 #[error("the limit of {0} is reached")]
 pub(crate) struct LimitReached(pub(crate) Limit);
 
-/// Counts what a store has.
+/// Counts what a store has, and gives it back to the host's budget when the store goes.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limits: GuestLimits,
+    budget: Option<Arc<Budget>>,
     memory_bytes: usize,
     table_elements: usize,
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: GuestLimits) -> Limiter {
-        Limiter { limits, memory_bytes: 0, table_elements: 0 }
+    pub(crate) fn new(limits: GuestLimits, budget: Option<Arc<Budget>>) -> Limiter {
+        Limiter { limits, budget, memory_bytes: 0, table_elements: 0 }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+}
+
+impl Drop for Limiter {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.give_back(self.memory_bytes);
+        }
     }
 }
 
@@ -75,7 +104,14 @@ fn grow(used: &mut usize, current: usize, desired: usize, most: usize, limit: Li
 
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        grow(&mut self.memory_bytes, current, desired, self.limits.memory_bytes, Limit::Memory)
+        let before = self.memory_bytes;
+        grow(&mut self.memory_bytes, current, desired, self.limits.memory_bytes, Limit::Memory)?;
+        let more = self.memory_bytes - before;
+        if self.budget.as_ref().is_some_and(|budget| !budget.take(more)) {
+            self.memory_bytes = before;
+            return Err(wasmtime::Error::new(LimitReached(Limit::HostMemory)));
+        }
+        Ok(true)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
@@ -91,6 +127,6 @@ impl ResourceLimiter for Limiter {
     }
 
     fn memories(&self) -> usize {
-        self.limits.instances
+        MEMORIES
     }
 }

@@ -12,25 +12,36 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use terrane_app::ports::plugins::{FileKind, PluginError, PluginFault};
+use wasmparser::{Parser, Payload};
 use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentInstance, ComponentItem};
 
 use crate::cache::Cache;
 use crate::engine::Engine;
 use crate::error::shortened;
+use crate::plugin::Grants;
+use crate::signature::hexadecimal;
 
 pub const MAX_COMPONENT_BYTES: u64 = 8 * 1024 * 1024;
+/// Of one folder; more are not looked at.
+const MAX_FILES: usize = 1_000;
 
 /// What a guest may import, without the patch version.
-const GRANTED: &[&str] = &["terrane:host/log@0.1"];
+const LOG: &str = "terrane:host/log@0.1";
+const HOOK: &str = "terrane:governance/hook@";
+/// The same, where it is granted.
+const MEMO: &str = "terrane:host/memo@0.1";
 
-/// Where components are looked for: first a file named for the component, then the folders in order
-/// (a project's `plugins/`, the folder beside the program, a development folder).
+/// Where components are looked for: first a file named for the component, then the folders in order (a
+/// project's `plugins/`, others that the operator names), at last those that came with the program.
 #[derive(Debug, Clone, Default)]
 pub struct SearchPath {
     /// Component name, like `dialect-duckdb`, to the one file that may serve it.
     pub files: BTreeMap<String, PathBuf>,
     pub folders: Vec<PathBuf>,
+    /// What is found here has its name for itself: a file of the same name in another folder is refused,
+    /// unless the operator lists it.
+    pub program_folders: Vec<PathBuf>,
 }
 
 impl SearchPath {
@@ -38,7 +49,7 @@ impl SearchPath {
     ///
     /// # Errors
     /// [`PluginError::NotFound`] with every place that was looked at.
-    fn find(&self, name: &str) -> Result<PathBuf, PluginError> {
+    pub(crate) fn find(&self, name: &str) -> Result<PathBuf, PluginError> {
         let file = format!("{name}.wasm");
         if let Some(path) = self.files.get(name) {
             return if path.is_file() {
@@ -47,51 +58,103 @@ impl SearchPath {
                 Err(PluginError::NotFound { file, looked_in: vec![path.clone()] })
             };
         }
-        let found = self.folders.iter().map(|folder| folder.join(&file)).find(|path| path.is_file());
-        found.ok_or_else(|| PluginError::NotFound { file, looked_in: self.folders.clone() })
+        let found = self.all().map(|folder| folder.join(&file)).find(|path| path.is_file());
+        found.ok_or_else(|| PluginError::NotFound { file, looked_in: self.all().cloned().collect() })
+    }
+
+    /// The same, where it is enough to know that there is one.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.find(name).ok()
+    }
+
+    /// Whether a file came with the program, wherever its path leads through: neither `..` nor a link makes
+    /// another one the program's.
+    pub fn is_programs(&self, source: &Path) -> bool {
+        let Ok(source) = source.canonicalize() else { return false };
+        let mut folders = self.program_folders.iter().filter_map(|folder| folder.canonicalize().ok());
+        folders.any(|folder| source.starts_with(folder))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.folders.iter().chain(&self.program_folders)
+    }
+
+    /// Every component file in the folders, by name in each, those that came with the program first.
+    pub(crate) fn files(&self) -> Vec<(String, PathBuf)> {
+        let mut found = Vec::new();
+        for folder in self.program_folders.iter().chain(&self.folders) {
+            let mut files: Vec<(String, PathBuf)> = component_files(folder);
+            files.sort();
+            found.extend(files);
+        }
+        found
     }
 }
 
-/// A file that was found, and the compiled component if it is one: it imports nothing but what is
-/// granted.
-pub(crate) struct Found {
-    pub(crate) path: PathBuf,
-    pub(crate) digest: Option<String>,
-    pub(crate) outcome: Result<Component, PluginFault>,
+/// The components in the folders that export the governance hook, with their names. They are read and not
+/// run; those that detectors, checks and dialects are called like are not looked at.
+pub fn hooks_in(search: &SearchPath) -> Vec<(String, PathBuf)> {
+    let others = ["dialect-", "detector-", "check-"];
+    let files = search.files().into_iter();
+    let unknown = files.filter(|(name, _)| !others.iter().any(|prefix| name.starts_with(prefix)));
+    unknown.filter(|(_, path)| read(path).is_ok_and(|bytes| exports(&bytes, HOOK))).collect()
 }
 
-/// Finds and compiles the component `name`.
-///
-/// # Errors
-/// When there is no such file.
-pub(crate) fn load(
+/// Whether a component says at its own level that it exports an interface, of whatever version.
+fn exports(bytes: &[u8], interface: &str) -> bool {
+    let (mut depth, mut found) = (0_usize, false);
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload {
+            Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
+            Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
+            Ok(Payload::ComponentExportSection(section)) if depth == 0 => {
+                found |= section.into_iter().flatten().any(|export| export.name.name.starts_with(interface));
+            }
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    found
+}
+
+/// A folder that can't be read has none.
+fn component_files(folder: &Path) -> Vec<(String, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let named = |path: PathBuf| {
+        let is_component = path.extension().is_some_and(|extension| extension == "wasm") && path.is_file();
+        let name = path.file_stem()?.to_str()?.to_owned();
+        is_component.then_some((name, path))
+    };
+    entries.filter_map(named).take(MAX_FILES).collect()
+}
+
+/// As pins and statuses write it: lower-case hexadecimal.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// The compiled component of a file's bytes, which imports nothing but what is granted.
+pub(crate) fn component(
     engine: &Engine,
     cache: Option<&Cache>,
-    search: &SearchPath,
-    name: &str,
-) -> Result<Found, PluginError> {
-    let path = search.find(name)?;
-    let bytes = match read(&path) {
-        Ok(bytes) => bytes,
-        Err(fault) => return Ok(Found { path, digest: None, outcome: Err(fault) }),
-    };
-    let digest = hexadecimal(&Sha256::digest(&bytes));
-    if let Some(component) = cache.and_then(|cache| cache.get(&engine.wasmtime, &digest)) {
-        let outcome = check_imports(engine, &component).map(|()| component);
-        return Ok(Found { path, digest: Some(digest), outcome });
+    bytes: &[u8],
+    digest: &str,
+    grants: Grants,
+) -> Result<Component, PluginFault> {
+    if let Some(component) = cache.and_then(|cache| cache.get(&engine.wasmtime, digest)) {
+        check_imports(engine, &component, grants)?;
+        return Ok(component);
     }
-    let outcome = compile(engine, &bytes);
-    if let (Some(cache), Ok(component)) = (cache, &outcome) {
-        cache.put(&engine.wasmtime, &digest, component);
+    let component = compile(engine, bytes)?;
+    check_imports(engine, &component, grants)?;
+    if let Some(cache) = cache {
+        cache.put(&engine.wasmtime, digest, &component);
     }
-    Ok(Found { path, digest: Some(digest), outcome })
+    Ok(component)
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, PluginFault> {
+/// A file's bytes, if they are few enough.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginFault> {
     let unreadable = |error: std::io::Error| PluginFault::Unreadable { message: error.to_string() };
     let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
@@ -127,21 +190,19 @@ fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, PluginFault> {
         return Err(PluginFault::NotAComponent { found });
     }
     let compiled = catch_unwind(AssertUnwindSafe(|| Component::from_binary(&engine.wasmtime, bytes)));
-    let component = match compiled {
-        Ok(Ok(component)) => component,
-        Ok(Err(error)) => return Err(PluginFault::Malformed { message: shortened(&format!("{error:#}")) }),
-        Err(_) => return Err(PluginFault::Host { message: "the compiler broke off".to_owned() }),
-    };
-    check_imports(engine, &component)?;
-    Ok(component)
+    match compiled {
+        Ok(Ok(component)) => Ok(component),
+        Ok(Err(error)) => Err(PluginFault::Malformed { message: shortened(&format!("{error:#}")) }),
+        Err(_) => Err(PluginFault::Host { message: "the compiler broke off".to_owned() }),
+    }
 }
 
 /// Types alone give nothing away; everything else has to be granted.
-fn check_imports(engine: &Engine, component: &Component) -> Result<(), PluginFault> {
+fn check_imports(engine: &Engine, component: &Component, grants: Grants) -> Result<(), PluginFault> {
     for (name, import) in component.component_type().imports(&engine.wasmtime) {
         let is_harmless = match import.ty {
             ComponentItem::Type(_) => true,
-            ComponentItem::ComponentInstance(instance) => is_granted(name) || has_types_only(engine, &instance),
+            ComponentItem::ComponentInstance(instance) => is_granted(name, grants) || has_types_only(engine, &instance),
             _ => false,
         };
         if !is_harmless {
@@ -151,8 +212,8 @@ fn check_imports(engine: &Engine, component: &Component) -> Result<(), PluginFau
     Ok(())
 }
 
-fn is_granted(import: &str) -> bool {
-    GRANTED.iter().any(|granted| {
+fn is_granted(import: &str, grants: Grants) -> bool {
+    [Some(LOG), grants.memo.then_some(MEMO)].into_iter().flatten().any(|granted| {
         let patch = import.strip_prefix(granted).and_then(|rest| rest.strip_prefix('.'));
         patch.is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit()))
     })
@@ -160,4 +221,28 @@ fn is_granted(import: &str) -> bool {
 
 fn has_types_only(engine: &Engine, instance: &ComponentInstance) -> bool {
     instance.exports(&engine.wasmtime).all(|(_, item)| matches!(item.ty, ComponentItem::Type(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_the_programs_by_where_it_is_and_not_by_how_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let [program, project] = ["program", "project"].map(|name| folder.path().join(name));
+        for folder in [&program, &project] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("a.wasm"), b"").unwrap();
+        }
+        std::os::unix::fs::symlink(project.join("a.wasm"), program.join("link.wasm")).unwrap();
+        let search = SearchPath { program_folders: vec![program.clone()], ..SearchPath::default() };
+        assert!(search.is_programs(&program.join("a.wasm")));
+        assert!(search.is_programs(&project.join("../program/a.wasm")));
+        for other in ["../project/a.wasm", "link.wasm", "none.wasm"] {
+            assert!(!search.is_programs(&program.join(other)), "{other}");
+        }
+    }
 }

@@ -1,29 +1,70 @@
-//! The one import of guests: lines for the operator.
+//! The import that every guest has: lines for the operator.
 //!
 //! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target
-//! `terrane::plugin`. A call may write 20 lines and 8 KiB; the rest is counted and told in one line
-//! at the end. Control characters are stripped, so that no guest can forge another's line.
+//! `terrane::plugin`. A call may write 20 lines and 8 KiB, a plugin 100 lines a second; the rest is counted
+//! and told in one line. Control characters are stripped, so that no guest can forge another's line. Secrets
+//! are masked where lines are written down, as in all of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::dialect::bindings::terrane::host::log::{Host, Level};
+use crate::bindings::log::{Host, Level};
+use crate::elapsed::Elapsed;
 use crate::engine::Guest;
 
 const MAX_LINES: usize = 20;
 const MAX_BYTES: usize = 8 * 1024;
+const MAX_LINES_A_SECOND: u32 = 100;
+
+/// What one plugin may still write in this second, all its calls together.
+#[derive(Debug)]
+pub(crate) struct Throttle {
+    clock: Elapsed,
+    second: Mutex<Second>,
+}
+
+#[derive(Debug, Default)]
+struct Second {
+    since: Duration,
+    lines: u32,
+    dropped: u64,
+}
+
+impl Throttle {
+    pub(crate) fn new(clock: Elapsed) -> Arc<Throttle> {
+        Arc::new(Throttle { clock, second: Mutex::default() })
+    }
+
+    /// Whether one more line may be written, and how many were not since this was last told.
+    fn admits(&self) -> (bool, u64) {
+        let now = self.clock.now();
+        // Numbers are whole after any panic.
+        let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dropped = 0;
+        if now.saturating_sub(second.since) >= Duration::from_secs(1) {
+            dropped = second.dropped;
+            *second = Second { since: now, ..Second::default() };
+        }
+        let fits = second.lines < MAX_LINES_A_SECOND;
+        second.lines += u32::from(fits);
+        second.dropped += u64::from(!fits);
+        (fits, dropped)
+    }
+}
 
 /// What one call may still write.
 #[derive(Debug)]
 pub(crate) struct LogBudget {
     component: Arc<str>,
+    throttle: Option<Arc<Throttle>>,
     lines: usize,
     bytes: usize,
     dropped: u64,
 }
 
 impl LogBudget {
-    pub(crate) fn new(component: Arc<str>) -> LogBudget {
-        LogBudget { component, lines: MAX_LINES, bytes: MAX_BYTES, dropped: 0 }
+    pub(crate) fn new(component: Arc<str>, throttle: Option<Arc<Throttle>>) -> LogBudget {
+        LogBudget { component, throttle, lines: MAX_LINES, bytes: MAX_BYTES, dropped: 0 }
     }
 
     /// Whether a line of this size may still be written; it is then taken off.
@@ -34,6 +75,15 @@ impl LogBudget {
             self.bytes -= bytes;
         } else {
             self.dropped += 1;
+        }
+        fits && self.throttle.as_ref().is_none_or(|throttle| self.admits_this_second(throttle))
+    }
+
+    fn admits_this_second(&self, throttle: &Throttle) -> bool {
+        let (fits, dropped) = throttle.admits();
+        if dropped > 0 {
+            let component = &self.component;
+            tracing::warn!(target: "terrane::plugin", %component, dropped, "the component logged more than it may in a second");
         }
         fits
     }
@@ -87,13 +137,26 @@ mod tests {
 
     #[test]
     fn lines_and_bytes_run_out() {
-        let mut budget = LogBudget::new("test".into());
+        let mut budget = LogBudget::new("test".into(), None);
         assert!((0..MAX_LINES).all(|_| budget.admits(1)));
         assert!(!budget.admits(1));
-        let mut budget = LogBudget::new("test".into());
+        let mut budget = LogBudget::new("test".into(), None);
         assert!(!budget.admits(MAX_BYTES + 1));
         assert!(budget.admits(MAX_BYTES));
         assert!(!budget.admits(1));
         assert_eq!(budget.dropped, 2);
+    }
+
+    #[test]
+    fn a_plugin_has_so_many_lines_a_second_and_is_told_of_the_others() {
+        let clock = crate::elapsed::tests::Still::default();
+        let throttle = Throttle::new(clock.elapsed());
+        let lines = |number| (0..number).filter(|_| throttle.admits().0).count();
+        assert_eq!(lines(150), 100);
+        clock.advance(Duration::from_millis(999));
+        assert_eq!(throttle.admits(), (false, 0));
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(throttle.admits(), (true, 51));
+        assert_eq!(lines(150), 99);
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use guests::{Guest, component, wit, wit_with};
+use guests::{Guest, component, wit, wit_importing, wit_with};
 use tempfile::TempDir;
 use terrane_app::ports::plugins::{Blame, FileKind, Limit, PluginError, PluginFault, PluginState, Plugins};
 use terrane_plugin_host::{CallLimits, MAX_COMPONENT_BYTES, PluginHost, SearchPath, Settings};
@@ -241,27 +241,17 @@ fn a_later_patch_of_the_contract_is_the_same_contract() {
 
 #[test]
 fn an_import_that_is_not_granted_is_named() {
-    for (interface, function) in [
-        ("wasi:cli/environment@0.2.0", "get-environment: func() -> list<string>;"),
-        ("terrane:host/memo@0.1.0", "get: func(key: string) -> option<list<u8>>;"),
-        ("terrane:host/log-and-more@0.1.0", "log: func();"),
+    for (interface, function, signature) in [
+        ("wasi:cli/environment@0.2.0", "get-environment: func() -> list<string>;", "(param i32)"),
+        ("wasi:filesystem/preopens@0.2.0", "get-directories: func() -> list<string>;", "(param i32)"),
+        ("wasi:sockets/instance-network@0.2.0", "instance-network: func() -> u32;", "(result i32)"),
+        ("wasi:clocks/wall-clock@0.2.0", "now: func() -> u64;", "(result i64)"),
+        ("wasi:random/random@0.2.0", "get-random-u64: func() -> u64;", "(result i64)"),
+        ("terrane:host/memo@0.1.0", "get: func(key: string) -> option<list<u8>>;", "(param i32 i32 i32)"),
+        ("terrane:host/log-and-more@0.1.0", "log: func();", ""),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let import = format!("world dialect-plugin {{ import {interface};");
-        let wit = wit_with(folder.path(), "world dialect-plugin {", &import);
-        let (package, name) = interface.split_once('/').unwrap();
-        let (name, version) = name.split_once('@').unwrap();
-        let signature = if package == "terrane:host" {
-            // One more interface of a package that is there.
-            let host = wit.join("deps/host.wit");
-            let text = fs::read_to_string(&host).unwrap();
-            fs::write(&host, format!("{text}\ninterface {name} {{ {function} }}\n")).unwrap();
-            if function.starts_with("log") { "" } else { "(param i32 i32 i32)" }
-        } else {
-            let text = format!("package {package}@{version};\ninterface {name} {{ {function} }}\n");
-            fs::write(wit.join("deps/evil.wit"), text).unwrap();
-            "(param i32)"
-        };
+        let wit = wit_importing(folder.path(), interface, function);
         let (function, _) = function.split_once(':').unwrap();
         let fields = format!("(import \"{interface}\" \"{function}\" (func {signature}))");
         let guest = Guest { fields: fields.leak(), ..Guest::default() };

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use terrane_app::ports::governance::Surface;
 use terrane_app::ports::traces::TraceContext;
 use terrane_app::query::RequestContext;
 use terrane_app::security::{Identity, Origin};
@@ -55,7 +56,15 @@ impl Call {
         };
         let trace = request.extensions().get::<TraceContext>().copied();
         let tenant = identity.tenant.clone();
-        let context = RequestContext { caller: identity.caller.clone(), correlation_id, trace, tenant };
+        let context = RequestContext {
+            caller: identity.caller.clone(),
+            correlation_id,
+            trace,
+            tenant,
+            auth_method: identity.method,
+            scopes: identity.scopes,
+            surface: Surface::Rest,
+        };
         Ok(Call { context, scopes: identity.scopes, identity, client, request })
     }
 

@@ -16,7 +16,7 @@ use terrane_app::limits::{RateExceeded, RateScope};
 use terrane_app::ports::providers::ProviderFault;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
-use terrane_app::query::RunError;
+use terrane_app::query::{Denied, RunError};
 use terrane_app::security::AuthError;
 use terrane_app::security::oauth::OAuthError;
 use terrane_compiler::query::{ErrorCode, Operator, QueryError};
@@ -60,6 +60,7 @@ codes! {
     Forbidden "FORBIDDEN" FORBIDDEN;
     NotFound "NOT_FOUND" NOT_FOUND;
     MethodNotAllowed "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED;
+    Conflict "CONFLICT" CONFLICT;
     MisdirectedRequest "MISDIRECTED_REQUEST" MISDIRECTED_REQUEST;
     QueryTimeout "QUERY_TIMEOUT" REQUEST_TIMEOUT;
     RequestTimeout "REQUEST_TIMEOUT" REQUEST_TIMEOUT;
@@ -249,6 +250,12 @@ impl ApiError {
             RunError::Query(error) => error.into(),
             RunError::Timeout { timeout } => timed_out(timeout),
             RunError::Overloaded(error) => ApiError::overloaded(error.to_string()),
+            RunError::Denied(Denied { reason, message }) => {
+                ApiError::new(Code::Forbidden, &*message).detail("reason", &*reason)
+            }
+            RunError::PolicyUnavailable => {
+                ApiError::new(Code::Forbidden, error.to_string()).detail("reason", "policy_unavailable")
+            }
             RunError::Warehouse(error) => {
                 let refusal = match error.kind {
                     WarehouseErrorKind::Unavailable => {

@@ -54,9 +54,5 @@ pub fn check_errors<D: Dialect>(text: &str) {
 /// # Panics
 /// Where they differ.
 pub fn check_manifest<D: Dialect>(toml: &str) {
-    for (key, value) in
-        [("id", D::INFO.id), ("version", D::INFO.version), ("display_name", D::INFO.display_name), ("api", crate::API)]
-    {
-        assert!(toml.contains(&format!("{key} = \"{value}\"\n")), "{key}");
-    }
+    crate::manifest::check(D::INFO, toml);
 }

@@ -7,7 +7,7 @@ mod builder;
 pub mod case_files;
 mod errors;
 
-pub use crate::bindings::exports::terrane::dialect::dialect::{
+pub use crate::bindings::dialect::exports::terrane::dialect::dialect::{
     CaseFolding, Classified, Cost, ErrorClass, Feature, LimitStyle, NullOrder, OpTemplate, Piece, PlaceholderStyle,
     Profile, Quoting, Rendered, TimeTemplate, TypeName, WarehouseError,
 };
@@ -16,8 +16,8 @@ pub use crate::{Granularity, LogicalType};
 pub use builder::ProfileBuilder;
 pub use errors::{Sign, base_type, classify};
 
-use crate::bindings::exports::terrane::{dialect::dialect as wire, types::plugin as wire_plugin};
-use crate::{CallContext, Info, Issue, PluginError, PluginInfo};
+use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
+use crate::{CallContext, Issue, PluginError, PluginInfo};
 
 /// One warehouse's SQL. Only [`Dialect::profile`] has to be written; the rest has an honest default.
 pub trait Dialect {
@@ -34,11 +34,7 @@ pub trait Dialect {
     /// # Errors
     /// Everything that is wrong with it.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
-        if config_json.is_empty() || config_json.trim() == "{}" {
-            return Ok(());
-        }
-        let message = format!("{} takes no configuration", Self::INFO.id);
-        Err(vec![Issue { path: String::new(), message }])
+        crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }
 
     /// The way out for expressions that no template can express.
@@ -98,25 +94,11 @@ impl<D: Dialect> wire::Guest for D {
     }
 }
 
-impl<D: Dialect> wire_plugin::Guest for D {
-    fn describe() -> Info {
-        D::INFO.to_wire()
-    }
-
-    fn check_config(config_json: String) -> Result<(), Vec<Issue>> {
-        <D as Dialect>::check_config(&config_json)
-    }
-}
-
 /// Exports a type that implements [`Dialect`](crate::dialect::Dialect) as a component. On targets
 /// other than WebAssembly it does nothing, so that several dialects can be linked into one test.
 #[macro_export]
 macro_rules! export_dialect {
     ($dialect:ident) => {
-        #[cfg(target_arch = "wasm32")]
-        #[allow(unsafe_code, reason = "generated: the component's exported functions")]
-        const _: () = {
-    $crate::bindings::export_dialect_plugin!($dialect with_types_in $crate::bindings);
-        };
+        $crate::export_role!($dialect, dialect::Dialect, export_dialect_role, dialect);
     };
 }

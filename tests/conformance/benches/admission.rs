@@ -24,7 +24,7 @@ use terrane_app::security::api_key::NewKey;
 use terrane_app::security::{Origin, Scopes, plain_caller};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::types::Value;
-use terrane_compiler::{Attribute, Environment, SecurityContext, compile};
+use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, compile};
 use terrane_conformance_tests::case::World;
 use terrane_conformance_tests::project;
 use terrane_conformance_tests::security::Security;
@@ -142,8 +142,8 @@ fn policies(criterion: &mut Criterion) {
     {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                compile(&snapshot.model, &snapshot.profile, black_box(&query), &caller, &environment)
-                    .expect("a statement")
+                let authorized = Authorized::without_hooks(&snapshot.model, &caller);
+                compile(&snapshot.profile, black_box(&query), &authorized, &environment).expect("a statement")
             });
         });
     }

@@ -21,6 +21,7 @@ use terrane_server::{Anonymous, App, Connection, Cors, Edge, HttpSettings, Metri
 
 use crate::compare::differences;
 use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
+use crate::hooks::{FakeHook, FakeHooks};
 use crate::project;
 use crate::security::Security;
 
@@ -57,11 +58,15 @@ pub struct World {
     /// What comes behind them.
     pub stream_ends: Mood,
     pub is_dialect_missing: bool,
+    /// Required, and not in use.
+    pub missing_plugins: Vec<String>,
     pub is_draining: bool,
     /// Another query has the only turn, and none may wait.
     pub is_busy: bool,
     /// The operator took the description away.
     pub has_no_docs: bool,
+    /// Who has a say in queries.
+    pub hooks: Vec<FakeHook>,
     /// Whose pages may read answers; `*` is all.
     pub cors: Vec<String>,
     #[serde(skip)]
@@ -185,7 +190,9 @@ impl World {
             },
         };
         let queries = QueryService::new(catalog.clone(), warehouse.clone(), clock.clone(), settings)
-            .observed_by(Arc::new(watch.clone()));
+            .observed_by(Arc::new(watch.clone()))
+            .governed_by(Arc::new(FakeHooks(self.hooks.clone())));
+        queries.audited_by(security.journal.clone());
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let app = App::watched(
             Ports {
@@ -193,7 +200,7 @@ impl World {
                 catalog,
                 warehouse,
                 store: Arc::new(FakeStore { ping: self.database_ping }),
-                plugins: Arc::new(FakePlugins { profile }),
+                plugins: Arc::new(FakePlugins { profile, missing: self.missing_plugins.clone() }),
                 clock,
                 authenticator: security.authenticator,
                 journal: security.journal,

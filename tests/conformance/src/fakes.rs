@@ -16,7 +16,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::ports::clock::Clock;
-use terrane_app::ports::plugins::{PluginError, PluginStatus, Plugins};
+use terrane_app::ports::plugins::{
+    ChangeError, ExportStatus, PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins,
+};
 use terrane_app::ports::store::{Store, StoreError};
 use terrane_app::ports::warehouse::{
     BatchStream, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
@@ -166,6 +168,22 @@ impl Store for FakeStore {
 pub struct FakePlugins {
     /// `None`: there is no such component.
     pub profile: Option<Arc<DialectProfile>>,
+    /// What is required and can't be called.
+    pub missing: Vec<String>,
+}
+
+impl FakePlugins {
+    fn named(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        let plugins = self.loaded();
+        let known = plugins.iter().map(|plugin| plugin.name.clone()).collect();
+        let found = plugins.into_iter().find(|plugin| plugin.name == name);
+        found.ok_or_else(|| ChangeError::Unknown { name: name.to_owned(), known })
+    }
+}
+
+fn broken_component() -> PluginError {
+    let fault = PluginFault::Trapped { call: "describe", message: "unreachable".to_owned() };
+    PluginError::Faulted { path: PathBuf::from("plugins/detector-broken.wasm"), fault }
 }
 
 impl Plugins for FakePlugins {
@@ -176,7 +194,65 @@ impl Plugins for FakePlugins {
     }
 
     fn loaded(&self) -> Vec<PluginStatus> {
-        Vec::new()
+        let call = ExportStatus {
+            name: "on-query",
+            calls: 7,
+            faults: 2,
+            refused: 1,
+            fuel: 7_000,
+            p50: Some(Duration::from_micros(30)),
+            p99: Some(Duration::from_millis(2)),
+            is_open: false,
+        };
+        let active = PluginStatus {
+            version: Some("1.2.0".to_owned()),
+            digest: Some("ab".repeat(32)),
+            is_required: true,
+            is_listed: true,
+            grants: vec!["memo"],
+            exports: vec![call],
+            ..PluginStatus::unknown("policy-region", PluginRole::Governance)
+        };
+        let state = PluginState::Refused(broken_component());
+        let refused = PluginStatus { state, ..PluginStatus::unknown("detector-broken", PluginRole::Detector) };
+        let off =
+            PluginStatus { state: PluginState::Disabled, ..PluginStatus::unknown("check-off", PluginRole::Check) };
+        vec![off, refused, active]
+    }
+
+    fn inventory(&self) -> Vec<PluginStatus> {
+        self.loaded()
+    }
+
+    fn missing(&self) -> Vec<String> {
+        self.missing.clone()
+    }
+
+    fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        match self.named(name)? {
+            plugin if plugin.name == "detector-broken" => {
+                Err(ChangeError::Refused { name: plugin.name, error: Box::new(broken_component()) })
+            }
+            plugin => Ok(plugin),
+        }
+    }
+
+    fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        match self.named(name)? {
+            plugin if plugin.state == PluginState::Disabled => {
+                Err(ChangeError::Already { name: plugin.name, state: "disabled" })
+            }
+            plugin => Ok(PluginStatus { state: PluginState::Disabled, ..plugin }),
+        }
+    }
+
+    fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        match self.named(name)? {
+            plugin if plugin.state == PluginState::Disabled => {
+                Ok(PluginStatus { state: PluginState::Active, ..plugin })
+            }
+            plugin => Err(ChangeError::Already { name: plugin.name, state: "enabled" }),
+        }
     }
 
     fn guest_calls(&self) -> u64 {

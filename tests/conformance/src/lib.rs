@@ -6,6 +6,7 @@
 pub mod case;
 pub mod compare;
 pub mod fakes;
+pub mod hooks;
 pub mod project;
 pub mod provider;
 pub mod security;

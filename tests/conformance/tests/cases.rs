@@ -67,7 +67,8 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
                 .path
                 .replace("{cube_name}", "orders")
                 .replace("{file}", "index.css")
-                .replace("{provider}", "idp"),
+                .replace("{provider}", "idp")
+                .replace("{id}", "policy-region"),
             headers: Default::default(),
             json: None,
             text: None,

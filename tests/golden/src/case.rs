@@ -20,7 +20,7 @@ use terrane_compiler::query::{
 use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
 use terrane_compiler::types::{Granularity, LogicalType, Value};
-use terrane_compiler::{Access, Attribute, Environment, SecurityContext, explain_plan, explain_query};
+use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, explain_plan, explain_query};
 
 /// One file of `cases/`.
 #[derive(Debug)]
@@ -157,7 +157,9 @@ pub fn stages(model: &Model, profile: &DialectProfile, query: &Json, caller: &Js
 /// Why there is none.
 pub fn sql(model: &Model, profile: &DialectProfile, query: &Json, caller: &Json) -> Result<String, QueryError> {
     let query = read_query(query)?;
-    terrane_compiler::compile(model, profile, &query, &read_caller(caller), &environment()).map(|sql| sql.text)
+    let caller = read_caller(caller);
+    let authorized = Authorized::without_hooks(model, &caller);
+    terrane_compiler::compile(profile, &query, &authorized, &environment()).map(|sql| sql.text)
 }
 
 fn compile(
@@ -166,7 +168,8 @@ fn compile(
     query: &Json,
     caller: &SecurityContext,
 ) -> Result<String, QueryError> {
-    let access = Access::of(model, caller);
+    let authorized = Authorized::without_hooks(model, caller);
+    let access = authorized.access();
     let resolved = resolve(&access, &read_query(query)?, &environment())?;
     let resolved_text = explain_query(model, &resolved);
     let planned = plan(model, resolved)?;
@@ -177,7 +180,8 @@ fn compile(
     Ok(format!("# resolved\n{resolved_text}\n# plan\n{plan_text}\n# sql\n{sql}\n\n# values\n{}\n", params.join("\n")))
 }
 
-fn read_caller(json: &Json) -> SecurityContext {
+/// A caller as cases write it.
+pub fn read_caller(json: &Json) -> SecurityContext {
     let texts = |key: &str| json[key].as_array().into_iter().flatten().filter_map(text).collect();
     let attribute = |value: &Json| match value {
         Json::Array(values) => Attribute::Many(values.iter().map(self::value).collect()),
@@ -193,7 +197,11 @@ fn read_caller(json: &Json) -> SecurityContext {
     }
 }
 
-fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
+/// A query as cases write it.
+///
+/// # Errors
+/// A member that is no name.
+pub fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
     let list = |key: &str| json[key].as_array().cloned().unwrap_or_default();
     let members = |key: &str| list(key).iter().map(member).collect::<Result<Vec<_>, _>>();
     let mut values = members("metrics")?;

@@ -5,7 +5,7 @@
 use terrane_compiler::model::Model;
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::profile::DialectProfile;
-use terrane_compiler::{SecurityContext, compile};
+use terrane_compiler::{Authorized, SecurityContext, compile};
 use terrane_golden_tests::case::environment;
 use terrane_golden_tests::duckdb_profile;
 use terrane_golden_tests::large::{
@@ -18,9 +18,10 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 /// Blocks and bytes that one compilation takes, after one that filled what is computed once.
 fn allocated(model: &Model, profile: &DialectProfile, query: &SemanticQuery) -> (u64, u64) {
     let (caller, environment) = (SecurityContext::default(), environment());
-    compile(model, profile, query, &caller, &environment).unwrap();
+    let authorized = Authorized::without_hooks(model, &caller);
+    compile(profile, query, &authorized, &environment).unwrap();
     let before = dhat::HeapStats::get();
-    compile(model, profile, query, &caller, &environment).unwrap();
+    compile(profile, query, &authorized, &environment).unwrap();
     let after = dhat::HeapStats::get();
     (after.total_blocks - before.total_blocks, after.total_bytes - before.total_bytes)
 }

@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use terrane_compiler::SecurityContext;
 use terrane_compiler::explanation::{Explanation, PathReason, explain};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{Filter, Operator, SemanticQuery};
 use terrane_compiler::types::Value;
+use terrane_compiler::{Authorized, SecurityContext};
 use terrane_golden_tests::case::environment;
 use terrane_golden_tests::duckdb_profile;
 
@@ -56,7 +56,8 @@ fn explained(dimensions: &[&str], filters: Vec<Filter>) -> Explanation {
         filters,
         ..SemanticQuery::default()
     };
-    explain(&model(), &duckdb_profile(), &query, &SecurityContext::default(), &environment()).unwrap()
+    let (model, caller) = (model(), SecurityContext::default());
+    explain(&duckdb_profile(), &query, &Authorized::without_hooks(&model, &caller), &environment()).unwrap()
 }
 
 fn reasons(explanation: &Explanation) -> Vec<(&str, &str, &PathReason)> {

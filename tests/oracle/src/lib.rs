@@ -8,6 +8,7 @@ pub mod case;
 pub mod compare;
 pub mod fuzz;
 pub mod generate;
+pub mod hooks;
 pub mod invariants;
 pub mod oracle;
 pub mod product;

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use terrane_app::catalog::{Catalog, load};
 use terrane_app::ports::clock::Clock;
-use terrane_app::ports::plugins::{PluginError, PluginStatus, Plugins};
+use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{Statement, Warehouse};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings, RequestContext, RunError};
 use terrane_compiler::project::{Inputs, SourceTree};
@@ -24,6 +24,7 @@ use terrane_golden_tests::duckdb_profile;
 use terrane_server::json::{Numbers, write_rows};
 use terrane_warehouse::{DuckDb, DuckDbSettings};
 
+use crate::hooks::WorldHooks;
 use crate::oracle::{Code, Settings};
 use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
@@ -67,6 +68,26 @@ impl Plugins for OneDialect {
 
     fn loaded(&self) -> Vec<PluginStatus> {
         Vec::new()
+    }
+
+    fn inventory(&self) -> Vec<PluginStatus> {
+        Vec::new()
+    }
+
+    fn missing(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        Err(ChangeError::Unknown { name: name.to_owned(), known: Vec::new() })
+    }
+
+    fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        Err(ChangeError::Unknown { name: name.to_owned(), known: Vec::new() })
+    }
+
+    fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
+        Err(ChangeError::Unknown { name: name.to_owned(), known: Vec::new() })
     }
 
     fn guest_calls(&self) -> u64 {
@@ -141,7 +162,8 @@ impl Product {
             };
             let clock = Arc::new(Stopped(self.settings.now));
             let warehouse: Arc<dyn Warehouse> = self.warehouse.clone();
-            let service = QueryService::new(Arc::new(Catalog::new(snapshot)), warehouse, clock, settings);
+            let service = QueryService::new(Arc::new(Catalog::new(snapshot)), warehouse, clock, settings)
+                .governed_by(Arc::new(WorldHooks::of(world)));
             Ok(Served { product: self, service })
         })
     }
@@ -179,7 +201,7 @@ impl Served<'_> {
 
     /// The text that runs, for reports.
     pub fn sql(&self, query: &SemanticQuery) -> String {
-        let sql = self.service.inline_sql(&context(), query);
+        let sql = self.product.runtime.block_on(self.service.inline_sql(&context(), query));
         sql.unwrap_or_else(|error| format!("refused: {error}"))
     }
 }

@@ -59,3 +59,21 @@ pub fn request_as(
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("an answer without a status")?;
     Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }
+
+/// Sends a query and reads the whole answer, head and body, in the format that is asked for.
+///
+/// # Errors
+/// No connection, or no answer within the time.
+pub fn download(address: SocketAddr, accept: &str, path: &str, body: &str) -> Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: {accept}\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -8,7 +8,7 @@ mod provider;
 mod scratch;
 pub mod soak;
 
-pub use http::{Answer, request, request_as};
+pub use http::{Answer, download, request, request_as};
 pub use program::{Output, Program, Server, Unheard};
 pub use provider::{Browser, OidcProvider, free_port, header};
 pub use scratch::{FLIGHTS, Scratch, path};

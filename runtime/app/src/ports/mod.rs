@@ -1,8 +1,12 @@
 //! The ports: what the use cases need from the outside, as traits that adapters implement.
 
 pub mod audit;
+pub mod calls;
+pub mod checks;
 pub mod clock;
 pub mod credentials;
+pub mod detectors;
+pub mod governance;
 pub mod leases;
 pub mod observer;
 pub mod plugins;

@@ -89,6 +89,8 @@ pub enum QueryKind {
     Explain,
     /// How the warehouse would go about it.
     Plan,
+    /// Statistics of a cube's columns.
+    Profile,
 }
 
 impl QueryKind {
@@ -99,6 +101,7 @@ impl QueryKind {
             QueryKind::Sql => "sql",
             QueryKind::Explain => "explain",
             QueryKind::Plan => "plan",
+            QueryKind::Profile => "profile",
         }
     }
 }

@@ -1,11 +1,13 @@
-//! The port to plugins: validated answers of components, and what is known of them.
+//! The port to plugins: validated answers of components, what is known of them, and what an operator may do
+//! with them while the server runs.
 //!
-//! In: a dialect's name. Out: a checked profile, asked for once and then shared. Errors say which
-//! component, what happened, and whose fault it is. Not here: WebAssembly, files, SQL.
+//! In: a dialect's name, or a plugin's id. Out: a checked profile, asked for once and then shared; statuses.
+//! Errors say which component, what happened, and whose fault it is. Not here: WebAssembly, files, SQL.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_compiler::sql::profile::{DialectProfile, ProfileError};
 
@@ -20,6 +22,33 @@ pub trait Plugins: Send + Sync {
 
     /// Every component that was looked for so far, by name.
     fn loaded(&self) -> Vec<PluginStatus>;
+
+    /// The same after looking for all there are: the first call loads what lies in the component folders and
+    /// was not asked for yet, which may take some 100 ms for each.
+    fn inventory(&self) -> Vec<PluginStatus>;
+
+    /// The names of required plugins that can't be called now. Takes no time worth speaking of.
+    fn missing(&self) -> Vec<String>;
+
+    /// Reads a plugin's file again, and puts what it finds in the place of what serves, once it has been
+    /// checked and asked who it is. Calls under way end with the old one. May take some 100 ms.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the new one; the old one then keeps serving.
+    fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError>;
+
+    /// No call reaches the plugin until it is enabled. What it would have said is unknown, which for a
+    /// required hook means no.
+    ///
+    /// # Errors
+    /// There is no such plugin, or its state does not allow it.
+    fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError>;
+
+    /// The contrary, with its breakers as new. The file is not read again.
+    ///
+    /// # Errors
+    /// There is no such plugin, or its state does not allow it.
+    fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
     /// How many guest functions were called since the start. Queries must not move it.
     fn guest_calls(&self) -> u64;
@@ -40,26 +69,155 @@ pub struct PluginStatus {
     /// What it took to describe itself, all calls together. The same for the same file and contract.
     pub describe_fuel: Option<u64>,
     pub state: PluginState,
+    /// Nothing may be answered without it that it has a say in.
+    pub is_required: bool,
+    /// What it says is logged and not obeyed.
+    pub is_monitored: bool,
+    /// The operator names it; else it was found in a component folder.
+    pub is_listed: bool,
+    pub grants: Vec<&'static str>,
+    /// What it asks for beyond its grants.
+    pub ungranted: Vec<&'static str>,
+    pub limits: PluginLimits,
+    /// The functions that were called since it was loaded, by name.
+    pub exports: Vec<ExportStatus>,
+    /// Why the last reload was refused; `None` where it went well or there was none.
+    pub reload_refused: Option<PluginError>,
+    /// The one before the last reload.
+    pub previous: Option<PreviousPlugin>,
+}
+
+impl PluginStatus {
+    /// A component of which nothing is known but its name.
+    pub fn unknown(name: impl Into<String>, role: PluginRole) -> PluginStatus {
+        PluginStatus {
+            name: name.into(),
+            role,
+            path: None,
+            digest: None,
+            id: None,
+            version: None,
+            describe_fuel: None,
+            state: PluginState::Active,
+            is_required: false,
+            is_monitored: false,
+            is_listed: false,
+            grants: Vec::new(),
+            ungranted: Vec::new(),
+            limits: PluginLimits::default(),
+            exports: Vec::new(),
+            reload_refused: None,
+            previous: None,
+        }
+    }
+}
+
+/// Of each call of a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PluginLimits {
+    pub time_ms: u64,
+    pub fuel: u64,
+    pub memory_bytes: u64,
+}
+
+/// One function of a plugin, since it was loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportStatus {
+    /// The contract's name: `on-query`.
+    pub name: &'static str,
+    pub calls: u64,
+    pub faults: u64,
+    /// Calls that were not made, because it had failed too often.
+    pub refused: u64,
+    pub fuel: u64,
+    /// At most 9 % above the truth.
+    pub p50: Option<Duration>,
+    pub p99: Option<Duration>,
+    /// It fails too often, and is not called now.
+    pub is_open: bool,
+}
+
+/// A plugin that a reload has replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviousPlugin {
+    pub version: String,
+    pub digest: String,
+    /// Calls are still under way.
+    pub is_draining: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PluginRole {
     Dialect,
+    Detector,
+    Check,
+    Governance,
+}
+
+impl PluginRole {
+    pub const ALL: [PluginRole; 4] =
+        [PluginRole::Dialect, PluginRole::Detector, PluginRole::Check, PluginRole::Governance];
+
+    /// As settings and manifests write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PluginRole::Dialect => "dialect",
+            PluginRole::Detector => "detector",
+            PluginRole::Check => "check",
+            PluginRole::Governance => "governance",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<PluginRole> {
+        PluginRole::ALL.into_iter().find(|role| role.as_str() == name)
+    }
 }
 
 impl fmt::Display for PluginRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PluginRole::Dialect => "dialect",
-        })
+        f.write_str(self.as_str())
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginState {
     Active,
+    /// One of its functions failed too often, and is let alone for a while.
+    Degraded,
+    /// That happened too often; somebody has to look at it, and reload or enable it.
+    Quarantined,
+    /// An administrator turned it off.
+    Disabled,
     /// Not in use, and why.
     Refused(PluginError),
+}
+
+impl PluginState {
+    pub const NAMES: [&str; 5] = ["active", "degraded", "quarantined", "disabled", "refused"];
+
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            PluginState::Active => "active",
+            PluginState::Degraded => "degraded",
+            PluginState::Quarantined => "quarantined",
+            PluginState::Disabled => "disabled",
+            PluginState::Refused(_) => "refused",
+        }
+    }
+}
+
+/// Why an operator's change was not made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    #[error("there is no plugin `{name}`")]
+    Unknown { name: String, known: Vec<String> },
+    #[error("`{name}` is {state} already")]
+    Already { name: String, state: &'static str },
+    /// A dialect is read together with the project, and its profile is part of what is served.
+    #[error("`{name}` is a dialect, which is read when the server starts")]
+    Dialect { name: String },
+    #[error("`{name}` was not reloaded: {error}")]
+    Refused { name: String, error: Box<PluginError> },
 }
 
 /// Why a component can't be used.
@@ -115,6 +273,38 @@ pub enum PluginFault {
     Profile(Vec<ProfileError>),
     #[error("could not be run: {message}")]
     Host { message: String },
+    /// The file is another one than the operator meant.
+    #[error("has the SHA-256 {found}, and {pinned} is configured")]
+    Pin { pinned: String, found: String },
+    #[error("is not signed as it must be: {message}")]
+    Signature { message: String },
+    #[error("holds a `plugin.toml` that can't be used: {message}")]
+    Manifest { message: String },
+    /// Two of the file, its manifest and the configuration disagree.
+    #[error("has the {what} `{found}`, and {wanted} `{expected}`")]
+    Mismatch { what: &'static str, found: String, wanted: &'static str, expected: String },
+    /// Another plugin has this id, and had it first.
+    #[error("calls itself `{id}`, which is {}", path.display())]
+    IdTaken { id: String, path: PathBuf },
+    #[error("is version {found}, older than {serving}, which serves; a `sha256` that names it makes it welcome")]
+    Downgrade { serving: String, found: String },
+    /// It was not called.
+    #[error("was not called for `{call}`: {reason}")]
+    Unavailable { call: &'static str, reason: Unavailable },
+    /// It was not called, since too many others were.
+    #[error("was not called for `{call}`: too many guests are running at once")]
+    Busy { call: &'static str },
+}
+
+/// Why a plugin is not called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    #[error("it failed too often, and is let alone for {} more ms", wait.as_millis())]
+    BreakerOpen { wait: Duration },
+    #[error("it failed too often and is quarantined")]
+    Quarantined,
+    #[error("an administrator disabled it")]
+    Disabled,
 }
 
 fn listed(names: &[String]) -> String {
@@ -134,7 +324,10 @@ fn profile_errors(errors: &[ProfileError]) -> String {
 impl PluginFault {
     pub fn blame(&self) -> Blame {
         match self {
-            PluginFault::Unreadable { .. } | PluginFault::Host { .. } => Blame::Host,
+            PluginFault::Unreadable { .. }
+            | PluginFault::Host { .. }
+            | PluginFault::Busy { .. }
+            | PluginFault::Limit { limit: Limit::HostMemory, .. } => Blame::Host,
             _ => Blame::Guest,
         }
     }
@@ -173,6 +366,8 @@ pub enum Limit {
     Fuel,
     Time,
     Memory,
+    /// Of all guests of the host together.
+    HostMemory,
     Tables,
     Instances,
     Stack,
@@ -186,6 +381,7 @@ impl fmt::Display for Limit {
             Limit::Fuel => "fuel",
             Limit::Time => "time",
             Limit::Memory => "memory",
+            Limit::HostMemory => "memory of all guests together",
             Limit::Tables => "table elements",
             Limit::Instances => "instances",
             Limit::Stack => "stack",

@@ -6,9 +6,9 @@
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
 use terrane_compiler::explanation::{Explanation, explain};
-use terrane_compiler::query::{QueryError, SemanticQuery};
+use terrane_compiler::query::SemanticQuery;
 
-use super::{Extent, QueryService, RequestContext, RunError, logged, outcome};
+use super::{Extent, QueryService, RequestContext, RunError, logged};
 use crate::ports::observer::QueryKind;
 use crate::ports::warehouse::Statement;
 
@@ -17,12 +17,15 @@ impl QueryService {
     ///
     /// # Errors
     /// As [`QueryService::sql`].
-    pub fn explain(&self, context: &RequestContext, query: &SemanticQuery) -> Result<Explanation, QueryError> {
+    pub async fn explain(&self, context: &RequestContext, query: &SemanticQuery) -> Result<Explanation, RunError> {
         let snapshot = self.catalog.snapshot();
         let mut tally = self.tally(&snapshot, context, query, QueryKind::Explain);
         let environment = self.environment(Extent::Page);
-        let explained = explain(&snapshot.model, &snapshot.profile, query, &context.caller, &environment);
-        tally.outcome = outcome(&explained);
+        let judged = self.judge(&snapshot, context, query, &environment, &tally).await;
+        let explained = judged.and_then(|judged| {
+            explain(&snapshot.profile, query, &judged.authorized, &environment).map_err(RunError::from)
+        });
+        tally.end(&explained);
         explained
     }
 

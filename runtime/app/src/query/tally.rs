@@ -116,7 +116,7 @@ impl Drop for Execution {
 impl From<&RunError> for Outcome {
     fn from(error: &RunError) -> Self {
         match error {
-            RunError::Query(_) => Outcome::Refused,
+            RunError::Query(_) | RunError::Denied(_) | RunError::PolicyUnavailable => Outcome::Refused,
             RunError::Timeout { .. } => Outcome::Timeout,
             RunError::Overloaded(_) => Outcome::Overloaded,
             RunError::Warehouse(error) => Outcome::from(error.kind),

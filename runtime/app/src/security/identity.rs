@@ -17,6 +17,8 @@ pub enum AuthMethod {
     Jwt,
     /// By an identity provider, when the session began.
     OAuth,
+    /// By being on the machine: the command line.
+    Operator,
 }
 
 impl AuthMethod {
@@ -26,6 +28,7 @@ impl AuthMethod {
             AuthMethod::ApiKey => "api_key",
             AuthMethod::Jwt => "jwt",
             AuthMethod::OAuth => "oauth",
+            AuthMethod::Operator => "operator",
         }
     }
 }

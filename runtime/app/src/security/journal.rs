@@ -75,7 +75,7 @@ struct Written {
 }
 
 /// What makes events alike.
-type Kind = (Arc<str>, Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>, Option<Arc<str>>);
+type Kind = (Arc<str>, Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>, Option<Arc<str>>, Option<Arc<str>>);
 
 impl Journal {
     pub fn new(log: Arc<dyn AuditLog>, clock: Arc<dyn Clock>) -> Self {
@@ -286,6 +286,7 @@ fn folded(entry: AuditEntry) -> AuditEntry {
     AuditEntry {
         client_ip: None,
         resource: "several".into(),
+        after: None,
         reason: Some("failures of more kinds than are told apart".into()),
         ..entry
     }
@@ -299,6 +300,7 @@ fn kind(entry: &AuditEntry) -> Kind {
         entry.client_ip.clone(),
         entry.resource.clone(),
         entry.reason.clone(),
+        entry.after.clone(),
     )
 }
 

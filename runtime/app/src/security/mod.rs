@@ -25,6 +25,7 @@ use terrane_compiler::SecurityContext;
 pub use identity::{AuthMethod, Credential, Identity, Origin};
 pub use journal::{Journal, WINDOW};
 pub use scope::{Scope, Scopes};
+pub(crate) use sessions::from;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
 use crate::ports::audit::AuditEntry;
@@ -185,6 +186,7 @@ impl Authenticator {
 }
 
 /// The beginning of an audit record about somebody.
+/// A record of what somebody proven did.
 pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, resource: String) -> AuditEntry {
     AuditEntry {
         at,

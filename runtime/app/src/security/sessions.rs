@@ -234,7 +234,7 @@ fn identity_of(holder: &Guest, session: &Session, method: AuthMethod) -> Identit
     }
 }
 
-pub(super) fn from(origin: &Origin, entry: AuditEntry) -> AuditEntry {
+pub(crate) fn from(origin: &Origin, entry: AuditEntry) -> AuditEntry {
     AuditEntry {
         client_ip: origin.client.map(|ip| ip.to_string().into()),
         correlation_id: origin.correlation_id.clone(),

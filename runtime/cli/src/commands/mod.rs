@@ -1,11 +1,14 @@
 //! The commands, one a file. Each reads what it was given, asks the other modules, and prints.
 
+pub mod anomaly;
 pub mod audit;
 pub mod auth;
 pub mod check;
 pub mod config;
 pub mod doctor;
 pub mod explain;
+pub mod plugin;
+pub mod profile;
 pub mod query;
 pub mod serve;
 pub mod state;

@@ -64,7 +64,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project).await?;
     if arguments.sql {
-        print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).map_err(refused)?));
+        print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).await.map_err(refused)?));
         return Ok(());
     }
     let answer = wire::run(&engine, &caller, &query).await.map_err(refused)?;

@@ -7,6 +7,7 @@
 mod definitions;
 mod environment;
 mod network;
+mod plugins;
 mod providers;
 mod reader;
 mod sections;
@@ -16,7 +17,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -27,6 +27,7 @@ use terrane_server::telemetry::LogSettings;
 
 pub use environment::Environment;
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
+pub use plugins::{PluginConfig, PluginsConfig};
 pub use providers::{OAuthConfig, OutgoingConfig, ProviderConfig, TokenAuth};
 pub use reader::{Located, Place, Secret};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
@@ -130,24 +131,6 @@ pub struct StateConfig {
     pub retention_days: u64,
     /// How long authentications and denials are gathered before they are on disk.
     pub audit_interval_ms: u64,
-}
-
-/// Components besides those that come with the program.
-#[derive(Debug, Clone, Default)]
-pub struct PluginsConfig {
-    /// Folders to look in, relative to the project.
-    pub paths: Vec<String>,
-    pub listed: Vec<PluginConfig>,
-    pub place: Option<Place>,
-    /// Where compiled components are kept; `None` where the environment names no such folder.
-    pub cache: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone)]
-pub struct PluginConfig {
-    pub name: Option<String>,
-    pub source: Option<String>,
-    pub role: Option<String>,
 }
 
 #[derive(Debug, Clone)]

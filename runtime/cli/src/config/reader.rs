@@ -10,10 +10,11 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
 use terrane_compiler::model::nearest;
 use terrane_compiler::project::SourceFile;
-use terrane_compiler::project::yaml::{self, Key, Node, NodeValue};
+use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 
 use super::environment::{Environment, PREFIX};
 use super::settings::Asked;
@@ -38,7 +39,7 @@ pub(super) const SPELLED: &[(&str, &str)] = &[
     ("log.queries", "SERVICE_LOG_QUERIES"),
 ];
 
-const SECURITY: &str = "SERVICE_SECURITY";
+const SECURITY: [&str; 2] = ["SERVICE_SECURITY", "SERVICE_PLUGINS"];
 
 /// A text that no log and no message may show.
 #[derive(Clone, PartialEq, Eq)]
@@ -94,6 +95,8 @@ pub(super) struct Section<'a> {
     path: String,
     /// Which item of a list of mappings this is, as people write it: `[0]`.
     item: String,
+    /// It is, or is in, an item of a list: no variable names what is in there.
+    is_in_list: bool,
     entries: Vec<(&'a Key, &'a Node)>,
     known: Vec<&'static str>,
     collected: &'a mut Collected,
@@ -121,6 +124,7 @@ impl<'a> Section<'a> {
             environment,
             path: String::new(),
             item: String::new(),
+            is_in_list: false,
             entries: Vec::new(),
             known: Vec::new(),
             collected,
@@ -168,6 +172,10 @@ impl<'a> Section<'a> {
 
     /// The variables that set a key, the interface's own spelling first.
     fn variables(&self, key: &str) -> Vec<String> {
+        // One variable would set it in every item.
+        if self.is_in_list {
+            return Vec::new();
+        }
         let path = self.full(key);
         let regular = format!("{PREFIX}{}", path.to_ascii_uppercase().replace('.', "__"));
         let spelled = SPELLED.iter().filter(|(known, _)| *known == path).map(|(_, name)| (*name).to_owned());
@@ -327,6 +335,7 @@ impl<'a> Section<'a> {
                 environment: section.environment,
                 path: path.clone(),
                 item: format!("[{number}]"),
+                is_in_list: true,
                 entries: Vec::new(),
                 known: Vec::new(),
                 collected: section.collected,
@@ -367,6 +376,7 @@ impl<'a> Section<'a> {
             environment: self.environment,
             path: self.full(key),
             item: String::new(),
+            is_in_list: self.is_in_list,
             entries: Vec::new(),
             known: Vec::new(),
             collected: self.collected,
@@ -388,9 +398,49 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Keys that may stand here with whatever value.
-    pub(super) fn accept(&mut self, keys: &[&'static str]) {
-        self.known.extend(keys);
+    /// A mapping of somebody else's keys, as JSON. It may hold secrets.
+    pub(super) fn json(&mut self, key: &'static str) -> Option<Json> {
+        let shown = self.shown(key);
+        self.collected.asked.mark_secret(&shown);
+        let name = self.full(key);
+        let (set, node) = self.take(key);
+        let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));
+        let node = parsed.as_ref().or(node)?;
+        if !matches!(node.value, NodeValue::Map(_)) {
+            let diagnostic = Diagnostic::error("wrong-type", format!("`{name}` must be a mapping of keys and values"));
+            self.report(diagnostic.hint("write `key: value` lines").at(node.origin.span()));
+            return None;
+        }
+        self.json_of(node, &name)
+    }
+
+    /// `None` where a variable in it is not set, which was reported.
+    fn json_of(&mut self, node: &Node, name: &str) -> Option<Json> {
+        match &node.value {
+            NodeValue::Null => Some(Json::Null),
+            NodeValue::Scalar { plain, .. } => {
+                let text = self.scalar_of(node, name)?.text;
+                Some(match plain {
+                    Plain::Boolean(value) => (*value).into(),
+                    // A number beyond what JSON readers keep stays the text that it is.
+                    Plain::Integer | Plain::Fraction => serde_json::from_str(&text).unwrap_or(Json::String(text)),
+                    Plain::Text => Json::String(text),
+                })
+            }
+            NodeValue::List(items) => items.iter().map(|item| self.json_of(item, name)).collect(),
+            NodeValue::Map(entries) => {
+                let mut map = serde_json::Map::new();
+                for (key, value) in entries {
+                    let value = self.json_of(value, name)?;
+                    if map.insert(key.text.to_string(), value).is_some() {
+                        let message = format!("`{}` stands twice in `{name}`", shorten(&key.text));
+                        let diagnostic = Diagnostic::error("duplicate-key", message).hint("keep one");
+                        self.report(diagnostic.at(key.origin.span()));
+                    }
+                }
+                Some(map.into())
+            }
+        }
     }
 
     /// Whether a key holds a list, for keys that may hold one or a mapping.
@@ -456,7 +506,7 @@ impl Collected {
             let hint = format!("did you mean {}?", near.first().copied().unwrap_or_default());
             let diagnostic = Diagnostic::warning("unknown-variable", message).hint(hint);
             // A slip here may leave open what it was to close.
-            let is_security = name.starts_with(SECURITY);
+            let is_security = SECURITY.iter().any(|prefix| name.starts_with(prefix));
             let severity = if is_security { Severity::Error } else { Severity::Warning };
             self.diagnostics.push(Diagnostic { severity, ..diagnostic });
         }

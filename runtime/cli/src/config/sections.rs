@@ -9,8 +9,8 @@ use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSett
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, MetricsConfig, OptimizationConfig, PluginConfig, PluginsConfig, QueryConfig, Secret,
-    ServerConfig, StateConfig, TelemetryConfig, WarehouseConfig, network, security,
+    CacheConfig, Config, Folders, MetricsConfig, OptimizationConfig, QueryConfig, Secret, ServerConfig, StateConfig,
+    TelemetryConfig, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
@@ -31,7 +31,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
         security: top.section("security", security::read),
-        plugins: plugins(top),
+        plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
         telemetry: top.section("telemetry", telemetry),
@@ -136,20 +136,6 @@ fn server(s: &mut Section<'_>) -> ServerConfig {
         shutdown_seconds: s.integer("shutdown_seconds", 1..=3_600).unwrap_or(25),
         docs: s.boolean("docs").unwrap_or(true),
     }
-}
-
-fn plugins(top: &mut Section<'_>) -> PluginsConfig {
-    let place = top.place("plugins");
-    if top.is_list("plugins") {
-        let listed = top.sections("plugins", |s| {
-            let plugin = PluginConfig { name: s.text("name"), source: s.text("source"), role: s.text("role") };
-            s.accept(&["sha256", "signature", "enforcement", "mode", "config", "grants", "limits"]);
-            plugin
-        });
-        return PluginsConfig { paths: Vec::new(), listed: listed.unwrap_or_default(), place, cache: None };
-    }
-    let paths = top.section("plugins", |s| s.texts("paths").unwrap_or_default());
-    PluginsConfig { paths, listed: Vec::new(), place, cache: None }
 }
 
 fn log(s: &mut Section<'_>) -> LogSettings {

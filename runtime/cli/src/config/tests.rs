@@ -164,8 +164,62 @@ fn credentials_set_anywhere_are_seen() {
 fn plugins_are_folders_or_a_list() {
     let (config, problems) = read_with("plugins: {paths: [a, b]}\n", &[]);
     assert!(problems.is_empty() && config.plugins.paths == ["a", "b"], "{problems:?}");
-    let (config, problems) = read_with("plugins:\n  - {name: x, source: a.wasm, sha256: ab, role: hook}\n", &[]);
-    assert!(problems.is_empty() && config.plugins.listed.len() == 1, "{problems:?}");
+    let digest = "Ab".repeat(32);
+    let entry = format!(
+        "{{id: policy-region, role: governance, source: a.wasm, sha256: {digest}, enforcement: optional, mode: monitor, config: {{allow: [eu, 1, true], salt: '${{SALT}}'}}, grants: [memo, query-values], limits: {{time_ms: 5}}}}"
+    );
+    for file in [format!("plugins:\n  - {entry}\n"), format!("plugins: {{list: [{entry}]}}\n")] {
+        let (config, problems) = read_with(&file, &[("SALT", "hush")]);
+        let [plugin] = &config.plugins.listed[..] else { panic!("{problems:?}") };
+        assert!(problems.is_empty() && !plugin.is_required && plugin.is_monitored, "{problems:?}");
+        assert_eq!(plugin.config_json, r#"{"allow":["eu",1,true],"salt":"hush"}"#);
+        assert_eq!(plugin.sha256, Some("ab".repeat(32)));
+        assert!(plugin.grants.memo && plugin.grants.query_values && !plugin.grants.sample_rows);
+        assert_eq!((plugin.limits.time_ms, plugin.limits.fuel), (Some(5), None));
+        // `server.allowed_hosts` is a setting too, so this looks for a value.
+        assert!(!format!("{:?}", config.settings).contains("hush"));
+    }
+}
+
+#[test]
+fn a_hook_is_required_unless_it_is_only_watched() {
+    for (entry, is_required) in [
+        ("role: governance", true),
+        ("role: governance, mode: protect", true),
+        ("role: governance, mode: monitor", false),
+        ("role: governance, enforcement: optional", false),
+        ("role: check", false),
+        ("role: check, enforcement: required", true),
+    ] {
+        let (config, problems) = read_with(&format!("plugins:\n  - {{id: x, {entry}}}\n"), &[]);
+        assert!(problems.is_empty() && config.plugins.listed[0].is_required == is_required, "{entry}: {problems:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_plugin_is_told_at_its_place() {
+    for (entry, words) in [
+        ("{id: X, role: check}", "2:10: error[wrong-value]"),
+        ("{id: x, role: hook}", "one of dialect, detector, check, governance"),
+        ("{role: check}", "a plugin of the list has no `id`"),
+        ("{id: x}", "a plugin of the list has no `role`"),
+        ("{id: x, role: check, sha256: abc}", "64 hexadecimal digits"),
+        ("{id: x, role: check, grants: [network]}", "nothing that can be granted"),
+        ("{id: x, role: check, limits: {memory_mb: 65}}", "from 1 to 64"),
+        ("{id: x, role: check, limits: {time: 1}}", "unknown key `time`"),
+        ("{id: x, role: check, signature: y}", "unknown key `signature`"),
+        ("{id: x, role: check, config: [1]}", "must be a mapping"),
+        ("{id: x, role: dialect}", "is no id of a dialect"),
+        ("{id: x, role: governance, mode: monitor, enforcement: required}", "can't be `required`"),
+        ("{id: x, role: check}\n  - {id: x, role: check}", "3:10: error[duplicate-name]"),
+    ] {
+        let text = problem(&format!("plugins:\n  - {entry}\n"), &[]);
+        assert!(text.contains(words), "{entry}: {text}");
+    }
+    let text = problem("plugins: {keys: [abc]}\n", &[]);
+    assert!(text.contains("64 hexadecimal digits"), "{text}");
+    let text = problem("plugins: {require_signatures: true}\n", &[]);
+    assert!(text.contains("names no key"), "{text}");
 }
 
 /// What `config show` tells of keys that nobody set is what is used: setting all of them so changes nothing.
@@ -271,19 +325,28 @@ fn the_reference_names_every_setting() {
 ";
     collect(
         Some(&format!(
-            "{security}plugins: {{paths: []}}
+            "{security}plugins: {{paths: [], list: [{{}}]}}
 {rates}"
         )),
         &environment,
         &mut collected,
     );
+    // No variable names what is in a list.
+    let within_lists =
+        |key: &str| ["plugins.list.", "security.oauth.providers."].iter().any(|list| key.starts_with(list));
+    let items = collected.asked.settings().into_iter().map(|setting| setting.key.replace("[0]", ""));
+    let items: Vec<String> = items.filter(|key| within_lists(key)).collect();
+    let holds_others = |key: &String| items.iter().any(|other| other.starts_with(&format!("{key}.")));
+    let items: Vec<String> = items.iter().filter(|key| !holds_others(key)).cloned().collect();
+    assert!(items.len() > 20, "{items:?}");
     let variables = collected.variables;
     let spelled = |name: &str| reader::SPELLED.iter().any(|(_, variable)| *variable == name);
     let is_section = |name: &str| variables.iter().any(|other| other.starts_with(&format!("{name}__")));
     let path_of = |name: &str| name.trim_start_matches("SERVICE_").to_lowercase().replace("__", ".");
     let leaves = variables.iter().filter(|name| !spelled(name) && !is_section(name));
     // The compiler reads what stands below this one.
-    let keys: Vec<String> = leaves.map(|name| path_of(name)).filter(|path| path != "models").collect();
+    let keys: Vec<String> =
+        leaves.map(|name| path_of(name)).filter(|path| path != "models").chain(items.iter().cloned()).collect();
     assert!(keys.len() > 60, "{keys:?}");
     for key in &keys {
         assert!(reference.contains(&format!("`{key}`")), "PROJECT.md does not name `{key}`");
@@ -305,6 +368,17 @@ fn the_reference_names_every_setting() {
                 assert_eq!(variable, regular, "PROJECT.md: `{key}`");
             }
         }
+    }
+}
+
+#[test]
+fn no_variable_speaks_for_the_items_of_a_list() {
+    let file = "plugins: [{id: guard, role: governance}, {id: watch, role: governance}]\n";
+    let set = |name: &str| [(name.to_owned(), "monitor".to_owned())].into_iter().collect();
+    for name in ["SERVICE_PLUGINS__MODE", "SERVICE_PLUGINS__LIST__MODE", "SERVICE_PLUGINS__REQUIRE_SIGNATURES"] {
+        let (config, problems) = read(Some(file), &set(name));
+        assert!(config.plugins.listed.iter().all(|plugin| !plugin.is_monitored), "{name}");
+        assert!(problems.iter().any(|problem| problem.is_error() && problem.message.contains(name)), "{name}");
     }
 }
 

@@ -53,6 +53,8 @@ pub(super) fn assemble<'d>(
             metric_names: HashMap::new(),
             reach: Vec::new(),
             ties: Vec::new(),
+            tables: Vec::new(),
+            kin: Vec::new(),
         },
         texts: Vec::with_capacity(merged.len()),
         joins: Vec::with_capacity(merged.len()),
@@ -292,6 +294,7 @@ pub(super) fn presentation(name: &str, wording: &Wording) -> Presentation {
         format: wording.format.clone(),
         hidden: wording.hidden,
         drill_members: Vec::new(),
+        governed: wording.governed.clone(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! broken is left out (`prune`), so that what remains can be trusted.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use sqlparser::dialect::Dialect;
 
@@ -15,6 +16,7 @@ use super::inherit::{Inherited, Merged, merge};
 use super::nearest::suggest;
 use super::read::read;
 use super::scope::{Place, Scope};
+use super::tables::Tables;
 use super::{
     Aggregate, Cube, CubeId, DimensionId, Join, Measure, MeasureId, MeasureKind, Member, Model, SegmentId, Snippet,
     SqlPart, expansion, metrics, policies, prune, reach,
@@ -41,6 +43,8 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     cycles::report(&model, &mut broken, &mut diagnostics);
     expansion::check(&model, &mut broken, &mut diagnostics);
     prune::prune(&mut model, broken);
+    model.tables = model.cubes.iter().map(|cube| Tables::of(&cube.relation, &*dialect)).collect();
+    model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);
     reach::warn_of_ties(&model, &mut diagnostics);

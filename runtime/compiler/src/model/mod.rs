@@ -12,6 +12,7 @@ mod cycles;
 mod expansion;
 mod grammar;
 mod inherit;
+mod kin;
 mod metrics;
 pub mod nearest;
 mod policies;
@@ -31,6 +32,7 @@ use std::sync::{Arc, OnceLock};
 pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
 pub(crate) use grammar::grammar;
+pub(crate) use kin::Kin;
 pub use nearest::nearest;
 pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
@@ -83,6 +85,9 @@ pub struct Model {
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
     pub(crate) reach: Vec<OnceLock<Reach>>,
     pub(crate) ties: Vec<OnceLock<Vec<Tie>>>,
+    /// What each cube's relation reads.
+    pub(crate) tables: Vec<tables::Tables>,
+    pub(crate) kin: Vec<OnceLock<Kin>>,
 }
 
 /// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
@@ -130,6 +135,15 @@ pub struct Presentation {
     pub format: Option<Arc<str>>,
     pub hidden: bool,
     pub drill_members: Vec<Arc<str>>,
+    pub governed: Governed,
+}
+
+/// What a member's `meta` says to governance hooks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Governed {
+    pub tags: Vec<Arc<str>>,
+    pub pii: bool,
+    pub classification: Option<Arc<str>>,
 }
 
 #[derive(Debug)]

@@ -30,10 +30,9 @@ pub(super) fn add(
     if definitions.policies.is_empty() && !definitions.has_broken_policies {
         return;
     }
-    let tables: Vec<Tables> = model.cubes.iter().map(|cube| Tables::of(&cube.relation, dialect)).collect();
     let mut policies = Vec::with_capacity(definitions.policies.len());
     for policy in &definitions.policies {
-        let reading = Reading { model, policy, unread, dialect, tables: &tables };
+        let reading = Reading { model, policy, unread, dialect, tables: &model.tables };
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
         if diagnostics.len() > before {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{CubeId, DimensionId, Member, Snippet};
 use crate::project::PolicyCondition;
-use crate::types::Value;
+use crate::types::{Granularity, Value};
 
 #[derive(Debug)]
 pub struct Policy {
@@ -38,17 +38,20 @@ pub enum Mask {
     Constant(Value),
     Hash,
     Partial,
+    /// A time's bucket; only hooks say it.
+    Truncate(Granularity),
     Sql(Snippet),
 }
 
 impl Mask {
-    /// The strictest of several wins: null, constant, hash, partial, sql.
+    /// The strictest of several wins: null, constant, hash, partial, a coarser bucket, sql.
     pub fn strictness(&self) -> u8 {
         match self {
-            Mask::Null => 4,
-            Mask::Constant(_) => 3,
-            Mask::Hash => 2,
-            Mask::Partial => 1,
+            Mask::Null => 23,
+            Mask::Constant(_) => 22,
+            Mask::Hash => 21,
+            Mask::Partial => 20,
+            Mask::Truncate(granularity) => 1 + *granularity as u8,
             Mask::Sql(_) => 0,
         }
     }

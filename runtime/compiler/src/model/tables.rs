@@ -13,7 +13,8 @@ use sqlparser::parser::Parser;
 use super::Relation;
 
 /// What a relation reads.
-pub(super) enum Tables {
+#[derive(Debug)]
+pub(crate) enum Tables {
     /// One table's rows as they are.
     Exactly(String),
     Some(BTreeSet<String>),

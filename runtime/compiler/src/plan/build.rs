@@ -6,7 +6,7 @@ use super::join_path::{Asker, JoinTree};
 use super::semi_join;
 use super::{
     Fact, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder, PlannedTarget,
-    PlannedValue, RowKey, ValueExpr,
+    PlannedValue, RowKey, Shape, ValueExpr,
 };
 use crate::model::{Aggregate, CubeId, DimensionId, MeasureKind, MetricId, Model, Snippet, SqlPart};
 use crate::query::{
@@ -89,6 +89,43 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         offset: query.offset,
         timezone: query.timezone,
         wants_total: query.wants_total,
+    })
+}
+
+/// Plans statistics of one cube's rows: a value for each aggregate, `v0`, `v1` …, over all rows, or by the
+/// query's groups and then the greatest first value first.
+///
+/// # Errors
+/// A member or filter that the cube can't reach.
+pub(crate) fn plan_profile<'m>(
+    model: &'m Model,
+    query: ResolvedQuery,
+    cube: CubeId,
+    aggregates: Vec<PlannedAggregate<'m>>,
+) -> Result<LogicalPlan<'m>, QueryError> {
+    let named = NamedFact { cube, period: Period::default(), asked_by: model.cube(cube).name.clone() };
+    let fact = plan_fact(model, &query, &named, aggregates.iter())?;
+    let value = |index| PlannedValue { key: format!("v{index}").into(), expression: ValueExpr::Aggregate(index) };
+    let by = |target, descending| PlannedOrder { target, descending, is_explicit: false };
+    let groups = (0..query.groups.len()).map(|index| by(PlannedTarget::Group(index), false));
+    Ok(LogicalPlan {
+        model,
+        facts: vec![fact],
+        values: (0..aggregates.len()).map(value).collect(),
+        aggregates,
+        running: Vec::new(),
+        group_filters: Vec::new(),
+        metric_filters: Vec::new(),
+        order: std::iter::once(by(PlannedTarget::Value(0), true)).chain(groups).collect(),
+        groups: query.groups,
+        axis: None,
+        fill_gaps: false,
+        shifts: Vec::new(),
+        ungrouped: false,
+        limit: query.limit,
+        offset: 0,
+        timezone: query.timezone,
+        wants_total: false,
     })
 }
 
@@ -187,7 +224,7 @@ impl<'m> Values<'m> {
         if let Some(index) = self.aggregates.iter().position(same) {
             return index;
         }
-        self.aggregates.push(PlannedAggregate { fact, aggregate, metrics: metrics.to_vec() });
+        self.aggregates.push(PlannedAggregate { fact, aggregate, metrics: metrics.to_vec(), shape: Shape::Measure });
         self.aggregates.len() - 1
     }
 
@@ -341,6 +378,9 @@ where
             for filter in filters.flat_map(|(_, filters)| filters) {
                 reach_filter(&mut tree, filter)?;
             }
+        }
+        if let Shape::Where(filter) = &planned.shape {
+            reach_filter(&mut tree, filter)?;
         }
     }
     // Where rows are repeated anyway, the filters share that tree.

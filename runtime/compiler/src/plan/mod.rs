@@ -15,13 +15,16 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 pub use build::plan;
+pub(crate) use build::plan_profile;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
 pub(crate) use join_path::{joins_for, joins_over};
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 pub use semi_join::SemiJoin;
+pub(crate) use user_values::fit;
 
 use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, Snippet};
 use crate::query::{Axis, Group, GroupShift, Predicate, Test};
+use crate::types::Value;
 
 /// What will be computed, in ids and borrowed model nodes.
 #[derive(Debug)]
@@ -96,6 +99,25 @@ pub struct PlannedAggregate<'m> {
     pub aggregate: &'m Aggregate,
     /// Metrics whose filters narrow it further, outermost first.
     pub metrics: Vec<MetricId>,
+    pub shape: Shape,
+}
+
+/// What an aggregate takes of its argument.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Shape {
+    /// A measure's: the argument as it is.
+    #[default]
+    Measure,
+    /// A statistic of a profile: of values themselves, so nothing of it may be closed to the caller.
+    Statistic,
+    /// A profile's too: the argument's distance from a number, to a power.
+    Moment { about: Value, power: u32 },
+    /// A profile's too: the fraction, in digits.
+    Quantile { fraction: Box<str> },
+    /// A profile's too: only of values that pass, as doubles.
+    Passing(Test),
+    /// A profile's too: only of rows that pass.
+    Where(Predicate),
 }
 
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use super::build::member_name;
 use super::join_path::{JoinTree, joins_for};
 use super::user_values::{fitted, type_of};
-use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget};
+use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Shape};
+use crate::governance::AuthorizedAccess;
 use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserPart, UserValue};
 use crate::query::{Operand, Predicate, QueryError};
 use crate::security::Access;
@@ -40,7 +41,12 @@ pub struct Protection<'m> {
 #[derive(Debug)]
 pub enum RowGuard<'m> {
     /// ANDed, with the joins that they need.
-    Filters { tree: JoinTree<'m>, all: Vec<&'m Snippet> },
+    Filters {
+        tree: JoinTree<'m>,
+        all: Vec<&'m Snippet>,
+        /// Of hooks, over dimensions of the cube.
+        predicates: Vec<&'m Predicate>,
+    },
     /// A policy speaks of something that the caller does not have.
     Never,
 }
@@ -58,6 +64,11 @@ impl<'m> SecuredPlan<'m> {
 impl<'m> Protection<'m> {
     pub fn rows(&self, cube: CubeId) -> Option<&RowGuard<'m>> {
         self.rows.get(&cube)
+    }
+
+    /// Of every cube that has one.
+    pub(crate) fn guards(&self) -> impl Iterator<Item = (CubeId, &RowGuard<'m>)> {
+        self.rows.iter().map(|(cube, guard)| (*cube, guard))
     }
 
     pub fn mask_of(&self, id: DimensionId) -> Option<&'m Mask> {
@@ -80,7 +91,8 @@ impl<'m> Protection<'m> {
             return Err(QueryError::ClosedCube { cube: definition.name.clone() });
         }
         let filters: Vec<&Snippet> = access.row_filters(cube).collect();
-        if filters.is_empty() {
+        let predicates: Vec<&Predicate> = access.row_predicates(cube).iter().collect();
+        if filters.is_empty() && predicates.is_empty() {
             return Ok(());
         }
         // Here before its joins are known, so that cubes that guard one another come to an end.
@@ -89,11 +101,19 @@ impl<'m> Protection<'m> {
         if !is_complete || depth > MAX_GUARD_DEPTH {
             return Ok(());
         }
-        let tree = joins_for(model, cube, filters.iter().copied())?;
+        let mut read = filters.clone();
+        for predicate in &predicates {
+            predicate.for_each_operand(&mut |operand| {
+                if let Operand::Dimension { id, .. } = operand {
+                    read.push(&model.dimension(*id).sql);
+                }
+            });
+        }
+        let tree = joins_for(model, cube, read.into_iter())?;
         for node in 1..=tree.joins.len() {
             self.guard(access, tree.cube_of(node), depth + 1)?;
         }
-        self.rows.insert(cube, RowGuard::Filters { tree, all: filters });
+        self.rows.insert(cube, RowGuard::Filters { tree, all: filters, predicates });
         Ok(())
     }
 
@@ -125,11 +145,11 @@ fn key_of(model: &Model, part: &UserPart) -> (UserValue, LogicalType) {
     (part.value.clone(), ty)
 }
 
-/// Applies a caller's policies.
+/// Applies a caller's policies, and what hooks oblige the query to.
 ///
 /// # Errors
 /// [`QueryError::ClosedCube`], [`QueryError::Masked`], [`QueryError::Covered`]: 403 for this caller.
-pub fn secure<'m>(plan: LogicalPlan<'m>, access: &Access<'m>) -> Result<SecuredPlan<'m>, QueryError> {
+pub fn secure<'m>(plan: LogicalPlan<'m>, access: &AuthorizedAccess<'m>) -> Result<SecuredPlan<'m>, QueryError> {
     let mut protection = Protection::default();
     for cube in plan.cubes() {
         protection.guard(access, cube, 0)?;
@@ -221,8 +241,13 @@ impl Check<'_, '_> {
             let aggregate = planned.aggregate;
             let mut snippets = aggregate.argument.iter().chain(&aggregate.filters);
             let cube = self.plan.facts[planned.fact].tree.cube;
-            if snippets.any(|snippet| self.access.check(snippet, true).is_err()) {
+            // A mask may let measures read its column; a smallest or most frequent value shows it.
+            let is_measure = planned.shape == Shape::Measure;
+            if snippets.any(|snippet| self.access.check(snippet, is_measure).is_err()) {
                 return Err(QueryError::Covered { member: self.measure_of(cube, planned.aggregate) });
+            }
+            if let Shape::Where(filter) = &planned.shape {
+                self.row_filter(filter)?;
             }
             for metric in &planned.metrics {
                 let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);

@@ -29,7 +29,8 @@ pub(super) fn fitted(values: Vec<Value>, ty: LogicalType) -> Option<Vec<Value>> 
     values.into_iter().map(|value| fit(value, ty)).collect()
 }
 
-fn fit(value: Value, ty: LogicalType) -> Option<Value> {
+/// A value as that type; `None` where it has no such form.
+pub(crate) fn fit(value: Value, ty: LogicalType) -> Option<Value> {
     match (ty, value) {
         (LogicalType::Text, Value::Text(text)) => Some(Value::Text(text)),
         (LogicalType::Text, Value::Integer(number)) => Some(Value::Text(number.to_string().into())),

@@ -3,6 +3,8 @@
 //! In: the YAML nodes of one list. Out: [`CubeDefinition`]s. A broken member is reported and left out;
 //! its cube stays. Not here: what a name refers to, and SQL.
 
+use std::sync::Arc;
+
 use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
     SegmentDefinition, Wording,
@@ -10,9 +12,9 @@ use super::definitions::{
 use super::fields::{Fields, choice_of};
 use super::jinja::Renderer;
 use super::source::{SqlText, Text};
-use super::yaml::Node;
+use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::Diagnostic;
-use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
+use crate::model::{AggregateFunction, DimensionType, Governed, Relationship, TimeKind};
 use crate::types::Granularity;
 
 pub(super) const CUBE: &[&str] = &[
@@ -203,12 +205,40 @@ pub(super) fn cube(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<D
     Some(cube)
 }
 
-fn wording(fields: &mut Fields) -> Wording {
+pub(super) fn wording(fields: &mut Fields) -> Wording {
     Wording {
         title: fields.words("title"),
         description: fields.words("description"),
         format: fields.words("format"),
         hidden: fields.boolean("hidden", false),
+        governed: governed(fields),
+    }
+}
+
+/// `tags`, `pii` and `classification` of `meta`. The rest of it is for people, and these may be anything
+/// too: what hooks don't understand they are not told.
+fn governed(fields: &Fields) -> Governed {
+    let mut governed = Governed::default();
+    let Some(Node { value: NodeValue::Map(meta), .. }) = fields.nullable("meta") else { return governed };
+    for (key, value) in meta {
+        match (&*key.text, &value.value) {
+            ("tags", NodeValue::List(items)) => governed.tags.extend(items.iter().filter_map(scalar)),
+            ("tags", NodeValue::Scalar { text, .. }) => governed.tags.push(text.clone()),
+            // Who writes anything but a plain no means yes.
+            ("pii", NodeValue::Scalar { text, plain }) => {
+                governed.pii = *plain != Plain::Boolean(false) && !matches!(&**text, "no" | "off" | "false");
+            }
+            ("classification", NodeValue::Scalar { text, .. }) => governed.classification = Some(text.clone()),
+            _ => {}
+        }
+    }
+    governed
+}
+
+fn scalar(node: &Node) -> Option<Arc<str>> {
+    match &node.value {
+        NodeValue::Scalar { text, .. } => Some(text.clone()),
+        _ => None,
     }
 }
 

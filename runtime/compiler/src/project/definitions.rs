@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::source::{SqlText, Text};
 use crate::diagnostic::Span;
-use crate::model::{AggregateFunction, DimensionType, MetricKind, Relationship, TimeKind};
+use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
 use crate::types::{Granularity, Value};
 
 #[derive(Debug, Clone, Default)]
@@ -87,6 +87,7 @@ pub struct Wording {
     pub description: Option<Arc<str>>,
     pub format: Option<Arc<str>>,
     pub hidden: bool,
+    pub governed: Governed,
 }
 
 #[derive(Debug, Clone)]

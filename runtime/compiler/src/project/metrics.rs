@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::cubes::granularity;
-use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition, Wording};
+use super::cubes::{granularity, wording};
+use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition};
 use super::fields::Fields;
 use super::jinja::Renderer;
 use super::source::SqlText;
@@ -45,12 +45,7 @@ pub(super) fn metric(
 ) -> Option<MetricDefinition> {
     let mut fields = Fields::open(node, "metric", METRIC, diagnostics)?;
     let name = fields.name()?;
-    let wording = Wording {
-        title: fields.words("title"),
-        description: fields.words("description"),
-        format: fields.words("format"),
-        hidden: fields.boolean("hidden", false),
-    };
+    let wording = wording(&mut fields);
     if !fields.has("type") {
         fields.missing("type", if fields.has("numerator") { "ratio" } else { "simple" });
     }

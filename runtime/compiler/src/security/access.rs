@@ -8,11 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Attribute, SecurityContext};
+use crate::governance::Bound;
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
     Relation, Snippet, SqlPart, UserValue,
 };
 use crate::project::PolicyCondition;
+use crate::query::Predicate;
 use crate::types::Value;
 
 /// One caller's view of a model.
@@ -22,6 +24,8 @@ pub struct Access<'a> {
     caller: &'a SecurityContext,
     effects: Vec<&'a CubePolicy>,
     policies: Vec<&'a Policy>,
+    /// What hooks oblige the caller's query to, where they were asked.
+    bound: Option<&'a Bound>,
     denied: HashSet<Member>,
     /// Columns behind masked and denied members, and whether measures may still read them.
     covered: HashMap<Column, bool>,
@@ -51,6 +55,8 @@ pub enum Closed {
 }
 
 impl<'a> Access<'a> {
+    /// What the project's own policies leave. To show it, not to compile: SQL wants an
+    /// [`Authorized`](crate::Authorized).
     pub fn of(model: &'a Model, caller: &'a SecurityContext) -> Self {
         let applying: Vec<_> = model.policies.iter().filter(|policy| applies(policy.when.as_ref(), caller)).collect();
         let mut access = Access {
@@ -58,6 +64,7 @@ impl<'a> Access<'a> {
             caller,
             effects: applying.iter().flat_map(|policy| &policy.cubes).collect(),
             policies: applying,
+            bound: None,
             denied: HashSet::new(),
             covered: HashMap::new(),
         };
@@ -71,6 +78,24 @@ impl<'a> Access<'a> {
             effect.masks.iter().for_each(|(id, _)| access.cover(*id, effect.allow_aggregate));
         }
         access
+    }
+
+    /// The same, under what hooks oblige a query to.
+    pub(crate) fn bound(model: &'a Model, caller: &'a SecurityContext, bound: &'a Bound) -> Self {
+        let mut access = Access { bound: Some(bound), ..Access::of(model, caller) };
+        for member in &bound.denied {
+            access.denied.insert(*member);
+            if let Member::Dimension(id) = member {
+                access.cover(*id, false);
+            }
+        }
+        bound.masks.keys().for_each(|id| access.cover(*id, false));
+        access
+    }
+
+    /// Whether everything is the caller's to see.
+    fn is_open(&self) -> bool {
+        self.effects.is_empty() && !self.bound.is_some_and(Bound::hides_something)
     }
 
     /// Closing wins over allowing.
@@ -92,7 +117,8 @@ impl<'a> Access<'a> {
     pub fn policies_of(&self, cubes: impl Iterator<Item = CubeId>) -> Vec<Arc<str>> {
         let cubes: HashSet<CubeId> = cubes.collect();
         let speaking = self.policies.iter().filter(|policy| policy.cubes.iter().any(|of| cubes.contains(&of.cube)));
-        speaking.map(|policy| policy.name.clone()).collect()
+        let hooks = self.bound.into_iter().flat_map(|bound| &bound.hooks);
+        speaking.map(|policy| policy.name.clone()).chain(hooks.cloned()).collect()
     }
 
     /// A denied member does not exist for the caller.
@@ -102,7 +128,10 @@ impl<'a> Access<'a> {
 
     /// Nothing of the cube can be shown to the caller.
     pub fn is_closed(&self, cube: &Cube) -> bool {
-        cube.is_guarded || self.effects.iter().any(|effect| effect.cube == cube.id && effect.is_closed)
+        let original = cube.alias_of.unwrap_or(cube.id);
+        cube.is_guarded
+            || self.bound.is_some_and(|bound| bound.closed.contains(&original))
+            || self.effects.iter().any(|effect| effect.cube == cube.id && effect.is_closed)
     }
 
     /// The conditions that the cube's rows must meet, and the policies that say so.
@@ -110,8 +139,23 @@ impl<'a> Access<'a> {
         self.effects.iter().filter(move |effect| effect.cube == cube).filter_map(|effect| effect.row_filter.as_ref())
     }
 
+    /// What hooks demand of the cube's rows, also where it stands under a join's name.
+    pub fn row_predicates(&self, cube: CubeId) -> &'a [Predicate] {
+        self.bound.and_then(|bound| bound.filters.get(&cube)).map_or(&[], Vec::as_slice)
+    }
+
     /// What the caller sees in place of a dimension's value: the strictest of all masks.
     pub fn mask(&self, id: DimensionId) -> Option<&'a Mask> {
+        let of_hooks = self.bound.and_then(|bound| bound.masks.get(&id));
+        match (self.own_mask(id), of_hooks) {
+            // Nobody knows how much an author's own expression hides.
+            (Some(Mask::Sql(_)), Some(_)) => Some(&Mask::Null),
+            (Some(own), Some(other)) => Some(if own.strictness() < other.strictness() { other } else { own }),
+            (own, other) => own.or(other),
+        }
+    }
+
+    fn own_mask(&self, id: DimensionId) -> Option<&'a Mask> {
         let of_cube = self.effects.iter().filter(|effect| effect.cube == id.cube);
         let masks = of_cube.flat_map(|effect| &effect.masks).filter(|(masked, _)| *masked == id);
         masks.map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
@@ -122,7 +166,7 @@ impl<'a> Access<'a> {
     /// # Errors
     /// Why not.
     pub fn check(&self, snippet: &Snippet, is_aggregated: bool) -> Result<(), Closed> {
-        if self.effects.is_empty() {
+        if self.is_open() {
             return Ok(());
         }
         if has_subquery(self.model, snippet) {
@@ -150,7 +194,7 @@ impl<'a> Access<'a> {
     /// Whether the caller is told of a member: it exists for them, and a query that names it is not refused for
     /// what it reads.
     pub fn offers(&self, member: Member) -> bool {
-        if self.effects.is_empty() {
+        if self.is_open() {
             return true;
         }
         self.sees(member)
@@ -163,7 +207,7 @@ impl<'a> Access<'a> {
 
     /// The same for a metric.
     pub fn offers_metric(&self, id: MetricId) -> bool {
-        self.effects.is_empty() || self.offers_all(SqlPart::Metric(id))
+        self.is_open() || self.offers_all(SqlPart::Metric(id))
     }
 
     fn opens_dimension(&self, id: DimensionId) -> bool {

@@ -3,7 +3,7 @@
 //! In: nodes of the plan. Out: nodes of the SQL tree, in the scope of one fact's joined rows.
 
 use super::ast::{SqlExpr, TimeFunction};
-use super::predicate::{Tested, lower_predicate};
+use super::predicate::{Tested, lower_predicate, lower_test};
 use super::profile::{DialectProfile, Op};
 use super::template::Segment;
 use super::zone::{Reach, Zone, has_zones, in_zone, reach};
@@ -11,7 +11,7 @@ use crate::model::{
     AggregateFunction, ColumnName, CubeId, Dimension, DimensionId, DimensionType, Mask, Model, Snippet, SqlPart,
     TimeKind,
 };
-use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan};
+use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan, Shape};
 use crate::query::{Axis, Operand, Predicate};
 use crate::types::{Granularity, LogicalType, Value};
 
@@ -75,7 +75,11 @@ impl<'a> Expressions<'a> {
     }
 
     fn tree_dimension(&self, tree: &'a JoinTree<'a>, id: DimensionId) -> SqlExpr<'a> {
-        let value = self.tree_scope(tree).dimension(0, id);
+        self.scoped_dimension(self.tree_scope(tree), id)
+    }
+
+    fn scoped_dimension(&self, scope: RowScope<'a>, id: DimensionId) -> SqlExpr<'a> {
+        let value = scope.dimension(0, id);
         if self.collates && matches!(self.plan.model.dimension(id).ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
         }
@@ -99,6 +103,7 @@ impl<'a> Expressions<'a> {
             Some(Mask::Constant(value)) => self.scope(fact).where_joined(id.cube, SqlExpr::Param(value)),
             Some(Mask::Hash) => veiled(self.masks[0], HASH, vec![raw()]),
             Some(Mask::Partial) => veiled(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(VEIL)]),
+            Some(Mask::Truncate(granularity)) => self.truncated(raw(), *granularity, ty),
             Some(Mask::Sql(sql)) => {
                 let scope = self.scope(fact);
                 scope.where_joined(id.cube, scope.in_cube(id.cube, sql))
@@ -106,16 +111,29 @@ impl<'a> Expressions<'a> {
         }
     }
 
+    /// The start of a time's bucket, in UTC if it is an instant, as a value of the column's own type.
+    fn truncated(&self, value: SqlExpr<'a>, granularity: Granularity, ty: LogicalType) -> SqlExpr<'a> {
+        // A day has no hours to hide.
+        if ty == LogicalType::Date && granularity.is_sub_day() {
+            return value;
+        }
+        let value = if ty == LogicalType::TimestampTz && self.has_zones { in_zone(value, "UTC", ty) } else { value };
+        let bucket = SqlExpr::Time { granularity, function: TimeFunction::Trunc, args: vec![value] };
+        if ty == LogicalType::Unknown { bucket } else { bucket.cast(ty) }
+    }
+
     /// A fact's n-th group-by column, moved if the fact is of the other stretch and clamped if what
     /// was before the range counts.
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
-        let value = self.shown(fact, fact.groups[index]);
-        let Some(granularity) = self.plan.groups[index].granularity else { return value };
+        let Some(granularity) = self.plan.groups[index].granularity else {
+            return self.shown(fact, fact.groups[index]);
+        };
         let dimension = self.plan.model.dimension(fact.groups[index]);
         let id = fact.groups[index];
         // A mask puts another value in its place.
         let reach = if self.protection.mask_of(id).is_none() { reach(fact, id) } else { Reach::default() };
-        let mut bucket = self.bucket(value, granularity, dimension.time, dimension.column_type, reach);
+        let (value, bucketed) = self.bucketed(fact, id, granularity);
+        let mut bucket = self.bucket(value, bucketed, dimension.time, dimension.column_type, reach);
         let ty = self.bucket_type(granularity, dimension);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
         if let Some(shift) = shift.filter(|_| fact.period.is_previous) {
@@ -133,6 +151,20 @@ impl<'a> Expressions<'a> {
             }
             None => bucket,
         }
+    }
+
+    /// What is put into buckets, and of which granularity. Under a mask of buckets it is the coarser of the
+    /// two, in the query's zone, where buckets of the one are made of those of the other.
+    fn bucketed(&self, fact: &'a Fact<'a>, id: DimensionId, asked: Granularity) -> (SqlExpr<'a>, Granularity) {
+        if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
+            let (dimension, coarser) = (self.plan.model.dimension(id), asked.max(*most));
+            // A month would tell the parts of a week from one another.
+            let is_nested = coarser == *most || *most != Granularity::Week;
+            if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(asked, dimension) {
+                return (self.dimension(fact, id), coarser);
+            }
+        }
+        (self.shown(fact, id), asked)
     }
 
     /// Days and more are local time; hours and finer are stretches of instants, so that the hour that
@@ -200,13 +232,18 @@ impl<'a> Expressions<'a> {
     }
 
     pub(super) fn tree_predicate(&self, tree: &'a JoinTree<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {
-        lower_predicate(predicate, false, &mut |on| self.tested(tree, on, true))
+        self.scoped_predicate(self.tree_scope(tree), predicate)
     }
 
-    fn tested(&self, tree: &'a JoinTree<'a>, on: &'a Operand, by_index: bool) -> Tested<'a> {
+    /// A predicate over the rows of a scope.
+    pub(super) fn scoped_predicate(&self, scope: RowScope<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {
+        lower_predicate(predicate, false, &mut |on| self.tested(scope, on, true))
+    }
+
+    fn tested(&self, scope: RowScope<'a>, on: &'a Operand, by_index: bool) -> Tested<'a> {
         // `plan` keeps groups out of row filters.
         let Operand::Dimension { id, .. } = on else { return Tested::plain(SqlExpr::Null(None)) };
-        match self.tree_dimension(tree, *id) {
+        match self.scoped_dimension(scope, *id) {
             SqlExpr::Op { op: Op::Collate, ty, args } => {
                 let bare = args[0].clone();
                 let is_column = by_index && self.looks_up && matches!(bare, SqlExpr::Column { .. });
@@ -225,8 +262,19 @@ impl<'a> Expressions<'a> {
             let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
             let filters = filters.flat_map(|(_, all)| all);
             // Inside an aggregate no index answers.
-            let exact = |predicate| lower_predicate(predicate, false, &mut |on| self.tested(&fact.tree, on, false));
+            let exact =
+                |predicate| lower_predicate(predicate, false, &mut |on| self.tested(self.scope(fact), on, false));
             conditions.extend(filters.map(exact));
+        }
+        match &planned.shape {
+            Shape::Where(predicate) => {
+                conditions.push(lower_predicate(predicate, false, &mut |on| self.tested(self.scope(fact), on, false)));
+            }
+            Shape::Passing(test) => {
+                let value = self.argument(fact, planned).unwrap_or(SqlExpr::Null(None));
+                conditions.push(lower_test(&Tested::plain(value), test, false));
+            }
+            _ => {}
         }
         conditions
     }
@@ -234,8 +282,20 @@ impl<'a> Expressions<'a> {
     pub(super) fn argument(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Option<SqlExpr<'a>> {
         let value = self.snippet(fact, 0, planned.aggregate.argument.as_ref()?);
         let is_text = planned.aggregate.argument_type == LogicalType::Text;
-        Some(if self.collates && is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value })
+        Some(match &planned.shape {
+            Shape::Moment { about, power } => moment(value, about, *power),
+            Shape::Quantile { .. } | Shape::Passing(_) => value.cast(LogicalType::Float),
+            _ if self.collates && is_text => SqlExpr::op(Op::Collate, vec![value]),
+            _ => value,
+        })
     }
+}
+
+/// The distance from `about`, as a double, to a power.
+fn moment<'a>(value: SqlExpr<'a>, about: &'a Value, power: u32) -> SqlExpr<'a> {
+    let distance = SqlExpr::op(Op::Sub, vec![value.cast(LogicalType::Float), SqlExpr::Param(about)]);
+    let product = |left, _| SqlExpr::op(Op::Mul, vec![left, distance.clone()]);
+    (1..power).fold(distance.clone(), product)
 }
 
 /// `bucket` moved by so many buckets.
@@ -258,7 +318,7 @@ pub(super) fn micros_as(micros: i64, ty: LogicalType) -> Value {
 }
 
 /// An aggregate function over an argument, or over rows.
-pub(super) fn call<'a>(planned: &PlannedAggregate<'_>, argument: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
+pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
     let aggregate = planned.aggregate;
     let op = match aggregate.function {
         AggregateFunction::Count => Op::Count,
@@ -270,6 +330,10 @@ pub(super) fn call<'a>(planned: &PlannedAggregate<'_>, argument: Option<SqlExpr<
         AggregateFunction::Max => Op::Max,
     };
     let ty = Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
+    if let (Shape::Quantile { fraction }, Some(argument)) = (&planned.shape, argument.clone()) {
+        let fraction = SqlExpr::Sequence { parts: vec![SqlExpr::Text(fraction)], is_atomic: true };
+        return SqlExpr::Op { op: Op::Percentile, ty: None, args: vec![argument, fraction] };
+    }
     SqlExpr::Op { op, ty, args: argument.into_iter().collect() }
 }
 

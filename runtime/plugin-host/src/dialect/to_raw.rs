@@ -1,10 +1,10 @@
 //! From the contract's types to the compiler's; nothing is judged here.
 
-use super::bindings::exports::terrane::dialect::dialect as wire;
+use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
 use terrane_compiler::sql::profile as host;
 use terrane_compiler::types::{Granularity, LogicalType};
 // Types shared by interfaces are generated where they are defined.
-use super::bindings::terrane::types::common::LogicalType as WireType;
+use crate::bindings::common::LogicalType as WireType;
 
 pub(super) fn raw_profile(profile: wire::Profile) -> host::RawProfile {
     host::RawProfile {

@@ -3,6 +3,10 @@
 //! In: the bodies of some functions. Out: the bytes of a component of the world `dialect-plugin`, or
 //! of one that is nearly it.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
+pub(crate) mod role;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -83,6 +87,26 @@ pub(crate) fn wit_with(folder: &Path, from: &str, to: &str) -> PathBuf {
         }
     }
     copy
+}
+
+/// A copy of the contract whose dialects import one more interface with one function. The memo is there already.
+pub(crate) fn wit_importing(folder: &Path, interface: &str, function: &str) -> PathBuf {
+    let (package, name) = interface.split_once('/').unwrap();
+    let (name, version) = name.split_once('@').unwrap();
+    if name == "memo" {
+        return wit();
+    }
+    let import = format!("world dialect-plugin {{ import {interface};");
+    let wit = wit_with(folder, "world dialect-plugin {", &import);
+    if package == "terrane:host" {
+        let host = wit.join("deps/host.wit");
+        let text = fs::read_to_string(&host).unwrap();
+        fs::write(&host, format!("{text}\ninterface {name} {{ {function} }}\n")).unwrap();
+    } else {
+        let text = format!("package {package}@{version};\ninterface {name} {{ {function} }}\n");
+        fs::write(wit.join("deps/evil.wit"), text).unwrap();
+    }
+    wit
 }
 
 /// Makes a component of a module in text form, for a world of the contract in `wit`.

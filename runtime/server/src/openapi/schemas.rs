@@ -5,6 +5,7 @@
 //! because fields may be added.
 
 use serde_json::{Map, Value as Json, json};
+use terrane_app::ports::plugins::{PluginRole, PluginState};
 use terrane_compiler::query::{MAX_FILTER_DEPTH, Operator};
 use terrane_compiler::types::Granularity;
 
@@ -12,7 +13,7 @@ use super::reference;
 use crate::error::Code;
 
 pub(super) fn all() -> Json {
-    let rooms = [queries(), answers(), metadata(), sessions(), operations(), errors()];
+    let rooms = [queries(), answers(), metadata(), sessions(), operations(), plugins(), errors()];
     Json::Object(rooms.into_iter().flatten().collect())
 }
 
@@ -431,8 +432,8 @@ fn operations() -> Schemas {
                     (
                         "checks",
                         object(
-                            &["database", "redis", "warehouse"],
-                            [("database", word()), ("redis", word()), ("warehouse", word())],
+                            &["database", "redis", "warehouse", "plugins"],
+                            [("database", word()), ("redis", word()), ("warehouse", word()), ("plugins", word())],
                         ),
                     ),
                     ("uptime_seconds", count()),
@@ -443,6 +444,61 @@ fn operations() -> Schemas {
             "OpenApi",
             object(&["openapi", "info", "paths"], [("openapi", text()), ("info", json!({})), ("paths", json!({}))]),
         ),
+    ])
+}
+
+fn plugins() -> Schemas {
+    let texts = || json!({ "type": "array", "items": text() });
+    let number_or_null = || json!({ "type": ["number", "null"] });
+    let roles = PluginRole::ALL.map(PluginRole::as_str);
+    let limits = object(
+        &["time_ms", "fuel", "memory_bytes"],
+        [("time_ms", count()), ("fuel", count()), ("memory_bytes", count())],
+    );
+    let export = object(
+        &["name", "calls", "faults", "refused", "fuel", "p50_ms", "p99_ms", "is_open"],
+        [
+            ("name", text()),
+            ("calls", count()),
+            ("faults", count()),
+            ("refused", count()),
+            ("fuel", count()),
+            ("p50_ms", number_or_null()),
+            ("p99_ms", number_or_null()),
+            ("is_open", flag()),
+        ],
+    );
+    let previous = object(
+        &["version", "sha256", "is_draining"],
+        [("version", text()), ("sha256", text()), ("is_draining", flag())],
+    );
+    named([
+        (
+            "Plugin",
+            object(
+                &["id", "role", "state", "enforcement", "mode", "is_listed", "limits", "exports"],
+                [
+                    ("id", text()),
+                    ("role", words(&roles)),
+                    ("state", words(&PluginState::NAMES)),
+                    ("reason", text_or_null()),
+                    ("enforcement", words(&["required", "optional"])),
+                    ("mode", words(&["protect", "monitor"])),
+                    ("is_listed", flag()),
+                    ("version", text_or_null()),
+                    ("sha256", text_or_null()),
+                    ("source", text_or_null()),
+                    ("grants", texts()),
+                    ("ungranted", texts()),
+                    ("limits", limits),
+                    ("describe_fuel", json!({ "type": ["integer", "null"], "minimum": 0 })),
+                    ("exports", json!({ "type": "array", "items": export })),
+                    ("reload_refused", text_or_null()),
+                    ("previous", json!({ "oneOf": [{ "type": "null" }, previous] })),
+                ],
+            ),
+        ),
+        ("Plugins", object(&["plugins"], [("plugins", json!({ "type": "array", "items": reference("Plugin") }))])),
     ])
 }
 

@@ -77,6 +77,8 @@ struct StatusChecks {
     /// The cache backend; the embedded one lives and dies with the process.
     redis: &'static str,
     warehouse: &'static str,
+    /// The dialect, and what the operator requires.
+    plugins: &'static str,
 }
 
 async fn live(_: App, _: Call) -> Result<Response, ApiError> {
@@ -85,13 +87,11 @@ async fn live(_: App, _: Call) -> Result<Response, ApiError> {
 
 async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
     let (database, warehouse) = check_dependencies(&app).await;
-    // The profile was asked for when the project was loaded, so this only reads what is known.
-    let dialect = app.ports.plugins.dialect(app.ports.warehouse.name());
     let checks = ReadyChecks {
         server: if app.is_draining() { "draining" } else { "ok" },
         database: word(database),
         warehouse: word(warehouse),
-        plugins: word(dialect.is_ok()),
+        plugins: word(has_plugins(&app)),
     };
     if checks.all().iter().any(|(_, word)| *word != "ok") {
         return Err(checks.refuse());
@@ -99,12 +99,29 @@ async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
     Ok(answer(&Ready { status: "ready", checks }))
 }
 
+/// Whether the dialect and every required plugin can be called. This only reads what is known: the profile
+/// was asked for when the project was loaded.
+fn has_plugins(app: &App) -> bool {
+    let missing = app.ports.plugins.missing();
+    if !missing.is_empty() {
+        let error_message = format!("required and not in use: {}", missing.join(", "));
+        tracing::warn!(event = "health_check_failed", check = "plugins", error_message);
+    }
+    missing.is_empty() && app.ports.plugins.dialect(app.ports.warehouse.name()).is_ok()
+}
+
 async fn status(app: App, _: Call) -> Result<Response, ApiError> {
     let (database, warehouse) = check_dependencies(&app).await;
+    let plugins = has_plugins(&app);
     let status = Status {
-        status: if database && warehouse { "healthy" } else { "unhealthy" },
+        status: if database && warehouse && plugins { "healthy" } else { "unhealthy" },
         version: &app.settings.version,
-        checks: StatusChecks { database: word(database), redis: "ok", warehouse: word(warehouse) },
+        checks: StatusChecks {
+            database: word(database),
+            redis: "ok",
+            warehouse: word(warehouse),
+            plugins: word(plugins),
+        },
         uptime_seconds: app.uptime().as_secs(),
     };
     Ok(answer(&status))

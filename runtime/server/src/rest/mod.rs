@@ -7,6 +7,7 @@ mod health;
 mod metadata;
 mod metrics;
 mod oauth;
+mod plugins;
 mod query;
 
 use axum::extract::Request;
@@ -21,7 +22,7 @@ use crate::routes::{Route, Routes};
 fn all() -> Routes {
     let routes = query::register(Routes::default());
     let routes = health::register(metadata::register(routes));
-    docs::register(audit::register(oauth::register(auth::register(routes))))
+    docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
 }
 
 /// Every route and who may call it. The one of metrics is where the operator wants it, and is not here.

@@ -54,15 +54,16 @@ async fn run(
 }
 
 async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
-    let context = call.context.clone();
+    let (context, scopes) = (call.context.clone(), call.scopes);
     let body = call.json_body(&app).await?;
     let request = query::from_wire_for_sql(&body)?;
     let queries = &app.ports.queries;
     if request.inline {
-        let sql = queries.inline_sql(&context, &request.query)?;
+        let sql = queries.inline_sql(&context, &request.query).await;
+        let sql = sql.map_err(|error| ApiError::from_run(error, scopes))?;
         return Ok(json_response(answer::sql_to_wire(&sql, &[])));
     }
-    let sql = queries.sql(&context, &request.query)?;
+    let sql = queries.sql(&context, &request.query).await.map_err(|error| ApiError::from_run(error, scopes))?;
     Ok(json_response(answer::sql_to_wire(&sql.text, &sql.params)))
 }
 
@@ -71,7 +72,7 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     let body = call.json_body(&app).await?;
     let QueryRequest { query, .. } = query::from_wire(&body)?;
     let queries = &app.ports.queries;
-    let explanation = queries.explain(&context, &query)?;
+    let explanation = queries.explain(&context, &query).await.map_err(|error| ApiError::from_run(error, scopes))?;
     let plan = if scopes.hold(Scope::Admin) {
         let plan = queries.warehouse_plan(&context, &query, &explanation).await;
         WarehousePlan::of(plan.map_err(|error| ApiError::from_run(error, scopes))?)

@@ -15,6 +15,7 @@ pub(crate) mod metadata;
 mod number;
 pub(crate) mod oauth;
 mod parameters;
+pub(crate) mod plugins;
 pub(crate) mod query;
 mod time;
 

@@ -156,8 +156,8 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// For every package under `plugins/`, by the beginning of its name.
-const PLUGIN_NAMES: [&str; 5] = ["dialect-", "detector-", "check-", "hook-", "governance-"];
+/// For every plugin, also of the examples and templates, by the beginning of its name.
+const PLUGIN_NAMES: [&str; 6] = ["dialect-", "detector-", "check-", "hook-", "governance-", "policy-"];
 const PLUGIN: Rule = Rule {
     package: "plugins/*",
     may_use: &["terrane-sdk"],

@@ -5,7 +5,7 @@
 
 use super::Generator;
 use crate::world::{
-    BOOLEAN_ATTRIBUTES, ColumnType, Cube, Expr, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, World,
+    BOOLEAN_ATTRIBUTES, Cell, ColumnType, Cube, Expr, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, World,
 };
 
 /// A filter may name a cube that a to-one join leads to, where no policy hides rows of that cube.
@@ -13,6 +13,15 @@ pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     for _ in 0..1 + generator.random.below(3) {
         let cube = generator.random.of(&world.cubes);
+        if generator.random.chance(40) {
+            let row_filter = hook(generator, world, cube);
+            policies.extend(row_filter.map(|row_filter| Policy {
+                cube: cube.name.clone(),
+                row_filter,
+                is_for_others: false,
+            }));
+            continue;
+        }
         let row_filter = match generator.random.chance(30) {
             true => RowPolicy::Condition(generator.condition(cube, true)),
             false => match attribute(generator, world, cube) {
@@ -32,6 +41,26 @@ pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
         _ => true,
     });
     policies
+}
+
+/// Values that rows of the cube have, and sometimes null.
+fn hook(generator: &mut Generator, world: &World, cube: &Cube) -> Option<RowPolicy> {
+    // Of two cubes over one table a hook has to speak of both.
+    if world.cubes.iter().filter(|other| other.table == cube.table).count() > 1 {
+        return None;
+    }
+    let names: Vec<&String> = cube.dimensions.iter().map(|dimension| &dimension.name).collect();
+    let names: Vec<&String> = names.into_iter().filter(|name| cube.hooked(name).is_some()).collect();
+    if names.is_empty() || cube.rows.is_empty() {
+        return None;
+    }
+    let name = (*generator.random.of(&names)).clone();
+    let (_, column) = cube.hooked(&name)?;
+    let mut values: Vec<Cell> = Vec::new();
+    for _ in 0..generator.random.below(4) {
+        values.push(generator.random.of(&cube.rows)[column].clone());
+    }
+    Some(RowPolicy::Hook { dimension: name, values, is_negated: generator.random.chance(50) })
 }
 
 fn attribute(generator: &mut Generator, world: &World, cube: &Cube) -> Option<RowPolicy> {

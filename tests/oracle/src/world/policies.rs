@@ -1,5 +1,7 @@
 //! Row filters of policies: as a project's text, and as rows that are gone (semantics, rule 20).
 //!
+//! Some are a governance hook's and not in the project: what they hide is the same.
+//!
 //! In: a [`World`]. Out: the same world without the rows that the one caller doesn't see, its joins
 //! left as they are. Not here: masks and denied members (`veils`).
 
@@ -8,7 +10,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::{Cell, ColumnType, Cube, Expr, Rows, World};
+use super::{Cell, ColumnType, Cube, DimensionKind, Expr, Rows, World};
 use crate::value::{Number, Value};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +29,12 @@ pub enum RowPolicy {
     Attribute {
         column: Expr,
         attribute: String,
+    },
+    /// A hook wants a dimension of the cube to be one of these, or none of them.
+    Hook {
+        dimension: String,
+        values: Vec<Cell>,
+        is_negated: bool,
     },
 }
 
@@ -84,6 +92,13 @@ impl Policy {
     fn passes(&self, row: &Base<'_>) -> bool {
         match &self.row_filter {
             RowPolicy::Condition(sql) => sql.passes(row),
+            RowPolicy::Hook { dimension, values, is_negated } => match row.cube.hooked(dimension) {
+                Some((ty, column)) => {
+                    let value = row.cube.rows[row.row][column].value(ty, false);
+                    values.iter().any(|cell| cell.value(ty, false) == value) != *is_negated
+                }
+                None => true,
+            },
             RowPolicy::Attribute { column, attribute: name } => {
                 let value = column.eval(row);
                 let given = attribute(name).unwrap_or_default();
@@ -94,9 +109,11 @@ impl Policy {
         }
     }
 
-    pub(super) fn json(&self, world: &World, index: usize) -> Json {
-        let Some(cube) = world.cube(&self.cube) else { return Json::Null };
+    /// `None`: it is not the project's.
+    pub(super) fn json(&self, world: &World, index: usize) -> Option<Json> {
+        let cube = world.cube(&self.cube)?;
         let text = match &self.row_filter {
+            RowPolicy::Hook { .. } => return None,
             RowPolicy::Condition(sql) => sql.sql(world, cube),
             RowPolicy::Attribute { column, attribute } => {
                 let word = if is_list(attribute) { "IN" } else { "=" };
@@ -107,7 +124,23 @@ impl Policy {
         if self.is_for_others {
             json["when"] = for_others();
         }
-        json
+        Some(json)
+    }
+}
+
+impl Cube {
+    /// The column that a hook's dimension is, where it is a plain one of a type that hooks compare here.
+    pub fn hooked(&self, dimension: &str) -> Option<(ColumnType, usize)> {
+        let dimension = self.dimensions.iter().find(|own| own.name == dimension)?;
+        let Expr::Column { cube: None, column } = dimension.sql else { return None };
+        let ty = self.columns.get(column)?.ty;
+        let fits = matches!(
+            (dimension.kind, ty),
+            (DimensionKind::String, ColumnType::Text)
+                | (DimensionKind::Number, ColumnType::Small | ColumnType::Big)
+                | (DimensionKind::Boolean, ColumnType::Boolean)
+        );
+        fits.then_some((ty, column))
     }
 }
 

@@ -45,7 +45,7 @@ pub fn source_tree(world: &World, order: FileOrder) -> SourceTree {
         });
         add(world.cubes.len(), json!({ "metrics": metrics.collect::<Vec<_>>() }));
     }
-    let policies = world.policies.iter().enumerate().map(|(index, policy)| policy.json(world, index));
+    let policies = world.policies.iter().enumerate().filter_map(|(index, policy)| policy.json(world, index));
     let veils = world.veils.iter().enumerate().map(|(index, veil)| veil.json(index));
     let policies: Vec<Json> = policies.chain(veils).collect();
     if !policies.is_empty() {

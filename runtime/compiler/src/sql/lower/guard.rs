@@ -18,12 +18,17 @@ impl<'a> Lowering<'a> {
     pub(super) fn guarded(&self, cube: CubeId, alias: &'a str) -> (Source<'a>, Vec<SqlExpr<'a>>) {
         let definition = self.plan.model.cube(cube);
         let rows = |alias| Source::Cube { cube: definition, alias };
-        let (tree, all) = match self.protection.rows(cube) {
+        let (tree, all, predicates) = match self.protection.rows(cube) {
             None => return (rows(alias), Vec::new()),
             Some(RowGuard::Never) => return (rows(alias), vec![SqlExpr::Boolean(false)]),
-            Some(RowGuard::Filters { tree, all }) => (tree, all),
+            Some(RowGuard::Filters { tree, all, predicates }) => (tree, all, predicates),
         };
-        let conditions = |root| all.iter().map(|sql| RowScope { root, ..self.scope(tree) }.snippet(0, sql)).collect();
+        let conditions = |root| {
+            let scope = RowScope { root, ..self.scope(tree) };
+            let snippets = all.iter().map(|sql| scope.snippet(0, sql));
+            let of_hooks = predicates.iter().map(|predicate| self.expressions.scoped_predicate(scope, predicate));
+            snippets.chain(of_hooks).collect()
+        };
         if tree.joins.is_empty() {
             return (rows(alias), conditions(Some(alias)));
         }

@@ -1,8 +1,10 @@
 //! Every metric with its name, its labels and its buckets: the list that dashboards are made from.
 
 use prometheus::{
-    Gauge, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
+
+use terrane_app::ports::plugins::PluginStatus;
 
 use super::{MetricsSettings, Reading};
 
@@ -79,6 +81,10 @@ pub(super) struct Pulled {
     queue_size: IntGaugeVec,
     queries_running: IntGauge,
     queries_queued: IntGauge,
+    plugin_state: IntGaugeVec,
+    plugin_calls: IntCounterVec,
+    plugin_fuel: IntCounterVec,
+    plugin_duration: GaugeVec,
     dropped_lines: IntCounter,
     dropped_spans: Option<IntCounter>,
     runtime: Option<RuntimeGauges>,
@@ -116,6 +122,15 @@ impl Pulled {
             queue_size: gauges(to, "service_worker_queue_size", "What waits for a task in the background.", &["queue_name"])?,
             queries_running: gauge(to, "service_queries_running", "Queries that have a turn.")?,
             queries_queued: gauge(to, "service_queries_queued", "Queries that wait for a turn.")?,
+            plugin_state: gauges(to, "service_plugin_state", "1 for the state that a plugin is in.", &["plugin", "role", "state"])?,
+            plugin_calls: counters(to, "service_plugin_calls_total", "Calls of plugins since they were loaded, also those that were not let in.", &["plugin", "call", "status"])?,
+            plugin_fuel: counters(to, "service_plugin_fuel_total", "Instructions that plugins ran since they were loaded, about.", &["plugin", "call"])?,
+            plugin_duration: {
+                let opts = Opts::new("service_plugin_call_duration_seconds", "What half of the calls since a plugin was loaded did not exceed, and 99 of 100.");
+                let made = GaugeVec::new(opts, &["plugin", "call", "quantile"])?;
+                to.register(Box::new(made.clone()))?;
+                made
+            },
             dropped_lines: counter(to, "service_log_lines_dropped_total", "Lines of the log that were lost: its buffer was full, or it could not be written.")?,
             dropped_spans: settings.has_traces.then(|| counter(to, "service_trace_spans_dropped_total", "Spans that were lost: their queue was full, or the collector did not take them.")).transpose()?,
             runtime: runtime.transpose()?,
@@ -140,11 +155,37 @@ impl Pulled {
                 raise(dropped, backlog.dropped);
             }
         }
+        self.set_plugins(&reading.plugins);
         raise(&self.dropped_lines, reading.dropped_lines.unwrap_or(0));
         if let (Some(gauges), Some(runtime)) = (&self.runtime, &reading.runtime) {
             gauges.workers.set(runtime.workers as i64);
             gauges.alive_tasks.set(runtime.alive_tasks as i64);
             gauges.queue_depth.set(runtime.queue_depth as i64);
+        }
+    }
+}
+
+impl Pulled {
+    /// A plugin that was loaded anew counts from the beginning, so its counters do too.
+    fn set_plugins(&mut self, plugins: &[PluginStatus]) {
+        self.plugin_state.reset();
+        self.plugin_calls.reset();
+        self.plugin_fuel.reset();
+        self.plugin_duration.reset();
+        for plugin in plugins {
+            let name = plugin.name.as_str();
+            self.plugin_state.with_label_values(&[name, plugin.role.as_str(), plugin.state.as_str()]).set(1);
+            for export in &plugin.exports {
+                let well = export.calls.saturating_sub(export.faults);
+                for (status, count) in [("success", well), ("fault", export.faults), ("refused", export.refused)] {
+                    self.plugin_calls.with_label_values(&[name, export.name, status]).inc_by(count);
+                }
+                self.plugin_fuel.with_label_values(&[name, export.name]).inc_by(export.fuel);
+                for (quantile, took) in [("0.5", export.p50), ("0.99", export.p99)] {
+                    let seconds = took.map_or(0.0, |took| took.as_secs_f64());
+                    self.plugin_duration.with_label_values(&[name, export.name, quantile]).set(seconds);
+                }
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use terrane_app::ports::plugins::PluginStatus;
 use terrane_app::ports::traces::Backlog;
 use terrane_app::ports::warehouse::Connections;
 
@@ -17,6 +18,7 @@ pub struct Reading {
     pub(super) queries_queued: usize,
     pub(super) audit_pending: usize,
     pub(super) spans: Option<Backlog>,
+    pub(super) plugins: Vec<PluginStatus>,
     pub(super) dropped_lines: Option<u64>,
     pub(super) runtime: Option<RuntimeReading>,
 }
@@ -48,6 +50,7 @@ impl Reading {
             queries_queued,
             audit_pending: ports.journal.pending(),
             spans: app.watchers.watch.backlog(),
+            plugins: ports.plugins.loaded(),
             dropped_lines: app.watchers.dropped_lines.as_ref().map(crate::telemetry::DroppedLines::count),
             runtime,
         }

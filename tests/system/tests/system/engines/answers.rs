@@ -47,10 +47,14 @@ fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Row
         for case in cases {
             let answer = async {
                 let query = wire::parse(&case.query.to_string()).map_err(|refused| format!("{refused:?}"))?;
-                let answer = wire::run(&engine, &RequestContext::default(), &query).await.map_err(|refused| {
-                    let sql = wire::inline_sql(&engine, &RequestContext::default(), &query).unwrap_or_default();
-                    format!("{refused:?}\n{sql}")
-                })?;
+                let context = RequestContext::default();
+                let answer = match wire::run(&engine, &context, &query).await {
+                    Ok(answer) => answer,
+                    Err(refused) => {
+                        let sql = wire::inline_sql(&engine, &context, &query).await.unwrap_or_default();
+                        return Err(format!("{refused:?}\n{sql}"));
+                    }
+                };
                 let rows = Rows::of_answer(&answer).map_err(|error| error.to_string())?;
                 Ok((rows, answer.total_rows))
             };

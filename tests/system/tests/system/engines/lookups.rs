@@ -64,7 +64,7 @@ fn a_text_is_found_by_its_index(kind: Kind, explain: &str) {
             let query = format!(r#"{{"measures": ["named.count"], "filters": [{filter}]}}"#);
             let query = wire::parse(&query).expect("a query");
             let answer = wire::run(&engine, &context, &query).await.expect("an answer");
-            let sql = wire::inline_sql(&engine, &context, &query).expect("SQL");
+            let sql = wire::inline_sql(&engine, &context, &query).await.expect("SQL");
             let explained = format!("{explain} {sql}");
             let limit = std::time::Duration::from_secs(10);
             let plan = engine.warehouse.execute(Statement::plain(&explained), limit).await.expect("a plan");

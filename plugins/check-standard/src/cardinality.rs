@@ -1,0 +1,40 @@
+//! Cardinality: different values by rows, above 0.9 high, below 0.001 very low.
+//!
+//! Not judged: a key, which is meant to be high; booleans, which can't be; what measures aggregate.
+
+use terrane_sdk::LogicalType;
+use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};
+
+use crate::Look;
+
+const HIGH: f64 = 0.9;
+const VERY_LOW: f64 = 0.001;
+
+fn is_judged(column: &Column) -> bool {
+    use LogicalType::{Binary, Boolean, Geo, Unknown};
+    !column.is_measure && !matches!(column.ty, Boolean | Geo | Binary | Unknown)
+}
+
+pub(crate) fn ask(planner: &mut Planner, index: usize, column: &Column) {
+    if is_judged(column) {
+        planner.ask(index, Aggregate::DistinctCount);
+    }
+}
+
+pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+    if !is_judged(look.column) || look.is_key {
+        return None;
+    }
+    let distinct = look.number(&Aggregate::DistinctCount)?;
+    let ratio = distinct / look.rows;
+    let (code, words) = match ratio {
+        ratio if ratio > HIGH => ("high_cardinality", "high"),
+        ratio if ratio < VERY_LOW => ("very_low_cardinality", "very low"),
+        _ => return None,
+    };
+    let name = &look.column.member;
+    let message = format!("`{name}` has {words} cardinality: {distinct:.0} different values in {:.0} rows", look.rows);
+    let finding = Finding::new(look.index, QualityDimension::Other, Severity::Info, code, &message);
+    let finding = finding.with_evidence("distinct", &format!("{distinct:.0}"));
+    Some(finding.with_evidence("ratio", &format!("{ratio:.6}")))
+}

@@ -1,0 +1,20 @@
+//! Completeness: (total − nulls) / total.
+
+use terrane_sdk::check::{Aggregate, Finding, Planner, QualityDimension, Severity};
+
+use crate::Look;
+
+pub(crate) fn ask(planner: &mut Planner, index: usize) {
+    planner.ask(index, Aggregate::NullCount);
+}
+
+pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+    let nulls = look.number(&Aggregate::NullCount)?;
+    let mut finding =
+        look.scored(QualityDimension::Completeness, "completeness", nulls, look.rows, "rows have no value")?;
+    // A row without its key can't be told from others.
+    if look.column.is_primary_key && nulls > 0.0 {
+        finding.severity = Severity::Critical;
+    }
+    Some(finding)
+}

@@ -1,0 +1,21 @@
+//! Consistency: texts that are written as the others are, by those that are there.
+//!
+//! The specification does not say what is consistent. Counted are texts that begin or end with a space: they
+//! look like others and are not equal to them.
+
+use terrane_sdk::LogicalType;
+use terrane_sdk::check::{Column, Finding, QualityDimension};
+use terrane_sdk::filter::{Filter, any, column};
+
+use crate::{Counted, Look};
+
+pub(crate) fn condition(tested: &Column) -> Option<Filter> {
+    let is_text = tested.ty == LogicalType::Text && !tested.is_measure;
+    is_text.then(|| any([column(&tested.member).starts_with(" "), column(&tested.member).ends_with(" ")]))
+}
+
+pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+    let padded = look.counted(Counted::Inconsistent)?;
+    let what = "texts begin or end with a space";
+    look.scored(QualityDimension::Consistency, "consistency", padded, look.values()?, what)
+}

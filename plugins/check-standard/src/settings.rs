@@ -1,0 +1,52 @@
+//! The caller's `quality_thresholds`: from which score on a side of quality is worth a warning.
+
+use terrane_sdk::check::{QualityDimension, Severity};
+use terrane_sdk::json::Json;
+use terrane_sdk::{CallContext, PluginError};
+
+/// Below this, whatever the threshold, most of a column is wrong.
+const HALF: f64 = 0.5;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Thresholds {
+    completeness: f64,
+    validity: f64,
+    uniqueness: f64,
+}
+
+impl Thresholds {
+    /// The specification's defaults, and in their place what the profile's configuration says.
+    ///
+    /// # Errors
+    /// A configuration that is no JSON object, or a threshold that is not from 0 to 1.
+    pub(crate) fn of(context: &CallContext) -> Result<Thresholds, PluginError> {
+        let text = context.extra.iter().find(|(name, _)| name == "profile-config").map_or("", |(_, text)| text);
+        let config = Json::config(text).map_err(PluginError::InvalidInput)?;
+        let threshold = |name: &str, default: f64| match config.at(&["quality_thresholds", name]) {
+            None => Ok(default),
+            Some(found) => found
+                .number()
+                .filter(|found| (0.0..=1.0).contains(found))
+                .ok_or_else(|| PluginError::InvalidInput(format!("quality_thresholds.{name}: a number from 0 to 1"))),
+        };
+        Ok(Thresholds {
+            completeness: threshold("completeness_warning", 0.95)?,
+            validity: threshold("validity_warning", 0.90)?,
+            uniqueness: threshold("uniqueness_warning", 0.80)?,
+        })
+    }
+
+    /// Consistency and accuracy have no threshold of their own in the specification; validity's holds.
+    pub(crate) fn severity(&self, dimension: QualityDimension, score: f64) -> Severity {
+        let warning = match dimension {
+            QualityDimension::Completeness => self.completeness,
+            QualityDimension::Uniqueness => self.uniqueness,
+            _ => self.validity,
+        };
+        match score {
+            score if score >= warning => Severity::Info,
+            score if score >= HALF => Severity::Medium,
+            _ => Severity::High,
+        }
+    }
+}

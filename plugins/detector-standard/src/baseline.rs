@@ -1,0 +1,94 @@
+//! What a sample says of one value: how far out it is, and where the ordinary ends.
+//!
+//! In: a kind, a sample of history, a sensitivity. Out: a [`Baseline`], asked for each point. The rules are
+//! the interface specification's "Detector rules". Not here: series and seasons.
+
+use crate::statistics::{mean_and_deviation, median, median_deviation, quantile, sort};
+
+/// The standard deviation of a normal distribution in units of its median absolute deviation.
+pub(crate) const MAD_SCALE: f64 = 0.6745;
+
+/// The three rules of the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    ZScore,
+    Iqr,
+    Mad,
+}
+
+/// What is ordinary, by one rule over one sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Baseline {
+    /// The middle: the mean or the median.
+    pub(crate) expected: f64,
+    /// From here distances are measured down and up: the quartiles for the IQR rule, else the middle.
+    edges: (f64, f64),
+    /// One unit of distance. Zero: every other value is as far out as can be.
+    unit: f64,
+    sensitivity: f64,
+}
+
+/// One value, judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Verdict {
+    pub(crate) score: f64,
+    /// Signed: below what is expected it is negative. NaN where there is no unit.
+    pub(crate) raw: f64,
+    pub(crate) is_anomalous: bool,
+}
+
+impl Baseline {
+    /// `None` for an empty sample.
+    pub(crate) fn of(rule: Rule, history: &[f64], sensitivity: f64) -> Option<Baseline> {
+        let (expected, edges, unit) = match rule {
+            Rule::ZScore => {
+                let (mean, deviation) = mean_and_deviation(history)?;
+                (mean, (mean, mean), deviation)
+            }
+            Rule::Iqr => {
+                let mut sorted = history.to_vec();
+                sort(&mut sorted);
+                let (first, third) = (quantile(&sorted, 0.25)?, quantile(&sorted, 0.75)?);
+                (quantile(&sorted, 0.5)?, (first, third), third - first)
+            }
+            Rule::Mad => {
+                let median = median(&mut history.to_vec())?;
+                (median, (median, median), median_deviation(history, median)? / MAD_SCALE)
+            }
+        };
+        Some(Baseline { expected, edges, unit, sensitivity })
+    }
+
+    /// A middle and a unit that were found in another way.
+    pub(crate) fn around(expected: f64, unit: f64, sensitivity: f64) -> Baseline {
+        Baseline { expected, edges: (expected, expected), unit, sensitivity }
+    }
+
+    /// Outside of these a value is anomalous.
+    pub(crate) fn bounds(&self) -> (f64, f64) {
+        let reach = self.sensitivity * self.unit;
+        (self.edges.0 - reach, self.edges.1 + reach)
+    }
+
+    /// `score = clamp(|raw| / (2 · sensitivity), 0, 1)`, and anomalous where `|raw|` exceeds the
+    /// sensitivity: beyond 0.5 on the scale of scores. Without spread an equal value scores 0, any other 1.
+    pub(crate) fn judge(&self, value: f64) -> Verdict {
+        let distance = if value < self.edges.0 {
+            value - self.edges.0
+        } else if value > self.edges.1 {
+            value - self.edges.1
+        } else {
+            0.0
+        };
+        if distance == 0.0 {
+            return Verdict { score: 0.0, raw: 0.0, is_anomalous: false };
+        }
+        if self.unit <= 0.0 {
+            return Verdict { score: 1.0, raw: f64::NAN, is_anomalous: true };
+        }
+        // A distance may overflow where values themselves don't.
+        let raw = (distance / self.unit).clamp(f64::MIN, f64::MAX);
+        let score = (raw.abs() / (2.0 * self.sensitivity)).clamp(0.0, 1.0);
+        Verdict { score, raw, is_anomalous: raw.abs() > self.sensitivity }
+    }
+}

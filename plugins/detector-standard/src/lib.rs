@@ -1,0 +1,183 @@
+//! The first-party detectors: `z_score`, `iqr`, `mad` and `seasonal`.
+//!
+//! In: series of numbers with their history. Out: a score, a bound and an expectation for each point. The
+//! baseline of a series is its history, at most `training_size` entries, and the same for all of its
+//! points: a point never shifts what the next one is judged by.
+//!
+//! | kind | raw | anomalous | expected | bounds |
+//! |---|---|---|---|---|
+//! | `z_score` | (value − mean) / standard deviation of the population | \|raw\| > sensitivity | mean | mean ± sensitivity · deviation |
+//! | `iqr` | distance beyond the nearer quartile / IQR, 0 between them | \|raw\| > sensitivity, that is outside of the bounds | median | Q1 − sensitivity · IQR, Q3 + sensitivity · IQR |
+//! | `mad` | 0.6745 · (value − median) / MAD | \|raw\| > sensitivity | median | median ± sensitivity · MAD / 0.6745 |
+//! | `seasonal` | as `mad`, over what is left when the median of the place in the season is taken away | \|raw\| > sensitivity | median of the place | that ± sensitivity · MAD / 0.6745 |
+
+mod baseline;
+mod seasonal;
+mod statistics;
+
+use terrane_sdk::detector::{Detection, Detector, DetectorInfo, Params, SeriesBatch};
+use terrane_sdk::{CallContext, PluginError, PluginInfo};
+
+use baseline::{Baseline, Rule};
+
+/// The component.
+pub struct Standard;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain(Rule),
+    Seasonal,
+}
+
+struct Offer {
+    name: &'static str,
+    display_name: &'static str,
+    kind: Kind,
+    sensitivity: f64,
+    min_points: u32,
+}
+
+const OFFERS: [Offer; 4] = [
+    Offer {
+        name: "z_score",
+        display_name: "Z-score",
+        kind: Kind::Plain(Rule::ZScore),
+        sensitivity: 2.5,
+        min_points: 3,
+    },
+    Offer {
+        name: "iqr",
+        display_name: "Interquartile range",
+        kind: Kind::Plain(Rule::Iqr),
+        sensitivity: 1.5,
+        min_points: 4,
+    },
+    Offer {
+        name: "mad",
+        display_name: "Median absolute deviation",
+        kind: Kind::Plain(Rule::Mad),
+        sensitivity: 3.0,
+        min_points: 3,
+    },
+    Offer { name: "seasonal", display_name: "Seasonal median", kind: Kind::Seasonal, sensitivity: 3.0, min_points: 8 },
+];
+
+const MINUTE_MS: u64 = 60_000;
+
+impl Detector for Standard {
+    const INFO: PluginInfo = PluginInfo::new("detector-standard", "0.1.0", "Standard detectors");
+
+    fn detectors() -> Vec<DetectorInfo> {
+        let info = |offer: &Offer| DetectorInfo {
+            kind: offer.name.to_owned(),
+            display_name: offer.display_name.to_owned(),
+            default_sensitivity: offer.sensitivity,
+            min_points: offer.min_points,
+            has_model: false,
+            settings_schema_json: String::new(),
+            extra: Vec::new(),
+        };
+        OFFERS.iter().map(info).collect()
+    }
+
+    fn detect(
+        _: &CallContext,
+        kind: &str,
+        _: &[Vec<u8>],
+        history: &SeriesBatch,
+        points: &SeriesBatch,
+        params: &Params,
+    ) -> Result<Detection, PluginError> {
+        let offer = OFFERS.iter().find(|offer| offer.name == kind).ok_or_else(|| {
+            let known: Vec<&str> = OFFERS.iter().map(|offer| offer.name).collect();
+            PluginError::Unsupported(format!("there is no kind `{kind}`; possible: {}", known.join(", ")))
+        })?;
+        let sensitivity = params.sensitivity.unwrap_or(offer.sensitivity);
+        if !(sensitivity.is_finite() && sensitivity > 0.0) {
+            return Err(PluginError::InvalidInput("sensitivity: a number greater than 0".to_owned()));
+        }
+        let season = if offer.kind == Kind::Seasonal { season(params, points)? } else { 1 };
+        let mut judged = Judged::with_capacity(points.values.len());
+        for (past, now) in series(history)?.into_iter().zip(series(points)?) {
+            match offer.kind {
+                Kind::Plain(rule) => {
+                    let known: Vec<f64> = past.iter().copied().filter(|value| !value.is_nan()).collect();
+                    let baseline = Baseline::of(rule, &known, sensitivity);
+                    now.iter().for_each(|value| judged.push(*value, baseline.as_ref()));
+                }
+                Kind::Seasonal => {
+                    let places = seasonal::baselines(past, season, sensitivity);
+                    for (index, value) in now.iter().enumerate() {
+                        judged.push(*value, places[index % season].as_ref());
+                    }
+                }
+            }
+        }
+        Ok(judged.detection)
+    }
+}
+
+/// The values of each series.
+fn series(batch: &SeriesBatch) -> Result<Vec<&[f64]>, PluginError> {
+    let part = |pair: &[u32]| batch.values.get(pair[0] as usize..pair[1] as usize);
+    let parts: Option<Vec<&[f64]>> = batch.offsets.windows(2).map(part).collect();
+    parts.ok_or_else(|| PluginError::InvalidInput("offsets: they go beyond the values".to_owned()))
+}
+
+/// How many points make a season: what the monitor says; else a day of hours, a week of days, a year of
+/// weeks, an hour of minutes, a minute of seconds.
+fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
+    let by_step = |step: u64| match step {
+        1_000 | MINUTE_MS => Some(60),
+        _ if step == 60 * MINUTE_MS => Some(24),
+        _ if step == 1_440 * MINUTE_MS => Some(7),
+        _ if step == 10_080 * MINUTE_MS => Some(52),
+        _ => None,
+    };
+    let season = params.seasonality.or_else(|| points.step_ms.and_then(by_step));
+    match season {
+        Some(season) if season >= 2 => Ok(season as usize),
+        Some(_) => Err(PluginError::InvalidInput("seasonality: at least 2 points".to_owned())),
+        None => Err(PluginError::InvalidInput(
+            "seasonality: these steps have no season of their own, so name one".to_owned(),
+        )),
+    }
+}
+
+/// The answer, as it grows.
+struct Judged {
+    detection: Detection,
+}
+
+impl Judged {
+    fn with_capacity(points: usize) -> Judged {
+        let numbers = || Vec::with_capacity(points);
+        Judged {
+            detection: Detection {
+                scores: numbers(),
+                raw: numbers(),
+                expected: numbers(),
+                lower_bound: numbers(),
+                upper_bound: numbers(),
+                anomalous: Vec::with_capacity(points),
+            },
+        }
+    }
+
+    fn push(&mut self, value: f64, baseline: Option<&Baseline>) {
+        let verdict = baseline.filter(|_| !value.is_nan()).map(|baseline| baseline.judge(value));
+        let (low, high) = baseline.map_or((f64::NAN, f64::NAN), Baseline::bounds);
+        let out = &mut self.detection;
+        out.scores.push(verdict.map_or(0.0, |verdict| verdict.score));
+        out.raw.push(verdict.map_or(f64::NAN, |verdict| verdict.raw));
+        out.expected.push(baseline.map_or(f64::NAN, |baseline| baseline.expected));
+        out.lower_bound.push(low);
+        out.upper_bound.push(high);
+        out.anomalous.push(verdict.is_some_and(|verdict| verdict.is_anomalous));
+    }
+}
+
+terrane_sdk::export_detector!(Standard);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! The rules against numbers worked out by hand, and against NumPy's and SciPy's (`cases/numpy.json`, made by
+//! `cases/make.py`).
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use serde_json::Value as Json;
+
+use super::*;
+
+const NAN: f64 = f64::NAN;
+
+fn batch(series: &[&[f64]]) -> SeriesBatch {
+    let mut offsets = vec![0];
+    let values: Vec<f64> = series.concat();
+    offsets.extend(series.iter().scan(0, |end, values| {
+        *end += values.len() as u32;
+        Some(*end)
+    }));
+    SeriesBatch { offsets, timestamps_ms: (0..values.len() as i64).collect(), values, step_ms: Some(1_440 * MINUTE_MS) }
+}
+
+fn params(sensitivity: Option<f64>, seasonality: Option<u32>) -> Params {
+    Params { sensitivity, training_size: 100, seasonality, extra: Vec::new() }
+}
+
+fn ask(kind: &str, history: &[&[f64]], points: &[&[f64]], params: &Params) -> Result<Detection, PluginError> {
+    Standard::detect(&CallContext::for_tests(), kind, &[], &batch(history), &batch(points), params)
+}
+
+fn detect(kind: &str, history: &[f64], points: &[f64]) -> Detection {
+    ask(kind, &[history], &[points], &params(None, None)).unwrap()
+}
+
+/// Equal to nine digits, NaN to NaN.
+fn assert_close(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let is_same = (found.is_nan() && expected.is_nan())
+            || (found - expected).abs() <= 1e-9 * expected.abs().max(found.abs()).max(1.0);
+        assert!(is_same, "{what} {index}: {found}, expected {expected}");
+    }
+}
+
+#[test]
+fn the_z_score_by_hand() {
+    // Mean 5, squares 9+1+1+1+0+0+4+16 = 32, so the deviation is 2.
+    let found = detect("z_score", &[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], &[5.0, 10.0, 10.5, 0.0, -6.0]);
+    assert_close(&found.raw, &[0.0, 2.5, 2.75, -2.5, -5.5], "raw");
+    assert_close(&found.scores, &[0.0, 0.5, 0.55, 0.5, 1.0], "score");
+    // "Exceeds": at the bound itself a value is ordinary.
+    assert_eq!(found.anomalous, [false, false, true, false, true]);
+    assert_close(&found.expected, &[5.0; 5], "expected");
+    assert_close(&found.lower_bound, &[0.0; 5], "low");
+    assert_close(&found.upper_bound, &[10.0; 5], "high");
+}
+
+#[test]
+fn the_iqr_by_hand() {
+    // Type 7: Q1 = 2, median 3, Q3 = 4, so IQR 2 and bounds -1 and 7.
+    let found = detect("iqr", &[5.0, 1.0, 4.0, 2.0, 3.0], &[3.0, 2.0, 7.0, 8.0, -1.5, 100.0]);
+    assert_close(&found.raw, &[0.0, 0.0, 1.5, 2.0, -1.75, 48.0], "raw");
+    assert_close(&found.scores, &[0.0, 0.0, 0.5, 2.0 / 3.0, 1.75 / 3.0, 1.0], "score");
+    assert_eq!(found.anomalous, [false, false, false, true, true, true]);
+    assert_close(&found.lower_bound, &[-1.0; 6], "low");
+    assert_close(&found.upper_bound, &[7.0; 6], "high");
+}
+
+#[test]
+fn the_modified_z_score_by_hand() {
+    // Median 3; distances 2 1 0 1 97, so MAD 1.
+    let found = detect("mad", &[1.0, 2.0, 3.0, 4.0, 100.0], &[3.0, 8.0, -2.0, 7.0]);
+    assert_close(&found.raw, &[0.0, 3.3725, -3.3725, 2.698], "raw");
+    assert_close(&found.scores, &[0.0, 3.3725 / 6.0, 3.3725 / 6.0, 2.698 / 6.0], "score");
+    assert_eq!(found.anomalous, [false, true, true, false]);
+    assert_close(&found.upper_bound, &[3.0 + 3.0 / 0.6745; 4], "high");
+}
+
+#[test]
+fn the_seasonal_median_by_hand() {
+    // Seasons of two: the even places have 10, the odd ones 20; one odd day moves neither. Residuals of the
+    // even place: 0 1 -1 0, of the odd place: 0 80 0 -2, so the median distance is (0 + 1) / 2 = 0.5.
+    let history = [10.0, 20.0, 11.0, 100.0, 9.0, 20.0, 10.0, 18.0];
+    let found = ask("seasonal", &[&history], &[&[10.0, 20.0, 20.0]], &params(None, Some(2))).unwrap();
+    assert_close(&found.expected, &[10.0, 20.0, 10.0], "expected");
+    assert_close(&found.raw, &[0.0, 0.0, 0.6745 * 10.0 / 0.5], "raw");
+    assert_eq!(found.anomalous, [false, false, true]);
+    assert_close(&found.upper_bound[..1], &[10.0 + 3.0 * 0.5 / 0.6745], "high");
+    // With a history that begins inside a season the places stay where they are.
+    let found = ask("seasonal", &[&history[1..]], &[&[10.0, 20.0]], &params(None, Some(2))).unwrap();
+    assert_close(&found.expected, &[10.0, 20.0], "expected");
+}
+
+#[test]
+fn a_week_is_the_season_of_days_and_a_place_needs_two_seasons() {
+    let weekend = |day: i32| if day % 7 < 5 { 100.0 } else { 10.0 };
+    let history: Vec<f64> = (0..15).map(weekend).collect();
+    let found =
+        ask("seasonal", &[&history], &[&[100.0, 100.0, 100.0, 100.0, 10.0, 100.0]], &params(None, None)).unwrap();
+    assert_close(&found.expected, &[100.0, 100.0, 100.0, 100.0, 10.0, 10.0], "expected");
+    assert_eq!(found.anomalous, [false, false, false, false, false, true]);
+    assert_close(&found.scores[5..], &[1.0], "score without spread");
+    // Nine days: two places have two values, five have one.
+    let found = ask("seasonal", &[&history[..9]], &[&[0.0; 7]], &params(None, None)).unwrap();
+    assert_eq!(found.expected.iter().filter(|value| value.is_nan()).count(), 5);
+    assert_eq!(found.anomalous.iter().filter(|is_anomalous| **is_anomalous).count(), 2);
+}
+
+#[test]
+fn without_spread_equal_values_score_nothing_and_others_everything() {
+    for kind in ["z_score", "iqr", "mad"] {
+        // Summing these up and dividing does not give 0.1.
+        let found = detect(kind, &[0.1; 10], &[0.1, 0.2, NAN]);
+        assert_close(&found.scores, &[0.0, 1.0, 0.0], kind);
+        assert_close(&found.raw, &[0.0, NAN, NAN], kind);
+        assert_eq!(found.anomalous, [false, true, false], "{kind}");
+        assert_close(&found.lower_bound, &[0.1; 3], kind);
+        assert_close(&found.upper_bound, &[0.1; 3], kind);
+    }
+}
+
+#[test]
+fn series_do_not_touch_each_other_and_may_be_empty() {
+    let (low, high) = ([1.0, 2.0, 3.0], [1_000.0, 2_000.0, 3_000.0]);
+    for kind in ["z_score", "iqr", "mad", "seasonal"] {
+        let season = params(None, Some(2));
+        let both = ask(kind, &[&low, &[], &high, &low], &[&[2.0], &[7.0, 8.0], &[2.0], &[]], &season).unwrap();
+        let first = ask(kind, &[&low], &[&[2.0]], &season).unwrap();
+        let third = ask(kind, &[&high], &[&[2.0]], &season).unwrap();
+        assert_close(&both.scores, &[first.scores[0], 0.0, 0.0, third.scores[0]], kind);
+        assert_close(&both.expected[1..3], &[NAN, NAN], kind);
+    }
+}
+
+#[test]
+fn what_cannot_be_worked_with_is_said() {
+    let history = [1.0, 2.0, 3.0];
+    let refused = |kind, params| match ask(kind, &[&history], &[&[1.0]], &params).unwrap_err() {
+        PluginError::Unsupported(message) | PluginError::InvalidInput(message) => message,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused("magic", params(None, None)).contains("z_score, iqr, mad, seasonal"));
+    for sensitivity in [0.0, -1.0, NAN, f64::INFINITY] {
+        assert!(refused("mad", params(Some(sensitivity), None)).contains("sensitivity"));
+    }
+    assert!(refused("seasonal", params(None, Some(1))).contains("seasonality"));
+    let monthly = SeriesBatch { step_ms: None, ..batch(&[&[1.0]]) };
+    let error = Standard::detect(
+        &CallContext::for_tests(),
+        "seasonal",
+        &[],
+        &batch(&[&history]),
+        &monthly,
+        &params(None, None),
+    );
+    assert!(matches!(error, Err(PluginError::InvalidInput(message)) if message.contains("seasonality")));
+}
+
+#[test]
+fn numpy_and_scipy_agree() {
+    let cases: Json = serde_json::from_str(include_str!("../cases/numpy.json")).unwrap();
+    let numbers = |json: &Json| -> Vec<f64> {
+        json.as_array().unwrap().iter().map(|value| value.as_f64().unwrap_or(NAN)).collect()
+    };
+    let season = cases["season"].as_u64().map(|season| season as u32);
+    let all = cases["cases"].as_array().unwrap();
+    assert!(all.len() > 40);
+    for case in all {
+        let (name, kind) = (case["name"].as_str().unwrap(), case["kind"].as_str().unwrap());
+        let sample = &cases["samples"][name];
+        let (history, points) = (numbers(&sample["history"]), numbers(&sample["points"]));
+        let sensitivity = case["sensitivity"].as_f64();
+        let found = ask(kind, &[&history], &[&points], &params(sensitivity, season)).unwrap();
+        let what = |part: &str| format!("{name} {kind} {part}");
+        assert_close(&found.raw, &numbers(&case["raw"]), &what("raw"));
+        assert_close(&found.scores, &numbers(&case["scores"]), &what("score"));
+        assert_close(&found.expected, &numbers(&case["expected"]), &what("expected"));
+        assert_close(&found.lower_bound, &numbers(&case["lower_bound"]), &what("low"));
+        assert_close(&found.upper_bound, &numbers(&case["upper_bound"]), &what("high"));
+        for (raw, is_anomalous) in found.raw.iter().zip(&found.anomalous) {
+            assert_eq!(*is_anomalous, raw.abs() > sensitivity.unwrap(), "{}", what("anomalous"));
+        }
+    }
+}
+
+#[test]
+fn the_manifest_says_who_the_component_says_it_is() {
+    let manifest = include_str!("../plugin.toml");
+    for line in [format!("id = {:?}", Standard::INFO.id), format!("version = {:?}", Standard::INFO.version)] {
+        assert!(manifest.lines().any(|found| found == line), "{line}");
+    }
+}

@@ -1,0 +1,339 @@
+//! The use case of an anomaly run: one measure along time, judged by a detector.
+//!
+//! In: a cube's measure, a granularity, dimensions to tell series apart, a detector. Out: each point with its
+//! score, severity and bounds. The numbers come from [`QueryService`], so a caller's policies and hooks apply
+//! as to any query. Each series is judged against at most `training_size` steps before its first point, and
+//! that baseline is the same for all of its points. Not here: the maths (components), monitors and alerts.
+
+mod bucket;
+mod series;
+
+use std::sync::Arc;
+
+use terrane_compiler::model::DimensionType;
+use terrane_compiler::query::{DateRange, QueryError, SemanticQuery, TimeDimension};
+use terrane_compiler::types::Granularity;
+
+use crate::catalog::Catalog;
+use crate::ports::calls::CallFacts;
+use crate::ports::checks::Severity;
+use crate::ports::clock::Clock;
+use crate::ports::detectors::{Detection, DetectorError, DetectorKind, DetectorParams, Detectors, SeriesBatch};
+use crate::query::{QueryService, RequestContext, RunError};
+use bucket::Bucket;
+use series::Series;
+
+/// The specification's default.
+pub const TRAINING_SIZE: u32 = 100;
+/// Steps of history that a run may ask for.
+const MAX_TRAINING_SIZE: u32 = 10_000;
+
+/// What is to be judged, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnomalyRequest {
+    pub cube: Arc<str>,
+    /// A measure of the cube, with or without the cube's name.
+    pub measure: Arc<str>,
+    pub detector: Arc<str>,
+    /// `None`: the detector's default.
+    pub sensitivity: Option<f64>,
+    pub training_size: u32,
+    pub granularity: Granularity,
+    /// `None`: the cube's primary time dimension.
+    pub time_dimension: Option<Arc<str>>,
+    /// One series for each combination of their values.
+    pub dimensions: Vec<Arc<str>>,
+    /// The first date or timestamp to judge. `None`: the first behind `training_size` steps of the data.
+    pub from: Option<Arc<str>>,
+    /// The last, inclusive.
+    pub to: Option<Arc<str>>,
+    /// Steps of one season. `None`: the granularity's own.
+    pub seasonality: Option<u32>,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnomalyRun {
+    pub detector: DetectorKind,
+    pub sensitivity: f64,
+    pub granularity: Granularity,
+    pub time_dimension: Arc<str>,
+    /// By the values of their dimensions.
+    pub series: Vec<JudgedSeries>,
+}
+
+/// One series and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedSeries {
+    /// In the order of the request; `None` is null.
+    pub dimensions: Vec<(Arc<str>, Option<Arc<str>>)>,
+    /// Values of history that it was judged by.
+    pub history: usize,
+    /// Empty where the history has fewer values than the detector needs.
+    pub points: Vec<Point>,
+}
+
+/// One point. `None` stands for what is not there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Start of the bucket as the query's zone writes it, milliseconds since 1970-01-01T00:00:00.
+    pub at_ms: i64,
+    pub value: Option<f64>,
+    pub expected: Option<f64>,
+    pub lower_bound: Option<f64>,
+    pub upper_bound: Option<f64>,
+    pub raw: Option<f64>,
+    pub score: f64,
+    pub severity: Severity,
+    pub is_anomalous: bool,
+}
+
+/// Why nothing was judged.
+#[derive(Debug, thiserror::Error)]
+pub enum AnomalyError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Detector(#[from] DetectorError),
+    #[error("cube `{cube}` has no primary time dimension")]
+    NoTimeDimension { cube: Arc<str> },
+    #[error("`{text}` is not a date or timestamp like 2024-01-31 or 2024-01-31T15:00:00")]
+    Moment { text: Arc<str> },
+    #[error("the sensitivity is {sensitivity}, and must be greater than 0")]
+    Sensitivity { sensitivity: f64 },
+    #[error("the training size is {found}, and must be from 1 to {limit}")]
+    TrainingSize { found: u32, limit: u32 },
+    #[error("these are more than {limit} points with their history")]
+    TooManyPoints { limit: u64 },
+    #[error("no step follows behind the {training_size} of history")]
+    NothingToJudge { training_size: u32 },
+}
+
+impl From<QueryError> for AnomalyError {
+    fn from(error: QueryError) -> Self {
+        AnomalyError::Run(error.into())
+    }
+}
+
+/// The severity of a score; bands include their lower end.
+pub fn severity(score: f64) -> Severity {
+    match score {
+        score if score >= 0.8 => Severity::Critical,
+        score if score >= 0.6 => Severity::High,
+        score if score >= 0.4 => Severity::Medium,
+        score if score >= 0.2 => Severity::Low,
+        _ => Severity::Info,
+    }
+}
+
+/// Judges measures.
+pub struct AnomalyService {
+    catalog: Arc<Catalog>,
+    queries: Arc<QueryService>,
+    detectors: Arc<dyn Detectors>,
+    clock: Arc<dyn Clock>,
+}
+
+impl AnomalyService {
+    pub fn new(
+        catalog: Arc<Catalog>,
+        queries: Arc<QueryService>,
+        detectors: Arc<dyn Detectors>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        AnomalyService { catalog, queries, detectors, clock }
+    }
+
+    /// Runs one judgement.
+    ///
+    /// # Errors
+    /// [`AnomalyError`]
+    pub async fn run(&self, context: &RequestContext, request: &AnomalyRequest) -> Result<AnomalyRun, AnomalyError> {
+        check(request)?;
+        let detector = self.detector(&request.detector).await?;
+        let time = self.time_dimension(context, request).await?;
+        let from = request.from.as_ref().map(|text| moment(text, request.granularity)).transpose()?;
+        let query = query(request, &time, from)?;
+        let limit = self.queries.max_limit();
+        let answer = self.queries.run(context, &SemanticQuery { limit: Some(limit), ..query }).await?;
+        if answer.truncated != Some(false) {
+            return Err(AnomalyError::TooManyPoints { limit });
+        }
+        let all = series::begun(series::of_answer(&answer, request.dimensions.len()));
+        let parts: Vec<Parts<'_>> = all.iter().map(|series| Parts::of(series, from, request.training_size)).collect();
+        if !all.is_empty() && parts.iter().all(|parts| parts.points.is_empty()) {
+            return Err(AnomalyError::NothingToJudge { training_size: request.training_size });
+        }
+        let judged: Vec<bool> = parts.iter().map(|parts| parts.known() >= detector.min_points as usize).collect();
+        let chosen = parts.iter().zip(&judged).filter(|(_, is_judged)| **is_judged);
+        let chosen: Vec<Parts<'_>> = chosen.map(|(parts, _)| *parts).collect();
+        let detection = self.detect(context, request, &detector, &chosen).await?;
+        let asked = chosen.iter().flat_map(|parts| parts.points);
+        let mut found = asked.enumerate().map(|(index, point)| judged_point(*point, index, &detection));
+        let names = request.dimensions.iter();
+        let series = all.iter().zip(&parts).zip(&judged).map(|((series, parts), is_judged)| JudgedSeries {
+            dimensions: names.clone().cloned().zip(series.key.iter().cloned()).collect(),
+            history: parts.known(),
+            points: if *is_judged { found.by_ref().take(parts.points.len()).collect() } else { Vec::new() },
+        });
+        let series = series.collect();
+        let sensitivity = request.sensitivity.unwrap_or(detector.default_sensitivity);
+        Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
+    }
+
+    async fn detector(&self, kind: &str) -> Result<DetectorKind, AnomalyError> {
+        let list = self.detectors.kinds().await;
+        if let Some(found) = list.kinds.iter().find(|found| &*found.kind == kind) {
+            return Ok(found.clone());
+        }
+        let known = list.kinds.iter().map(|kind| Arc::clone(&kind.kind)).collect();
+        Err(DetectorError::Unknown { kind: kind.to_owned(), known }.into())
+    }
+
+    /// The axis of the series, with its cube's name.
+    async fn time_dimension(
+        &self,
+        context: &RequestContext,
+        request: &AnomalyRequest,
+    ) -> Result<Arc<str>, AnomalyError> {
+        if let Some(name) = &request.time_dimension {
+            return Ok(qualified(&request.cube, name));
+        }
+        let snapshot = self.catalog.snapshot();
+        // The query itself refuses a cube that isn't there.
+        let cube = snapshot.model.cube_named(&request.cube).filter(|cube| cube.public);
+        let primary = cube.and_then(|cube| cube.dimensions.get(cube.primary_time? as usize));
+        match (cube, primary.filter(|dimension| dimension.ty == DimensionType::Time)) {
+            (Some(_), None) => Err(AnomalyError::NoTimeDimension { cube: Arc::clone(&request.cube) }),
+            (None, _) => {
+                let query = SemanticQuery { cube: Some(Arc::clone(&request.cube)), ..SemanticQuery::default() };
+                let refused = self.queries.sql(context, &query).await.err();
+                Err(refused.map_or(AnomalyError::NoTimeDimension { cube: Arc::clone(&request.cube) }, Into::into))
+            }
+            (Some(cube), Some(dimension)) => Ok(qualified(&cube.name, &dimension.name)),
+        }
+    }
+
+    async fn detect(
+        &self,
+        context: &RequestContext,
+        request: &AnomalyRequest,
+        detector: &DetectorKind,
+        parts: &[Parts<'_>],
+    ) -> Result<Detection, AnomalyError> {
+        let step_ms = bucket::step_ms(request.granularity);
+        let (mut history, mut points) = (SeriesBatch::new(step_ms), SeriesBatch::new(step_ms));
+        for part in parts {
+            history.push(part.history.iter().copied());
+            points.push(part.points.iter().copied());
+        }
+        let (history, points) = (Arc::new(history), Arc::new(points));
+        let call = CallFacts {
+            now_unix_ms: self.clock.now().as_millisecond(),
+            time_zone: "UTC".into(),
+            correlation_id: Arc::clone(&context.correlation_id),
+            tenant: context.tenant.clone(),
+        };
+        let params = DetectorParams {
+            sensitivity: request.sensitivity,
+            training_size: request.training_size,
+            seasonality: request.seasonality.or_else(|| bucket::season(request.granularity)),
+            extra: Vec::new(),
+        };
+        let kind = &detector.kind;
+        let models = match detector.has_model {
+            true => self.detectors.train(&call, kind, Arc::clone(&history), &params).await?,
+            false => Vec::new(),
+        };
+        Ok(self.detectors.detect(&call, kind, models, history, points, &params).await?)
+    }
+}
+
+/// A series in two.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    history: &'a [(i64, f64)],
+    points: &'a [(i64, f64)],
+}
+
+impl<'a> Parts<'a> {
+    fn of(series: &'a Series, from: Option<Bucket>, training_size: u32) -> Self {
+        let size = training_size as usize;
+        let first = match from {
+            Some(from) => series.points.partition_point(|(at, _)| *at < from.ms()),
+            None => size.min(series.points.len()),
+        };
+        let (before, points) = series.points.split_at(first);
+        Parts { history: &before[before.len().saturating_sub(size)..], points }
+    }
+
+    /// Values of history that are there.
+    fn known(&self) -> usize {
+        self.history.iter().filter(|(_, value)| !value.is_nan()).count()
+    }
+}
+
+fn check(request: &AnomalyRequest) -> Result<(), AnomalyError> {
+    if let Some(sensitivity) = request.sensitivity.filter(|s| !(s.is_finite() && *s > 0.0)) {
+        return Err(AnomalyError::Sensitivity { sensitivity });
+    }
+    let found = request.training_size;
+    match (1..=MAX_TRAINING_SIZE).contains(&found) {
+        true => Ok(()),
+        false => Err(AnomalyError::TrainingSize { found, limit: MAX_TRAINING_SIZE }),
+    }
+}
+
+fn qualified(cube: &str, name: &str) -> Arc<str> {
+    if name.contains('.') { name.into() } else { format!("{cube}.{name}").into() }
+}
+
+fn moment(text: &Arc<str>, granularity: Granularity) -> Result<Bucket, AnomalyError> {
+    Bucket::holding(text, granularity).ok_or_else(|| AnomalyError::Moment { text: Arc::clone(text) })
+}
+
+/// The measure by step and dimensions, from the first step of history on; steps without rows included.
+fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Result<SemanticQuery, AnomalyError> {
+    let far = |text: &Arc<str>| AnomalyError::Moment { text: Arc::clone(text) };
+    let start = match (from, &request.from) {
+        (Some(from), Some(text)) => {
+            Some(from.earlier(request.training_size, request.granularity).ok_or_else(|| far(text))?.text())
+        }
+        _ => None,
+    };
+    if let Some(to) = &request.to {
+        moment(to, request.granularity)?;
+    }
+    let is_open = start.is_none() && request.to.is_none();
+    let range = (!is_open).then(|| DateRange::Between(start, request.to.clone()));
+    let member = time.parse()?;
+    let dimensions = request.dimensions.iter().map(|name| qualified(&request.cube, name).parse());
+    Ok(SemanticQuery {
+        cube: Some(Arc::clone(&request.cube)),
+        values: vec![qualified(&request.cube, &request.measure).parse()?],
+        dimensions: dimensions.collect::<Result<_, QueryError>>()?,
+        time_dimensions: vec![TimeDimension { member, granularity: Some(request.granularity), range }],
+        // Steps finer than a day are instants, and so are both ends of the range.
+        timezone: request.granularity.is_sub_day().then(|| "UTC".into()),
+        fill_gaps: true,
+        ..SemanticQuery::default()
+    })
+}
+
+fn judged_point((at_ms, value): (i64, f64), index: usize, detection: &Detection) -> Point {
+    let number = |value: f64| Some(value).filter(|value| value.is_finite());
+    Point {
+        at_ms,
+        value: number(value),
+        expected: number(detection.expected[index]),
+        lower_bound: number(detection.lower_bound[index]),
+        upper_bound: number(detection.upper_bound[index]),
+        raw: number(detection.raw[index]),
+        score: detection.scores[index],
+        severity: severity(detection.scores[index]),
+        is_anomalous: detection.anomalous[index],
+    }
+}
+
+#[cfg(test)]
+mod tests;

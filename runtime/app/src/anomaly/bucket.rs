@@ -1,0 +1,91 @@
+//! Steps of time on the wall clock of a query's zone.
+//!
+//! In: dates and timestamps as people write them. Out: the step that holds one, and steps before it. Not
+//! here: zones; the compiler reads the texts in the query's own.
+
+use std::sync::Arc;
+
+use jiff::civil::{Date, DateTime};
+use jiff::{Span, ToSpan as _};
+use terrane_compiler::types::Granularity;
+
+/// The start of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bucket(DateTime);
+
+impl Bucket {
+    /// The step that a date or timestamp lies in.
+    pub(super) fn holding(text: &str, granularity: Granularity) -> Option<Bucket> {
+        let moment: DateTime = match text.parse::<Date>() {
+            Ok(date) if text.len() == 10 => date.at(0, 0, 0, 0),
+            _ => text.parse().ok()?,
+        };
+        let (date, time) = (moment.date(), moment.time());
+        let day = |date: Date| Some(Bucket(date.at(0, 0, 0, 0)));
+        match granularity {
+            Granularity::Second => Some(Bucket(date.at(time.hour(), time.minute(), time.second(), 0))),
+            Granularity::Minute => Some(Bucket(date.at(time.hour(), time.minute(), 0, 0))),
+            Granularity::Hour => Some(Bucket(date.at(time.hour(), 0, 0, 0))),
+            Granularity::Day => day(date),
+            Granularity::Week => {
+                day(date.checked_sub(i32::from(date.weekday().to_monday_zero_offset()).days()).ok()?)
+            }
+            Granularity::Month => day(date.first_of_month()),
+            Granularity::Quarter => day(Date::new(date.year(), (date.month() - 1) / 3 * 3 + 1, 1).ok()?),
+            Granularity::Year => day(date.first_of_year()),
+        }
+    }
+
+    /// The start of the step so many before this one. `None`: before the calendar's beginning.
+    pub(super) fn earlier(self, steps: u32, granularity: Granularity) -> Option<Bucket> {
+        let steps = i64::from(steps);
+        let span = Span::new();
+        let span = match granularity {
+            Granularity::Second => span.try_seconds(steps),
+            Granularity::Minute => span.try_minutes(steps),
+            Granularity::Hour => span.try_hours(steps),
+            Granularity::Day => span.try_days(steps),
+            Granularity::Week => span.try_weeks(steps),
+            Granularity::Month => span.try_months(steps),
+            Granularity::Quarter => span.try_months(steps * 3),
+            Granularity::Year => span.try_years(steps),
+        };
+        self.0.checked_sub(span.ok()?).ok().map(Bucket)
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00 on the same clock.
+    pub(super) fn ms(self) -> i64 {
+        let instant = jiff::tz::TimeZone::UTC.to_timestamp(self.0);
+        instant.map_or(i64::MIN, |instant| instant.as_millisecond())
+    }
+
+    /// As queries take it.
+    pub(super) fn text(self) -> Arc<str> {
+        self.0.to_string().into()
+    }
+}
+
+/// The distance of two steps, where all are equally far apart.
+pub(super) fn step_ms(granularity: Granularity) -> Option<u64> {
+    match granularity {
+        Granularity::Second => Some(1_000),
+        Granularity::Minute => Some(60_000),
+        Granularity::Hour => Some(3_600_000),
+        Granularity::Day => Some(86_400_000),
+        Granularity::Week => Some(604_800_000),
+        Granularity::Month | Granularity::Quarter | Granularity::Year => None,
+    }
+}
+
+/// Steps that make a season, unless somebody says otherwise; years have none.
+pub(super) fn season(granularity: Granularity) -> Option<u32> {
+    match granularity {
+        Granularity::Second | Granularity::Minute => Some(60),
+        Granularity::Hour => Some(24),
+        Granularity::Day => Some(7),
+        Granularity::Week => Some(52),
+        Granularity::Month => Some(12),
+        Granularity::Quarter => Some(4),
+        Granularity::Year => None,
+    }
+}

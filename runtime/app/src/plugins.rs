@@ -1,0 +1,91 @@
+//! What an administrator does with a plugin while the server runs, and the record of it.
+//!
+//! In: a plugin's name and who asks. Out: how the plugin is then. A change that was made is acknowledged only
+//! once its audit record is on disk; a reload that was refused has a record too. Not here: what a change does
+//! (the port's adapter).
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::ports::clock::Clock;
+use crate::ports::plugins::{ChangeError, PluginStatus, Plugins};
+use crate::ports::store::StoreError;
+use crate::security::{Identity, Origin, entry, from};
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Reload,
+    Disable,
+    Enable,
+}
+
+/// Why a change is not acknowledged.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    Change(ChangeError),
+    /// There is no record of it.
+    Store(StoreError),
+    /// The change broke off.
+    Broken,
+}
+
+impl Change {
+    /// Makes the change, on a thread that may wait, and writes it down, whether the caller waits for it or not.
+    ///
+    /// # Errors
+    /// Why it was not made, or that it could not be written down.
+    pub async fn make(
+        self,
+        plugins: &Arc<dyn Plugins>,
+        audit: &Arc<dyn AuditLog>,
+        clock: &dyn Clock,
+        name: &str,
+        (identity, origin): (&Identity, &Origin),
+    ) -> Result<PluginStatus, Failure> {
+        let (plugins, audit) = (Arc::clone(plugins), Arc::clone(audit));
+        let record = from(origin, entry(self.event(), clock.now(), identity, format!("plugin:{name}")));
+        let name = name.to_owned();
+        let recorded = tokio::spawn(async move { self.make_recorded(plugins, &*audit, name, record).await });
+        recorded.await.map_err(|_| Failure::Broken)?
+    }
+
+    async fn make_recorded(
+        self,
+        plugins: Arc<dyn Plugins>,
+        audit: &dyn AuditLog,
+        name: String,
+        mut record: AuditEntry,
+    ) -> Result<PluginStatus, Failure> {
+        let changed = tokio::task::spawn_blocking(move || match self {
+            Change::Reload => plugins.reload(&name),
+            Change::Disable => plugins.disable(&name),
+            Change::Enable => plugins.enable(&name),
+        });
+        let changed = changed.await.map_err(|_| Failure::Broken)?;
+        let (event, reason, after) = match (&changed, self) {
+            (Ok(status), _) => (self.event(), None, Some(after(status))),
+            (Err(error @ ChangeError::Refused { .. }), _) => ("plugin_reload_refused", Some(error.to_string()), None),
+            (Err(error), _) => return Err(Failure::Change(error.clone())),
+        };
+        record.event = event.into();
+        record.reason = reason.map(Into::into);
+        record.after = after.map(Into::into);
+        audit.append(vec![record]).await.map_err(Failure::Store)?;
+        changed.map_err(Failure::Change)
+    }
+
+    fn event(self) -> &'static str {
+        match self {
+            Change::Reload => "plugin_reloaded",
+            Change::Disable => "plugin_disabled",
+            Change::Enable => "plugin_enabled",
+        }
+    }
+}
+
+fn after(status: &PluginStatus) -> String {
+    json!({"state": status.state.as_str(), "version": status.version, "sha256": status.digest}).to_string()
+}

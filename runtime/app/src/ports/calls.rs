@@ -1,0 +1,27 @@
+//! What every call of a detector or a check is told of the request behind it, and how such a call fails.
+//!
+//! In: the request. Out: plain facts, and a fault with its component. Not here: what is asked (`detectors`,
+//! `checks`).
+
+use std::sync::Arc;
+
+use super::plugins::PluginFault;
+
+/// Facts that a component has no other way to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFacts {
+    pub now_unix_ms: i64,
+    /// IANA name.
+    pub time_zone: Arc<str>,
+    pub correlation_id: Arc<str>,
+    /// Whose notes a component finds again; those without one share theirs.
+    pub tenant: Option<Arc<str>>,
+}
+
+/// A component that did not do what it was asked for. The fault says which limit, if it was one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("component `{component}` {fault}")]
+pub struct ComponentFault {
+    pub component: Arc<str>,
+    pub fault: PluginFault,
+}

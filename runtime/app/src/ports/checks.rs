@@ -1,0 +1,164 @@
+//! The port to checks: judges the quality of a cube's columns by numbers that the warehouse computes.
+//!
+//! In: columns, then the warehouse's answers. Out: plans, then findings, both checked: indexes that exist,
+//! conditions over the cube's own dimensions, scores from 0 to 1. Not here: SQL (compiler), merging and
+//! running the aggregates (`profiling`), WebAssembly.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use terrane_compiler::query::Filter;
+use terrane_compiler::types::{LogicalType, Value};
+
+use super::calls::{CallFacts, ComponentFault};
+
+/// The checks that this server has.
+#[async_trait]
+pub trait Checks: Send + Sync {
+    /// Asks each component what it wants to know of the columns. In the order of their ids; a component that
+    /// gave no plan stands there with its fault.
+    async fn plans(&self, call: &CheckCall, columns: Arc<[ProfiledColumn]>) -> Vec<Result<CheckPlan, ComponentFault>>;
+
+    /// What a component makes of its answers: one for each request of its plan, in the same order.
+    ///
+    /// # Errors
+    /// What the component did wrong, or ran into.
+    async fn evaluate(
+        &self,
+        call: &CheckCall,
+        component: &str,
+        columns: Arc<[ProfiledColumn]>,
+        answers: Vec<CheckAnswer>,
+    ) -> Result<Vec<Finding>, ComponentFault>;
+}
+
+/// The request behind a profile, and the caller's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckCall {
+    pub facts: CallFacts,
+    /// A JSON object under the specification's names.
+    pub profile_config_json: Arc<str>,
+}
+
+/// A dimension, or the column beneath a measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfiledColumn {
+    pub cube: Arc<str>,
+    pub member: Arc<str>,
+    pub ty: LogicalType,
+    pub is_measure: bool,
+    pub is_primary_key: bool,
+    pub tags: Vec<Arc<str>>,
+    pub pii: bool,
+}
+
+/// What the warehouse is to compute of one column. All but `Rows` leave nulls out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CheckAggregate {
+    Rows,
+    Nulls,
+    Distinct,
+    ApproxDistinct,
+    Min,
+    Max,
+    Mean,
+    /// Of the population.
+    Deviation,
+    /// The third standardised moment of the population.
+    Skewness,
+    /// Type 7, fractions from 0 to 1.
+    Quantiles(Vec<f64>),
+    /// So many bins of equal width between the smallest and the greatest value.
+    Histogram(u32),
+    /// So many of the most frequent values.
+    Top(u32),
+    /// Rows that the condition holds for, whatever the column.
+    Where(Filter),
+    /// Values outside of the two, which are inside themselves.
+    Outside(f64, f64),
+    /// Values below Q1 - k·IQR or above Q3 + k·IQR.
+    OutsideFences(f64),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckRequest {
+    /// Index into the columns.
+    pub column: usize,
+    pub aggregate: CheckAggregate,
+}
+
+/// One component's wishes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckPlan {
+    pub component: Arc<str>,
+    pub requests: Vec<CheckRequest>,
+}
+
+/// What the warehouse said to one request; both empty where it could not compute it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CheckAnswer {
+    pub values: Vec<Value>,
+    pub counts: Vec<u64>,
+}
+
+/// The six sides of quality; `Other` has no weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum QualityDimension {
+    Completeness,
+    Validity,
+    Uniqueness,
+    Consistency,
+    Accuracy,
+    Other,
+}
+
+impl QualityDimension {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            QualityDimension::Completeness => "completeness",
+            QualityDimension::Validity => "validity",
+            QualityDimension::Uniqueness => "uniqueness",
+            QualityDimension::Consistency => "consistency",
+            QualityDimension::Accuracy => "accuracy",
+            QualityDimension::Other => "other",
+        }
+    }
+}
+
+/// How much a finding weighs, lightest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Info,
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Info => "INFO",
+            Severity::Low => "LOW",
+            Severity::Medium => "MEDIUM",
+            Severity::High => "HIGH",
+            Severity::Critical => "CRITICAL",
+        }
+    }
+}
+
+/// What a check has to say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub component: Arc<str>,
+    /// Index into the columns; `None` for the cube as a whole.
+    pub column: Option<usize>,
+    pub dimension: QualityDimension,
+    pub severity: Severity,
+    /// 0 to 1; `None`: an observation only.
+    pub score: Option<f64>,
+    /// `[a-z][a-z0-9_]*`
+    pub code: Arc<str>,
+    pub message: Arc<str>,
+    pub evidence: Vec<(Arc<str>, Arc<str>)>,
+}

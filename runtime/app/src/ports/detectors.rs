@@ -1,0 +1,136 @@
+//! The port to detectors: says which points of a series are out of the ordinary.
+//!
+//! In: series as columns. Out: one judgement a point, checked: as many as there are points, scores from 0 to
+//! 1, nothing infinite. Not here: where series come from (`anomaly`), WebAssembly.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::calls::{CallFacts, ComponentFault};
+
+/// The detectors that this server has.
+#[async_trait]
+pub trait Detectors: Send + Sync {
+    /// Every kind, sorted by name, and the components that offer none because something is wrong with them.
+    async fn kinds(&self) -> DetectorList;
+
+    /// One model a series, for kinds that have models.
+    ///
+    /// # Errors
+    /// [`DetectorError`]
+    async fn train(
+        &self,
+        call: &CallFacts,
+        kind: &str,
+        history: Arc<SeriesBatch>,
+        params: &DetectorParams,
+    ) -> Result<Vec<Vec<u8>>, DetectorError>;
+
+    /// Judges `points`. Series `i` of `points` goes on where series `i` of `history` ends. `models` has one
+    /// entry a series, or none at all.
+    ///
+    /// # Errors
+    /// [`DetectorError`]
+    async fn detect(
+        &self,
+        call: &CallFacts,
+        kind: &str,
+        models: Vec<Vec<u8>>,
+        history: Arc<SeriesBatch>,
+        points: Arc<SeriesBatch>,
+        params: &DetectorParams,
+    ) -> Result<Detection, DetectorError>;
+}
+
+/// What there is, and what should have been.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DetectorList {
+    pub kinds: Vec<DetectorKind>,
+    pub faults: Vec<ComponentFault>,
+}
+
+/// One way of detecting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DetectorKind {
+    /// Like `z_score`; no two components have the same.
+    pub kind: Arc<str>,
+    pub display_name: Arc<str>,
+    pub default_sensitivity: f64,
+    /// A series with fewer values of history is not judged.
+    pub min_points: u32,
+    pub has_model: bool,
+    /// JSON Schema of its further settings, or empty.
+    pub settings_schema_json: Arc<str>,
+    pub component: Arc<str>,
+    pub version: Arc<str>,
+}
+
+/// Many series as columns. Series `i` is the points from `offsets[i]` up to `offsets[i + 1]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeriesBatch {
+    /// One more than there are series; begins with 0, ends with the number of points, never descends.
+    pub offsets: Vec<u32>,
+    /// Start of each point's bucket, milliseconds since 1970-01-01T00:00:00Z.
+    pub timestamps_ms: Vec<i64>,
+    /// One a point; NaN: no value. Never infinite.
+    pub values: Vec<f64>,
+    /// `None` for calendar steps.
+    pub step_ms: Option<u64>,
+}
+
+impl SeriesBatch {
+    /// No series yet.
+    pub fn new(step_ms: Option<u64>) -> SeriesBatch {
+        SeriesBatch { offsets: vec![0], timestamps_ms: Vec::new(), values: Vec::new(), step_ms }
+    }
+
+    /// Adds a series.
+    pub fn push(&mut self, points: impl IntoIterator<Item = (i64, f64)>) {
+        for (timestamp, value) in points {
+            self.timestamps_ms.push(timestamp);
+            self.values.push(value);
+        }
+        self.offsets.push(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
+    }
+
+    /// How many series there are.
+    pub fn count(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+}
+
+/// How points are to be judged.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DetectorParams {
+    /// `None`: the detector's default. Else greater than 0.
+    pub sensitivity: Option<f64>,
+    pub training_size: u32,
+    /// Points of one season, at least 2.
+    pub seasonality: Option<u32>,
+    /// Further settings, as JSON values by name.
+    pub extra: Vec<(String, String)>,
+}
+
+/// One judgement a point. All lists are equally long; NaN stands for what there isn't.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Detection {
+    /// 0 to 1.
+    pub scores: Vec<f64>,
+    pub raw: Vec<f64>,
+    pub expected: Vec<f64>,
+    pub lower_bound: Vec<f64>,
+    pub upper_bound: Vec<f64>,
+    pub anomalous: Vec<bool>,
+}
+
+/// Why nothing was judged.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DetectorError {
+    #[error("there is no detector `{kind}`")]
+    Unknown { kind: String, known: Vec<Arc<str>> },
+    #[error("a series has {points} points, and at most {limit} can be judged at once")]
+    TooLong { points: usize, limit: usize },
+    #[error(transparent)]
+    Fault(#[from] ComponentFault),
+}

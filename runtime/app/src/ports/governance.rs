@@ -1,0 +1,193 @@
+//! The port to governance hooks: who has a say in queries, certification and changes of metadata.
+//!
+//! In: who asks, and the facts. Out: what each hook answered, in the order of their ids; what is to be made
+//! of it is decided in `query::judgement` and [`governance`](crate::governance). Answers are well formed, and
+//! not yet held against the model. Not here: WebAssembly, threads, SQL.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_compiler::governance::{Obligations, QueryFacts};
+
+use crate::query::RequestContext;
+
+/// Asks the hooks that the operator configured.
+#[async_trait]
+pub trait Governance: Send + Sync {
+    /// Whether there is nobody to ask.
+    fn is_silent(&self) -> bool;
+
+    /// What each hook says of a query; faults included, so that none is missing.
+    async fn judge(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>>;
+
+    /// What each hook says of a step that an artifact is about to take.
+    async fn certify(
+        &self,
+        asking: &Asking<'_>,
+        item: &Artifact,
+        step: Transition,
+        notes: &str,
+    ) -> Vec<Said<Vec<GateFinding>>>;
+
+    /// What each hook says of metadata that is about to be written.
+    async fn change(&self, asking: &Asking<'_>, change: &MetadataChange) -> Vec<Said<Vec<GateFinding>>>;
+}
+
+/// Nobody is asked: a server without hooks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHooks;
+
+#[async_trait]
+impl Governance for NoHooks {
+    fn is_silent(&self) -> bool {
+        true
+    }
+
+    async fn judge(&self, _: &Asking<'_>, _: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+        Vec::new()
+    }
+
+    async fn certify(&self, _: &Asking<'_>, _: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
+        Vec::new()
+    }
+
+    async fn change(&self, _: &Asking<'_>, _: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
+        Vec::new()
+    }
+}
+
+/// Who asks and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking<'a> {
+    pub context: &'a RequestContext,
+    pub now: Timestamp,
+    /// IANA name, the project's.
+    pub time_zone: &'a str,
+}
+
+/// Where a query came in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Surface {
+    Rest,
+    Graphql,
+    Dax,
+    Xmla,
+    AsyncJob,
+    SqlOnly,
+    /// The server's own: anomaly runs, profiles, the command line.
+    #[default]
+    Internal,
+}
+
+/// A hook and its answer.
+#[derive(Debug, Clone)]
+pub struct Said<T> {
+    pub hook: Hook,
+    pub answer: Result<T, HookFault>,
+}
+
+/// A configured hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    pub id: Arc<str>,
+    /// Without its answer nothing is answered.
+    pub is_required: bool,
+    /// What it says is noted and not obeyed.
+    pub is_monitored: bool,
+}
+
+/// A hook gave no answer that can be used: it isn't there, broke off, or broke the contract.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct HookFault {
+    pub message: String,
+}
+
+/// What a hook made of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Nothing to say.
+    Abstain,
+    Permit(Permit),
+    Deny(Denial),
+}
+
+/// A query may run, under these conditions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Permit {
+    pub obligations: Obligations,
+    /// For the caller, beside the answer.
+    pub warnings: Vec<String>,
+    /// For the audit log.
+    pub audit: Vec<(String, String)>,
+}
+
+/// A query may not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// Stable, for programs.
+    pub code: Arc<str>,
+    /// For the caller.
+    pub public_message: Arc<str>,
+    /// For the audit log only.
+    pub audit_reason: Arc<str>,
+}
+
+/// A governed thing: a cube, measure, dimension, metric or model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Artifact {
+    /// `cube`, `measure`, `dimension`, `metric`, `model`.
+    pub kind: String,
+    /// Like `orders` or `orders.revenue`.
+    pub id: String,
+    pub owner: Option<String>,
+    pub tags: Vec<String>,
+    pub classification: Option<String>,
+    pub pii: bool,
+    /// `draft`, `pending_review`, `certified`, `deprecated`, `archived`.
+    pub certification: String,
+    pub version: u64,
+    /// Its definition and metadata, a JSON object.
+    pub body_json: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transition {
+    Submit,
+    Certify,
+    Reject,
+    Deprecate,
+    Archive,
+    Restore,
+}
+
+/// Metadata before and after it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MetadataChange {
+    Added(Artifact),
+    Changed { before: Artifact, after: Artifact },
+    Removed(Artifact),
+}
+
+/// How much a finding weighs, lightest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Info,
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+/// One rule that looked at an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateFinding {
+    /// Stable, for programs.
+    pub rule: String,
+    pub severity: Severity,
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// The step is refused.
+    pub is_blocking: bool,
+}

@@ -1,0 +1,35 @@
+//! The quality score: how good a cube's columns are, as one number.
+//!
+//! In: findings with scores. Out: the mean of each side's scores, and their weighted sum by the
+//! specification's weights. Sides that no check scored have no weight: the rest is scaled to 1.
+
+use crate::ports::checks::{Finding, QualityDimension};
+
+/// The specification's weights.
+const WEIGHTS: [(QualityDimension, f64); 5] = [
+    (QualityDimension::Completeness, 0.30),
+    (QualityDimension::Validity, 0.25),
+    (QualityDimension::Uniqueness, 0.20),
+    (QualityDimension::Consistency, 0.15),
+    (QualityDimension::Accuracy, 0.10),
+];
+
+/// The mean score of each side that has one.
+pub(super) fn sides(findings: &[Finding]) -> Vec<(QualityDimension, f64)> {
+    let mean = |dimension: QualityDimension| {
+        let of_side = findings.iter().filter(|finding| finding.dimension == dimension);
+        let scores: Vec<f64> = of_side.filter_map(|finding| finding.score).collect();
+        (!scores.is_empty()).then(|| (dimension, scores.iter().sum::<f64>() / scores.len() as f64))
+    };
+    WEIGHTS.into_iter().filter_map(|(dimension, _)| mean(dimension)).collect()
+}
+
+/// The weighted sum; `None` where nothing was scored.
+pub(super) fn overall(sides: &[(QualityDimension, f64)]) -> Option<f64> {
+    let weight = |dimension: QualityDimension| {
+        WEIGHTS.iter().find(|(of, _)| *of == dimension).map_or(0.0, |(_, weight)| *weight)
+    };
+    let total: f64 = sides.iter().map(|(dimension, _)| weight(*dimension)).sum();
+    let sum: f64 = sides.iter().map(|(dimension, score)| weight(*dimension) * score).sum();
+    (total > 0.0).then(|| (sum / total).clamp(0.0, 1.0))
+}

@@ -1,0 +1,202 @@
+//! The cube profile: the specification's record, from answers and findings.
+//!
+//! In: what the warehouse and the checks said. Out: a [`CubeProfile`]. Not here: JSON.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use terrane_compiler::profile::{ProfileColumn, Statistic};
+use terrane_compiler::types::{LogicalType, Value};
+
+use super::answers::Answers;
+use super::config::ProfileConfig;
+use super::quality;
+use super::statistics::is_number;
+use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension, Severity};
+
+/// John Tukey's inner fences, as the specification has them.
+const FENCES: f64 = 1.5;
+
+/// What is known of a cube's rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CubeProfile {
+    pub cube_name: Arc<str>,
+    pub row_count: u64,
+    pub profiled_at: Timestamp,
+    /// Rows that were looked at: all of them.
+    pub sample_size: u64,
+    pub dimension_profiles: Vec<ColumnProfile>,
+    pub measure_profiles: Vec<ColumnProfile>,
+    /// 0 to 1; `None` where no check scored anything.
+    pub overall_quality_score: Option<f64>,
+    /// The mean score of each side that was scored.
+    pub quality_scores: Vec<(QualityDimension, f64)>,
+    /// The heaviest first.
+    pub insights: Vec<Insight>,
+}
+
+/// What is known of one column. `None`: not computed, since it doesn't fit the column's type, the warehouse
+/// has no such function, or the configuration leaves it out; or there is no value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnProfile {
+    pub name: Arc<str>,
+    pub title: Arc<str>,
+    pub ty: LogicalType,
+    pub total_count: u64,
+    pub null_count: Option<u64>,
+    pub distinct_count: Option<u64>,
+    pub min: Option<Value>,
+    pub max: Option<Value>,
+    pub mean: Option<f64>,
+    /// Of the population.
+    pub stddev: Option<f64>,
+    pub skewness: Option<f64>,
+    /// From 0 to 100.
+    pub percentiles: Vec<(f64, f64)>,
+    pub outlier_count: Option<u64>,
+    pub histogram: Vec<Bin>,
+    pub top_values: Vec<(Value, u64)>,
+}
+
+/// Values from `from` up to `to`, which belongs to the last bin only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bin {
+    pub from: f64,
+    pub to: f64,
+    pub count: u64,
+}
+
+/// What somebody should know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Insight {
+    pub severity: Severity,
+    pub code: Arc<str>,
+    pub message: Arc<str>,
+    /// The member it is about; `None` for the cube as a whole.
+    pub column: Option<Arc<str>>,
+    pub component: Arc<str>,
+    pub score: Option<f64>,
+    pub evidence: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Insight {
+    /// The specification's words: INFO and WARNING, and CRITICAL beyond.
+    pub fn level(&self) -> &'static str {
+        match self.severity {
+            Severity::Info | Severity::Low => "INFO",
+            Severity::Medium | Severity::High => "WARNING",
+            Severity::Critical => "CRITICAL",
+        }
+    }
+}
+
+impl ColumnProfile {
+    /// (total − nulls) / total; `None` without rows.
+    pub fn completeness(&self) -> Option<f64> {
+        let values = self.total_count.saturating_sub(self.null_count?);
+        (self.total_count > 0).then(|| values as f64 / self.total_count as f64)
+    }
+
+    /// Different values by rows.
+    pub fn cardinality_ratio(&self) -> Option<f64> {
+        let distinct = self.distinct_count?;
+        (self.total_count > 0).then(|| distinct as f64 / self.total_count as f64)
+    }
+}
+
+/// What the profile itself wants to know.
+pub(super) fn wishes(columns: &[ProfileColumn], config: &ProfileConfig) -> Vec<CheckRequest> {
+    let mut wishes = Vec::new();
+    for (index, column) in columns.iter().enumerate() {
+        let mut add = |aggregate| wishes.push(CheckRequest { column: index, aggregate });
+        [CheckAggregate::Nulls, CheckAggregate::Distinct, CheckAggregate::Min, CheckAggregate::Max]
+            .into_iter()
+            .for_each(&mut add);
+        if is_number(column.ty) {
+            [CheckAggregate::Mean, CheckAggregate::Deviation, CheckAggregate::Skewness].into_iter().for_each(&mut add);
+            add(CheckAggregate::OutsideFences(FENCES));
+            if !config.percentiles.is_empty() {
+                add(CheckAggregate::Quantiles(config.percentiles.iter().map(|p| p / 100.0).collect()));
+            }
+            config.histogram_bins.into_iter().for_each(|bins| add(CheckAggregate::Histogram(bins)));
+        }
+        if !column.is_measure {
+            config.top_values.into_iter().for_each(|count| add(CheckAggregate::Top(count)));
+        }
+    }
+    wishes
+}
+
+pub(super) fn profile(
+    cube: &Arc<str>,
+    profiled_at: Timestamp,
+    answers: &Answers,
+    findings: &[Finding],
+    config: &ProfileConfig,
+) -> CubeProfile {
+    let of_kind = |is_measure: bool| {
+        let columns = answers.columns.iter().enumerate().filter(move |(_, column)| column.is_measure == is_measure);
+        columns.map(|(index, _)| column(index, answers, config)).collect()
+    };
+    let quality_scores = quality::sides(findings);
+    CubeProfile {
+        cube_name: Arc::clone(cube),
+        row_count: answers.rows(),
+        profiled_at,
+        sample_size: answers.rows(),
+        dimension_profiles: of_kind(false),
+        measure_profiles: of_kind(true),
+        overall_quality_score: quality::overall(&quality_scores),
+        quality_scores,
+        insights: if config.detects_insights { insights(answers, findings, config) } else { Vec::new() },
+    }
+}
+
+fn column(index: usize, answers: &Answers, config: &ProfileConfig) -> ColumnProfile {
+    let column = &answers.columns[index];
+    let percentiles = config.percentiles.iter();
+    let histogram = config.histogram_bins.and_then(|bins| answers.histogram(index, bins)).unwrap_or_default();
+    let bins = histogram.0.windows(2).zip(&histogram.1);
+    ColumnProfile {
+        name: Arc::clone(&column.name),
+        title: Arc::clone(&column.title),
+        ty: column.ty,
+        total_count: answers.rows(),
+        null_count: answers.nulls(index),
+        distinct_count: answers.count(index, &Statistic::Distinct),
+        min: answers.value(index, &Statistic::Min),
+        max: answers.value(index, &Statistic::Max),
+        mean: answers.number(index, &Statistic::Mean),
+        stddev: answers.deviation(index),
+        skewness: answers.skewness(index),
+        percentiles: percentiles.filter_map(|p| Some((*p, answers.quantile(index, p / 100.0)?))).collect(),
+        outlier_count: answers.outside_fences(index, FENCES),
+        histogram: bins.map(|(edges, count)| Bin { from: edges[0], to: edges[1], count: *count }).collect(),
+        top_values: config.top_values.and_then(|most| answers.most_frequent(index, most)).unwrap_or_default().to_vec(),
+    }
+}
+
+/// Findings that something is to be known of: not those of columns without fault. The lighter ones are told
+/// the more sensitive the caller wants to be: INFO from 0.75, LOW from 0.5, MEDIUM from 0.25, the rest always.
+fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> Vec<Insight> {
+    let least = match config.insight_sensitivity {
+        sensitivity if sensitivity >= 0.75 => Severity::Info,
+        sensitivity if sensitivity >= 0.5 => Severity::Low,
+        sensitivity if sensitivity >= 0.25 => Severity::Medium,
+        _ => Severity::High,
+    };
+    let told = findings.iter().filter(|finding| finding.score != Some(1.0) && finding.severity >= least);
+    let mut insights: Vec<Insight> = told
+        .map(|finding| Insight {
+            severity: finding.severity,
+            code: Arc::clone(&finding.code),
+            message: Arc::clone(&finding.message),
+            column: finding.column.map(|column| Arc::clone(&answers.columns[column].name)),
+            component: Arc::clone(&finding.component),
+            score: finding.score,
+            evidence: finding.evidence.clone(),
+        })
+        .collect();
+    insights.sort_by_key(|insight| std::cmp::Reverse(insight.severity));
+    insights
+}

@@ -1,0 +1,309 @@
+//! `terrane anomaly`: one measure judged along time, and which detectors there are.
+//!
+//! In: a project and what to judge. Out: a table of the points that are out of the ordinary, or every point
+//! as JSON. Not here: the maths (components), the series (app).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use comfy_table::{Table, presets};
+use serde_json::{Map, Value as Json, json};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point};
+use terrane_app::ports::detectors::{DetectorError, DetectorList};
+use terrane_compiler::types::Granularity;
+
+use super::query::refused;
+use super::{print, tell};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::plural;
+use crate::{caller, wiring};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane anomaly run examples/flights --cube flights --measure count --from 2013-06-01
+  terrane anomaly run . --cube orders --measure revenue --dimension status --detector mad --sensitivity 4
+  terrane anomaly run . --cube orders --measure revenue --granularity month --json | jq .series[].points
+  terrane anomaly detectors .
+runtime/MODULES.md says how points are judged.")]
+pub struct AnomalyArguments {
+    #[command(subcommand)]
+    pub action: AnomalyAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AnomalyAction {
+    /// Judge one measure along time
+    Run(Box<RunArguments>),
+    /// List the detectors
+    Detectors {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RunArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    #[arg(long)]
+    pub cube: String,
+    /// A measure of the cube
+    #[arg(long)]
+    pub measure: String,
+    #[arg(long, default_value = "z_score")]
+    pub detector: String,
+    /// The detector's own, if not given
+    #[arg(long)]
+    pub sensitivity: Option<f64>,
+    /// Steps of history before the first point that is judged
+    #[arg(long, default_value_t = terrane_app::anomaly::TRAINING_SIZE)]
+    pub training_size: u32,
+    /// second, minute, hour, day, week, month, quarter or year
+    #[arg(long, default_value_t = Granularity::Day)]
+    pub granularity: Granularity,
+    /// The axis, if not the cube's primary time dimension
+    #[arg(long, value_name = "DIMENSION")]
+    pub time: Option<String>,
+    /// One series for each of its values; may be given several times
+    #[arg(long = "dimension", value_name = "DIMENSION")]
+    pub dimensions: Vec<String>,
+    /// The first date to judge; else the first behind the history
+    #[arg(long, value_name = "DATE")]
+    pub from: Option<String>,
+    /// The last date to judge, inclusive
+    #[arg(long, value_name = "DATE")]
+    pub to: Option<String>,
+    /// Steps of one season, for detectors that know seasons
+    #[arg(long, value_name = "STEPS")]
+    pub seasonality: Option<u32>,
+    /// Ask as this caller: a JSON file with user_id, email, roles, groups and attributes
+    #[arg(long = "as", value_name = "FILE")]
+    pub caller: Option<PathBuf>,
+    /// Every point, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AnomalyAction {
+    /// Where the project is.
+    pub fn dir(&self) -> &PathBuf {
+        match self {
+            AnomalyAction::Run(arguments) => &arguments.dir,
+            AnomalyAction::Detectors { dir, .. } => dir,
+        }
+    }
+}
+
+/// Judges, or lists.
+///
+/// # Errors
+/// The project has errors, the query is refused, or the detector failed.
+pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), Failure> {
+    match &arguments.action {
+        AnomalyAction::Run(arguments) => judge(arguments, &project).await,
+        AnomalyAction::Detectors { json, .. } => {
+            let (engine, _) = wiring::load(&project).await?;
+            let list = engine.detectors.kinds().await;
+            print(&if *json { format!("{}\n", detectors_json(&list)) } else { detectors_table(&list) });
+            Ok(())
+        }
+    }
+}
+
+async fn judge(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
+    let caller = caller::read(arguments.caller.as_deref())?;
+    let (engine, _) = wiring::load(project).await?;
+    let request = request(arguments);
+    let run = engine.anomalies.run(&caller, &request).await.map_err(failure)?;
+    if arguments.json {
+        print(&format!("{}\n", run_json(&request, &run)));
+        return Ok(());
+    }
+    print(&table(&run));
+    let points: usize = run.series.iter().map(|series| series.points.len()).sum();
+    let found = run.series.iter().flat_map(|series| &series.points).filter(|point| point.is_anomalous).count();
+    let series = run.series.iter().filter(|series| !series.points.is_empty()).count();
+    let (points, series) =
+        (plural(points, "point"), if series == 1 { "1 series".to_owned() } else { format!("{series} series") });
+    tell(&format!(
+        "{found} of {points} in {series} are out of the ordinary ({}, sensitivity {}, at most {} steps of history)\n",
+        run.detector.kind, run.sensitivity, arguments.training_size
+    ));
+    for series in run.series.iter().filter(|series| series.points.is_empty()) {
+        let least = run.detector.min_points;
+        tell(&format!(
+            "not judged: {}: {} of history, and at least {least} are needed\n",
+            key(series),
+            plural(series.history, "value")
+        ));
+    }
+    Ok(())
+}
+
+fn request(arguments: &RunArguments) -> AnomalyRequest {
+    let text = |text: &String| Arc::from(text.as_str());
+    AnomalyRequest {
+        cube: text(&arguments.cube),
+        measure: text(&arguments.measure),
+        detector: text(&arguments.detector),
+        sensitivity: arguments.sensitivity,
+        training_size: arguments.training_size,
+        granularity: arguments.granularity,
+        time_dimension: arguments.time.as_ref().map(text),
+        dimensions: arguments.dimensions.iter().map(text).collect(),
+        from: arguments.from.as_ref().map(text),
+        to: arguments.to.as_ref().map(text),
+        seasonality: arguments.seasonality,
+    }
+}
+
+fn failure(error: AnomalyError) -> Failure {
+    let hint = match &error {
+        AnomalyError::Detector(DetectorError::Unknown { known, .. }) => Some(format!("possible: {}", known.join(", "))),
+        AnomalyError::NoTimeDimension { .. } => Some("name a time dimension with --time".to_owned()),
+        AnomalyError::TooManyPoints { .. } => {
+            Some("ask for fewer series, a coarser granularity, or a shorter range with --from and --to".to_owned())
+        }
+        AnomalyError::NothingToJudge { .. } => {
+            Some("say where to begin with --from, or ask for less history with --training-size".to_owned())
+        }
+        AnomalyError::Detector(DetectorError::TooLong { .. }) => {
+            Some("choose a coarser granularity or a shorter range".to_owned())
+        }
+        _ => None,
+    };
+    match (error, hint) {
+        (AnomalyError::Run(error), _) => refused(terrane_server::refuse(error)),
+        (error, Some(hint)) => Failure::new(error.to_string()).hint(hint),
+        (error, None) => Failure::new(error.to_string()),
+    }
+}
+
+/// The values that tell a series from others.
+fn key(series: &JudgedSeries) -> String {
+    let parts = series.dimensions.iter().map(|(name, value)| format!("{name} {}", value.as_deref().unwrap_or("null")));
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "the series".to_owned() } else { parts.join(", ") }
+}
+
+fn table(run: &AnomalyRun) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    let names = run.series.first().map_or(&[][..], |series| &series.dimensions);
+    let header = names.iter().map(|(name, _)| name.to_string());
+    table.set_header(
+        header.chain(["time", "value", "expected", "bounds", "raw", "score", "severity"].map(str::to_owned)),
+    );
+    for series in &run.series {
+        for point in series.points.iter().filter(|point| point.is_anomalous) {
+            let key = series.dimensions.iter().map(|(_, value)| value.as_deref().unwrap_or("null").to_owned());
+            table.add_row(key.chain(cells(point, run.granularity)).map(|cell| printable(&cell)));
+        }
+    }
+    format!("{table}\n")
+}
+
+fn cells(point: &Point, granularity: Granularity) -> [String; 7] {
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+    [
+        time(point.at_ms, granularity),
+        number(point.value),
+        number(point.expected),
+        format!("{} to {}", number(point.lower_bound), number(point.upper_bound)),
+        number(point.raw),
+        format!("{:.3}", point.score),
+        point.severity.as_str().to_owned(),
+    ]
+}
+
+/// Data may hold escape codes; a terminal must not obey them.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// The start of a bucket: a date, or a timestamp for what is finer than a day.
+fn time(at_ms: i64, granularity: Granularity) -> String {
+    let Ok(at) = jiff::Timestamp::from_millisecond(at_ms) else { return at_ms.to_string() };
+    let at = jiff::tz::TimeZone::UTC.to_datetime(at);
+    if granularity.is_sub_day() { at.to_string() } else { at.date().to_string() }
+}
+
+fn run_json(request: &AnomalyRequest, run: &AnomalyRun) -> Json {
+    let point = |point: &Point| {
+        json!({
+            "time": time(point.at_ms, run.granularity),
+            "value": point.value,
+            "expected": point.expected,
+            "lower_bound": point.lower_bound,
+            "upper_bound": point.upper_bound,
+            "raw": point.raw,
+            "score": point.score,
+            "severity": point.severity.as_str(),
+            "anomalous": point.is_anomalous,
+        })
+    };
+    let series = |series: &JudgedSeries| {
+        let dimensions = series.dimensions.iter().map(|(name, value)| (name.to_string(), json!(value.as_deref())));
+        json!({
+            "dimensions": dimensions.collect::<Map<String, Json>>(),
+            "history_points": series.history,
+            "judged": !series.points.is_empty(),
+            "points": series.points.iter().map(point).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "cube_name": &*request.cube,
+        "measure_name": &*request.measure,
+        "detector_type": &*run.detector.kind,
+        "detector": {"component": &*run.detector.component, "version": &*run.detector.version},
+        "sensitivity": run.sensitivity,
+        "training_size": request.training_size,
+        "granularity": run.granularity.as_str(),
+        "time_dimension": &*run.time_dimension,
+        "series": run.series.iter().map(series).collect::<Vec<_>>(),
+    })
+}
+
+fn detectors_json(list: &DetectorList) -> Json {
+    let schema = |text: &str| serde_json::from_str::<Json>(text).unwrap_or(Json::Null);
+    let kinds = list.kinds.iter().map(|kind| {
+        json!({
+            "kind": &*kind.kind,
+            "display_name": &*kind.display_name,
+            "default_sensitivity": kind.default_sensitivity,
+            "min_points": kind.min_points,
+            "has_model": kind.has_model,
+            "settings_schema": schema(&kind.settings_schema_json),
+            "component": &*kind.component,
+            "version": &*kind.version,
+        })
+    });
+    let faults =
+        list.faults.iter().map(|fault| json!({"component": &*fault.component, "fault": fault.fault.to_string()}));
+    json!({"detectors": kinds.collect::<Vec<_>>(), "faults": faults.collect::<Vec<_>>()})
+}
+
+fn detectors_table(list: &DetectorList) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    table.set_header(["kind", "what", "sensitivity", "fewest values", "component"]);
+    for kind in &list.kinds {
+        table.add_row([
+            kind.kind.to_string(),
+            kind.display_name.to_string(),
+            kind.default_sensitivity.to_string(),
+            kind.min_points.to_string(),
+            format!("{} {}", kind.component, kind.version),
+        ]);
+    }
+    let faults = list.faults.iter().map(|fault| format!("not usable: {fault}\n"));
+    format!("{table}\n{}", faults.collect::<String>())
+}

@@ -1,0 +1,145 @@
+//! A role's conformance vectors: calls that every component of it must survive, and what must hold of the
+//! answers, whatever they say.
+//!
+//! In: a component on the bench. Out: an [`Outcome`] a vector. A plugin may decline a call by an error of the
+//! contract; a trap, a limit, or an answer that a host would refuse is a failure. Each call is made twice, and
+//! the answers must be the same, bit for bit. Not here: whether a plugin is any good.
+
+mod checks;
+mod detectors;
+mod dialects;
+mod hooks;
+
+use serde_json::{Map, Value};
+use terrane_app::ports::plugins::PluginRole;
+use terrane_plugin_host::workbench::{Called, Workbench};
+
+use super::{call_text, case};
+
+/// What became of one vector or case.
+pub(super) struct Outcome {
+    pub(super) name: String,
+    /// Empty: it passed.
+    pub(super) problems: Vec<String>,
+}
+
+impl Outcome {
+    fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> Outcome {
+        Outcome { name: name.into(), problems: result.unwrap_or_else(|problem| vec![problem]) }
+    }
+}
+
+/// All vectors of a role.
+pub(super) fn run(bench: &Workbench, role: PluginRole) -> Vec<Outcome> {
+    match role {
+        PluginRole::Detector => detectors::run(bench),
+        PluginRole::Check => checks::run(bench),
+        PluginRole::Governance => hooks::run(bench),
+        PluginRole::Dialect => dialects::run(bench),
+    }
+}
+
+/// Makes a call twice.
+///
+/// # Errors
+/// It ended in a fault, or the answers differ.
+pub(super) fn steady(bench: &Workbench, call: &str, arguments: &Map<String, Value>) -> Result<Called, String> {
+    let once = || bench.call(call, arguments).map_err(|error| call_text(&error));
+    let (first, second) = (once()?, once()?);
+    if first.answer == second.answer {
+        return Ok(first);
+    }
+    Err(format!(
+        "two calls with the same input gave two answers: {} and {}",
+        case::short(&first.answer),
+        case::short(&second.answer)
+    ))
+}
+
+/// As [`steady`], with what a case may leave out filled in.
+fn ask(bench: &Workbench, call: &str, arguments: Value) -> Result<Value, String> {
+    let Value::Object(mut arguments) = arguments else { return Err("a vector without arguments".to_owned()) };
+    case::complete(call, &mut arguments, bench)?;
+    Ok(steady(bench, call, &arguments)?.answer)
+}
+
+/// What stands in `ok`; `None` where the plugin declined.
+fn accepted(answer: &Value) -> Option<&Value> {
+    answer.get("ok")
+}
+
+/// `[a-z][a-z0-9_]*`, at most 64 bytes.
+fn is_code(text: &str) -> bool {
+    let is_first = |b: u8| b.is_ascii_lowercase();
+    text.len() <= 64
+        && text.bytes().next().is_some_and(is_first)
+        && text.bytes().all(|b| is_first(b) || b.is_ascii_digit() || b == b'_')
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// What is wrong with an arena: places that are not there, children behind their parents, more than the
+/// contract's 512 nodes and depth of 32.
+fn arena_problems(arena: &Value) -> Vec<String> {
+    let (nodes, args) = (list(arena, "nodes"), list(arena, "args"));
+    let mut problems = Vec::new();
+    if nodes.len() > 512 {
+        problems.push(format!("an arena has {} nodes, at most 512", nodes.len()));
+    }
+    let mut depths: Vec<usize> = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
+        let (first, count) = (index(&node["first"]), index(&node["count"]));
+        let children = args.get(first..first.saturating_add(count));
+        let slots = match text(node, "op") {
+            "column" => Some(list(arena, "columns").len()),
+            "literal" => Some(list(arena, "literals").len()),
+            _ => None,
+        };
+        if slots.is_some_and(|slots| index(&node["aux"]) >= slots) {
+            problems.push(format!("node {at} of an arena names a slot that is not there"));
+        }
+        let of_child = |child: &Value| depths.get(index(child)).copied();
+        match children.map(|children| children.iter().map(of_child).collect::<Option<Vec<_>>>()) {
+            Some(Some(below)) => depths.push(1 + below.into_iter().max().unwrap_or(0)),
+            _ => {
+                problems.push(format!("node {at} of an arena has children that don't come before it"));
+                depths.push(1);
+            }
+        }
+    }
+    if depths.iter().any(|depth| *depth > 32) {
+        problems.push("an arena is deeper than 32".to_owned());
+    }
+    if list(arena, "roots").iter().any(|root| index(root) >= nodes.len()) {
+        problems.push("an arena has a root that is no node".to_owned());
+    }
+    problems
+}
+
+fn index(value: &Value) -> usize {
+    value.as_u64().and_then(|index| usize::try_from(index).ok()).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arenas_that_no_host_would_take_are_told() {
+        let node = |op: &str, first: u32, count: u32, aux: u32| json!({"op": op, "ty": "text", "first": first, "count": count, "aux": aux});
+        let arena = |nodes: Value, args: Value| json!({"nodes": nodes, "args": args, "columns": ["a"], "literals": [], "names": [], "roots": [0]});
+        assert!(arena_problems(&arena(json!([node("column", 0, 0, 0)]), json!([]))).is_empty());
+        assert_eq!(arena_problems(&arena(json!([node("column", 0, 0, 1)]), json!([]))).len(), 1);
+        assert_eq!(arena_problems(&arena(json!([node("not", 0, 1, 0)]), json!([0]))).len(), 1);
+        assert_eq!(arena_problems(&arena(json!([node("not", 5, 1, 0)]), json!([]))).len(), 1);
+        assert_eq!(arena_problems(&arena(json!([]), json!([]))).len(), 1);
+    }
+}

@@ -1,0 +1,52 @@
+//! The contract inside the program, for core modules whose compiler knows nothing of WIT.
+//!
+//! In: a core module and a world's name. Out: the module with the section that `wit-component` reads its type
+//! from. Not here: modules of `wit-bindgen`, which bring that section along.
+
+use wit_component::{StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, UnresolvedPackageGroup};
+
+/// Packages before those that use them.
+const FILES: [(&str, &str); 7] = [
+    ("types.wit", include_str!("../../../../../wit/deps/types.wit")),
+    ("host.wit", include_str!("../../../../../wit/deps/host.wit")),
+    ("dialect.wit", include_str!("../../../../../wit/deps/dialect.wit")),
+    ("anomaly.wit", include_str!("../../../../../wit/deps/anomaly.wit")),
+    ("profiling.wit", include_str!("../../../../../wit/deps/profiling.wit")),
+    ("governance.wit", include_str!("../../../../../wit/deps/governance.wit")),
+    ("worlds.wit", include_str!("../../../../../wit/worlds.wit")),
+];
+
+/// Adds the section for a world of `terrane:plugins`.
+///
+/// # Errors
+/// The bytes are no core module, or there is no such world.
+pub(super) fn put_world(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
+    let told = |error| format!("{error:#}");
+    let mut resolve = Resolve::default();
+    let mut plugins = None;
+    for (name, text) in FILES {
+        let group = UnresolvedPackageGroup::parse(name, text).map_err(|error| format!("{error:?}"))?;
+        plugins = Some(resolve.push_group(group).map_err(|error| format!("{error:?}"))?);
+    }
+    let package = plugins.ok_or("there is no package")?;
+    let world = resolve.select_world(&[package], Some(world)).map_err(told)?;
+    embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_world_can_be_put_in() {
+        // The preamble of an empty core module: magic and version 1.
+        const EMPTY: &[u8] = b"\0asm\x01\0\0\0";
+        for world in ["dialect-plugin", "detector-plugin", "check-plugin", "policy-plugin"] {
+            let mut module = EMPTY.to_vec();
+            put_world(&mut module, world).unwrap();
+            assert!(module.len() > EMPTY.len(), "{world}");
+        }
+        assert!(put_world(&mut EMPTY.to_vec(), "other-plugin").is_err());
+    }
+}

@@ -1,0 +1,48 @@
+//! `terrane plugin run`: the call of a case file, once.
+//!
+//! In: a component and a case. Out: the answer as JSON on standard output, what it took on standard error.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::case::Case;
+use super::{call_failure, open};
+use crate::commands::{print, tell};
+use crate::failure::Failure;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  terrane plugin run target/components/my-detector.wasm --input cases/one-outlier.json | jq .ok.scores
+
+The limits are those of a server; the instance is a fresh one.")]
+pub struct RunArguments {
+    /// The component
+    pub file: PathBuf,
+    /// A case file: {\"call\": \"detect\", \"args\": {…}}
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// One JSON object with the answer and what it took
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
+    let bench = open(&arguments.file)?;
+    let case = Case::read(&arguments.input, &bench)?;
+    let place = arguments.input.display().to_string();
+    let called = bench.call(&case.call, &case.arguments).map_err(|error| call_failure(&place, &error))?;
+    let duration_ms = called.duration.as_secs_f64() * 1_000.0;
+    if arguments.json {
+        let line = json!({
+            "answer": called.answer, "fuel": called.fuel, "memory_bytes": called.memory_bytes, "duration_ms": duration_ms,
+        });
+        print(&format!("{line}\n"));
+        return Ok(true);
+    }
+    print(&format!("{:#}\n", called.answer));
+    let memory = called.memory_bytes / 1024;
+    tell(&format!("{} in {duration_ms:.3} ms, {} fuel, {memory} KiB of memory\n", case.call, called.fuel));
+    Ok(true)
+}

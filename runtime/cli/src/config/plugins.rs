@@ -1,0 +1,177 @@
+//! The key `plugins`: where components are looked for, and which of them the operator wants on what terms.
+//!
+//! In: the reader; the key holds a list of plugins, or a mapping with the list in it. Out: typed entries,
+//! their paths as they are written. An entry that can't be used is reported and left out, and with an error
+//! nothing is served. Not here: whether the files are there and what they are (`terrane-plugin-host`).
+
+use std::path::PathBuf;
+
+use terrane_app::ports::plugins::PluginRole;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_plugin_host::Grants;
+use terrane_plugin_host::manifest::{AskedLimits, Capability};
+use terrane_plugin_host::signature::PublicKey;
+
+use super::reader::{Located, Place, Section};
+
+const MAX_ID_CHARS: usize = 64;
+
+/// Components besides those that come with the program.
+#[derive(Debug, Clone, Default)]
+pub struct PluginsConfig {
+    /// Folders to look in, relative to the project.
+    pub paths: Vec<String>,
+    /// What the operator lists; no two have the same id.
+    pub listed: Vec<PluginConfig>,
+    /// Whose signatures are good.
+    pub keys: Vec<PublicKey>,
+    /// Whatever does not come with the program must be signed.
+    pub must_be_signed: bool,
+    pub place: Option<Place>,
+    /// Where compiled components are kept; `None` where the environment names no such folder.
+    pub cache: Option<PathBuf>,
+}
+
+/// One entry of the list.
+#[derive(Debug, Clone)]
+pub struct PluginConfig {
+    pub id: String,
+    pub role: PluginRole,
+    /// A file, relative to the project; `None`: `<id>.wasm` in the component folders.
+    pub source: Option<String>,
+    pub sha256: Option<String>,
+    pub is_required: bool,
+    pub is_monitored: bool,
+    /// A JSON object, or empty.
+    pub config_json: String,
+    pub grants: Grants,
+    pub limits: AskedLimits,
+    pub place: Place,
+}
+
+pub(super) fn read(top: &mut Section<'_>) -> PluginsConfig {
+    let place = top.place("plugins");
+    if top.is_list("plugins") {
+        let listed = top.sections("plugins", entry).unwrap_or_default();
+        let listed = unique(top, listed.into_iter().flatten().collect());
+        return PluginsConfig { listed, place, ..PluginsConfig::default() };
+    }
+    top.section("plugins", |s| {
+        let paths = s.texts("paths").unwrap_or_default();
+        let keys = keys(s);
+        let must_be_signed = must_be_signed(s, &keys);
+        let listed = s.sections("list", entry).unwrap_or_default();
+        let listed = unique(s, listed.into_iter().flatten().collect());
+        PluginsConfig { paths, listed, keys, must_be_signed, place, cache: None }
+    })
+}
+
+fn keys(s: &mut Section<'_>) -> Vec<PublicKey> {
+    let mut keys = Vec::new();
+    for Located { value, place } in s.located_texts("keys").unwrap_or_default() {
+        match value.parse::<PublicKey>() {
+            Ok(key) => keys.push(key),
+            Err(error) => {
+                let diagnostic = Diagnostic::error("wrong-value", format!("a key of `plugins.keys` {error}"));
+                s.report(place.mark(diagnostic.hint("write a public key as `terrane plugin sign` shows it")));
+            }
+        }
+    }
+    keys
+}
+
+fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
+    let place = s.place("require_signatures");
+    // Whoever names keys means them.
+    let must_be_signed = s.boolean("require_signatures").unwrap_or(!keys.is_empty());
+    if let (true, true, Some(place)) = (must_be_signed, keys.is_empty(), place) {
+        let message = "`plugins.require_signatures` is on, and `plugins.keys` names no key";
+        let diagnostic = Diagnostic::error("wrong-value", message);
+        s.report(place.mark(diagnostic.hint("list the public keys of those whose components you trust")));
+    }
+    must_be_signed
+}
+
+/// `None` where a key that must be there is not, or is not what it must be; that was reported.
+fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
+    let roles = PluginRole::ALL.map(|role| (role.as_str(), role));
+    let place = s.place("id").or_else(|| s.place("role")).or_else(|| s.place("source"));
+    let id = s.checked("id", "a plugin's id: a-z, 0-9, `-` and `_`, a letter first, at most 64", id);
+    let role = s.choice("role", &roles);
+    let source = s.text("source");
+    let sha256 = s.checked("sha256", "a SHA-256: 64 hexadecimal digits", digest);
+    let enforcement_place = s.place("enforcement");
+    let enforcement = s.choice("enforcement", &[("required", true), ("optional", false)]);
+    let is_monitored = s.choice("mode", &[("protect", false), ("monitor", true)]).unwrap_or(false);
+    // Who lists a hook means to be protected by it, and not only while it works; who watches it does not.
+    let is_required = enforcement.unwrap_or(role == Some(PluginRole::Governance) && !is_monitored);
+    if let (true, Some(true), Some(place)) = (is_monitored, enforcement, enforcement_place) {
+        let message = "a plugin in the mode `monitor` can't be `required`: nothing that it says is obeyed";
+        let hint = "leave out `enforcement`, or leave out `mode: monitor` once the plugin is to be obeyed";
+        s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+    }
+    let config_json = s.json("config").map(|json| json.to_string()).unwrap_or_default();
+    let grants = grants(s);
+    let limits = s.section("limits", |s| AskedLimits {
+        time_ms: s.integer("time_ms", 1..=600_000),
+        fuel: s.integer("fuel", 1..=1_000_000_000_000),
+        memory_mb: s.integer("memory_mb", 1..=64),
+    });
+    for (key, is_there) in [("id", s.place("id").is_some()), ("role", s.place("role").is_some())] {
+        if !is_there {
+            let diagnostic = Diagnostic::error("missing-field", format!("a plugin of the list has no `{key}`"));
+            let diagnostic = diagnostic.hint("each needs an `id` and a `role`: dialect, detector, check or governance");
+            s.report(place.as_ref().map_or(diagnostic.clone(), |place| place.mark(diagnostic)));
+        }
+    }
+    let (id, role, place) = (id?, role?, place?);
+    if role == PluginRole::Dialect && !id.starts_with("dialect-") {
+        let diagnostic = Diagnostic::error("wrong-value", format!("`{id}` is no id of a dialect"));
+        s.report(place.mark(diagnostic.hint("a dialect is called `dialect-` and the warehouse's type")));
+        return None;
+    }
+    Some(PluginConfig { id, role, source, sha256, is_required, is_monitored, config_json, grants, limits, place })
+}
+
+fn grants(s: &mut Section<'_>) -> Grants {
+    let mut grants = Grants::default();
+    for Located { value, place } in s.located_texts("grants").unwrap_or_default() {
+        match Capability::by_name(&value) {
+            Some(capability) => grants.add(capability),
+            None => {
+                let names = Capability::ALL.map(Capability::as_str).join(", ");
+                let found: String = value.chars().take(60).collect();
+                let diagnostic = Diagnostic::error("wrong-value", format!("`{found}` is nothing that can be granted"));
+                s.report(place.mark(diagnostic.hint(format!("the grants are {names}"))));
+            }
+        }
+    }
+    grants
+}
+
+/// The first of each id.
+fn unique(s: &mut Section<'_>, listed: Vec<PluginConfig>) -> Vec<PluginConfig> {
+    let mut kept: Vec<PluginConfig> = Vec::with_capacity(listed.len());
+    for plugin in listed {
+        if kept.iter().any(|other| other.id == plugin.id) {
+            let diagnostic = Diagnostic::error("duplicate-name", format!("two plugins have the id `{}`", plugin.id));
+            s.report(plugin.place.mark(diagnostic.hint("a plugin is listed once, and an id is one plugin's")));
+        } else {
+            kept.push(plugin);
+        }
+    }
+    kept
+}
+
+fn id(text: &str) -> Option<String> {
+    let is_rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    let is_id =
+        text.len() <= MAX_ID_CHARS && text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(is_rest);
+    is_id.then(|| text.to_owned())
+}
+
+fn digest(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_digest = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then(|| text.to_ascii_lowercase())
+}

@@ -1,0 +1,125 @@
+//! The plugin host, as the key `plugins` says, and what is to be said of what it loaded.
+//!
+//! In: a project. Out: a host, and a warning for each plugin that is listed and can't be used, or lies there
+//! and does nothing. None of them is an error: a server starts, and says that it is not ready while a
+//! required plugin is missing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins as _};
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_plugin_host::{PluginHost, PluginSettings, SearchPath, Settings};
+
+use super::WORKSPACE;
+use crate::clock::SystemClock;
+use crate::config::{PluginConfig, PluginsConfig};
+use crate::project::Project;
+
+/// `None` where no component can be run here, which is then among the problems.
+pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<PluginHost>> {
+    let config = &project.config.plugins;
+    let root = project.folder.root();
+    let search = search_path(root, &config.paths);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let settings = Settings {
+        cache: config.cache.clone(),
+        plugins: config.listed.iter().map(|plugin| settings(root, &search, config, plugin)).collect(),
+        keys: keys(config),
+        clock: clock.into(),
+        ..Settings::new(search.clone())
+    };
+    match PluginHost::new(settings) {
+        Ok(host) => {
+            problems.extend(config.listed.iter().filter_map(|plugin| refused(plugin, &host.loaded())));
+            problems.extend(idle_hooks(&search, config));
+            Some(Arc::new(host))
+        }
+        Err(error) => {
+            problems.push(Diagnostic::error("no-plugins", format!("components can't be run here: {error}")));
+            None
+        }
+    }
+}
+
+fn keys(config: &PluginsConfig) -> Vec<terrane_plugin_host::signature::PublicKey> {
+    if config.must_be_signed { config.keys.clone() } else { Vec::new() }
+}
+
+fn settings(root: &Path, search: &SearchPath, config: &PluginsConfig, plugin: &PluginConfig) -> PluginSettings {
+    let file = format!("{}.wasm", plugin.id);
+    let source = match &plugin.source {
+        Some(source) => root.join(source),
+        // Where there is none, the first place is named.
+        None => search.file(&plugin.id).unwrap_or_else(|| root.join("plugins").join(file)),
+    };
+    PluginSettings {
+        sha256: plugin.sha256.clone(),
+        keys: if search.is_programs(&source) { Vec::new() } else { keys(config) },
+        config_json: plugin.config_json.clone(),
+        is_required: plugin.is_required,
+        is_monitored: plugin.is_monitored,
+        grants: plugin.grants,
+        limits: plugin.limits,
+        ..PluginSettings::new(plugin.id.clone(), plugin.role, source)
+    }
+}
+
+/// What is listed and not in use.
+fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnostic> {
+    let status = statuses.iter().find(|status| status.name == plugin.id)?;
+    let PluginState::Refused(error) = &status.state else { return None };
+    let message = format!("the plugin `{}` is not in use: {error}", plugin.id);
+    let consequence = match (plugin.is_required, plugin.role) {
+        (true, PluginRole::Governance) => "; it is required, so every query is refused",
+        (true, _) => "; it is required, so the server is not ready",
+        (false, _) => "",
+    };
+    if plugin.role != PluginRole::Governance && is_hook(error) {
+        let diagnostic =
+            Diagnostic::error("wrong-role", format!("{message}; as a hook it would protect, as this it does not"));
+        return Some(plugin.place.mark(diagnostic.hint("write `role: governance`")));
+    }
+    let hint = match error {
+        PluginError::Faulted { .. } => "repair or replace the component, then `POST /api/v1/plugins/{id}/reload`",
+        _ => "check `source`: a path from the project's folder",
+    };
+    Some(plugin.place.mark(Diagnostic::warning("plugin-refused", format!("{message}{consequence}")).hint(hint)))
+}
+
+/// Whether what was refused in another role is a governance hook by its exports.
+fn is_hook(error: &PluginError) -> bool {
+    let PluginError::Faulted { fault: PluginFault::WrongWorld { exports, .. }, .. } = error else { return false };
+    exports.iter().any(|export| export.starts_with("terrane:governance/hook"))
+}
+
+/// Hooks in the operator's component folders that nobody lists: whoever put them there may think that they
+/// protect. Those that came with the program nobody put there.
+fn idle_hooks(search: &SearchPath, config: &PluginsConfig) -> Vec<Diagnostic> {
+    let is_listed = |name: &str| config.listed.iter().any(|plugin| plugin.id == name);
+    let own = SearchPath { program_folders: Vec::new(), ..search.clone() };
+    let idle = terrane_plugin_host::hooks_in(&own).into_iter().filter(|(name, _)| !is_listed(name));
+    let warning = |(name, path): (String, PathBuf)| {
+        let message = format!("{} is a governance hook that is not listed; it does nothing", path.display());
+        let hint = format!("list it: `plugins: [{{id: {name}, role: governance, enforcement: required}}]`");
+        Diagnostic::warning("plugin-idle", message).hint(hint)
+    };
+    idle.map(warning).collect()
+}
+
+/// Where components are looked for, in this order: the project's own, those beside the program, and
+/// in a development tree those that set-up prepared.
+fn search_path(root: &Path, configured: &[String]) -> SearchPath {
+    let mut folders = vec![root.join("plugins")];
+    folders.extend(configured.iter().map(|path| root.join(path)));
+    let mut program_folders = Vec::new();
+    let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
+    if let Some(beside) = program.as_deref().and_then(Path::parent) {
+        program_folders.push(beside.join("plugins"));
+        program_folders.push(beside.join("components"));
+    }
+    let prepared = WORKSPACE.map(|root| Path::new(root).join(".prepared/components"));
+    program_folders.extend(prepared.and_then(|folder| folder.canonicalize().ok()));
+    SearchPath { folders, program_folders, ..SearchPath::default() }
+}

@@ -1,0 +1,161 @@
+//! One hook's obligations against the model and the query, then those of all hooks as one.
+//!
+//! In: [`Obligations`]. Out: [`Checked`], or the fault of the hook; then a [`Bound`] for `Access`. What a
+//! hook says of a cube holds for its aliases. A cube over the same table that the hook said nothing of is
+//! closed, as the project's own policies close it: nobody knows how its rows would be filtered.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::condition::{predicate, type_of};
+use super::inspect::Inspection;
+use super::{HookMask, MemberMask, Obligations};
+use crate::model::{Cube, CubeId, DimensionId, DimensionType, Mask, Member, Model};
+use crate::plan::fit;
+use crate::query::Predicate;
+use crate::types::{LogicalType, Value};
+
+/// Levels of one condition.
+pub const MAX_CONDITION_DEPTH: usize = 32;
+/// Tests and connectives of one condition.
+pub const MAX_CONDITION_NODES: usize = 512;
+
+/// What is wrong with a hook's obligations: a fault of the hook, not of the query.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ObligationFault {
+    #[error("it speaks of a cube `{cube}`, which there is not")]
+    UnknownCube { cube: Arc<str> },
+    #[error("it speaks of the cube `{cube}`, which the query does not read")]
+    NotRead { cube: Arc<str> },
+    #[error("it speaks of `{member}`, which the cube `{cube}` does not have")]
+    UnknownMember { cube: Arc<str>, member: Arc<str> },
+    #[error("`{member}` of the cube `{cube}` is no dimension: only dimensions are filtered by and masked")]
+    NotADimension { cube: Arc<str>, member: Arc<str> },
+    #[error("`{operator}` on `{member}`, a {expected:?}, has a value of the type {found:?}")]
+    WrongType { member: Arc<str>, operator: &'static str, found: LogicalType, expected: LogicalType },
+    #[error("`{operator}` on `{member}` takes {expected}, and has {found}")]
+    ValueCount { member: Arc<str>, operator: &'static str, expected: &'static str, found: usize },
+    #[error("a condition is deeper than {limit} levels")]
+    TooDeep { limit: usize },
+    #[error("a condition has more than {limit} nodes")]
+    TooLarge { limit: usize },
+}
+
+/// One hook's obligations in ids.
+#[derive(Debug, Default)]
+pub struct Checked {
+    filters: HashMap<CubeId, Vec<Predicate>>,
+    masks: HashMap<DimensionId, Mask>,
+    denied: HashSet<Member>,
+    closed: HashSet<CubeId>,
+    max_rows: Option<u64>,
+}
+
+/// The obligations of all hooks.
+#[derive(Debug, Default)]
+pub(crate) struct Bound {
+    /// The hooks that said something.
+    pub(crate) hooks: Vec<Arc<str>>,
+    pub(crate) filters: HashMap<CubeId, Vec<Predicate>>,
+    pub(crate) masks: HashMap<DimensionId, Mask>,
+    pub(crate) denied: HashSet<Member>,
+    /// Nothing of these can be shown. Aliases are not in it, the cubes that they stand for are.
+    pub(crate) closed: HashSet<CubeId>,
+    pub(crate) max_rows: Option<u64>,
+}
+
+impl Bound {
+    pub(super) fn merged(all: Vec<(Arc<str>, Checked)>) -> Self {
+        let mut bound = Bound::default();
+        for (hook, checked) in all {
+            bound.hooks.push(hook);
+            for (cube, filters) in checked.filters {
+                bound.filters.entry(cube).or_default().extend(filters);
+            }
+            for (id, mask) in checked.masks {
+                stricter(&mut bound.masks, id, mask);
+            }
+            bound.denied.extend(checked.denied);
+            bound.closed.extend(checked.closed);
+            bound.max_rows = [bound.max_rows, checked.max_rows].into_iter().flatten().min();
+        }
+        bound
+    }
+
+    /// Whether some rows or values are not the caller's to see.
+    pub(crate) fn hides_something(&self) -> bool {
+        !(self.filters.is_empty() && self.masks.is_empty() && self.denied.is_empty() && self.closed.is_empty())
+    }
+}
+
+fn stricter(masks: &mut HashMap<DimensionId, Mask>, id: DimensionId, mask: Mask) {
+    match masks.get(&id) {
+        Some(known) if known.strictness() >= mask.strictness() => {}
+        _ => {
+            masks.insert(id, mask);
+        }
+    }
+}
+
+/// Looks names up and holds them against the query.
+pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> Result<Checked, ObligationFault> {
+    let model = inspection.model;
+    let mut checked = Checked { max_rows: obligations.max_rows, ..Checked::default() };
+    let (mut filtered, mut masked) = (HashSet::new(), HashSet::new());
+    for filter in &obligations.row_filters {
+        let cube = inspection.cube(&filter.cube)?;
+        for id in cube.with_aliases(model) {
+            let predicate = predicate(model.cube(id), &cube.name, &filter.condition)?;
+            checked.filters.entry(id).or_default().push(predicate);
+        }
+        filtered.insert(cube.id);
+    }
+    for mask in &obligations.masks {
+        let cube = inspection.cube(&mask.cube)?;
+        for id in cube.with_aliases(model) {
+            add_mask(&mut checked, cube, model.cube(id), mask)?;
+        }
+        masked.insert(cube.id);
+    }
+    for origin in filtered.union(&masked) {
+        // Whoever has rows or values of the cube has to be spoken of in the same way.
+        let lacks_filter = |id: CubeId| filtered.contains(origin) && !filtered.contains(&id);
+        // A masked column is covered wherever its table is named; a query's columns can't be told.
+        let lacks_mask = |id: CubeId| masked.contains(origin) && !masked.contains(&id) && !model.is_one_table(id);
+        let readers = model.kin(*origin).readers.iter().copied();
+        checked.closed.extend(readers.filter(|id| lacks_filter(*id) || lacks_mask(*id)));
+    }
+    Ok(checked)
+}
+
+fn add_mask(checked: &mut Checked, own: &Cube, cube: &Cube, wanted: &MemberMask) -> Result<(), ObligationFault> {
+    let (name, member) = (own.name.clone(), wanted.member.clone());
+    let Some(found) = cube.member(&wanted.member) else {
+        return Err(ObligationFault::UnknownMember { cube: name, member });
+    };
+    let id = match (found, &wanted.mask) {
+        (found, HookMask::DropColumn) => {
+            checked.denied.insert(found);
+            return Ok(());
+        }
+        (Member::Dimension(id), _) => id,
+        _ => return Err(ObligationFault::NotADimension { cube: name, member }),
+    };
+    let dimension = &cube.dimensions[id.index as usize];
+    let mask = match &wanted.mask {
+        HookMask::Fixed(text) => fit(Value::Text(text.clone()), type_of(dimension)).map_or(Mask::Null, Mask::Constant),
+        HookMask::Hash => Mask::Hash,
+        HookMask::Partial => Mask::Partial,
+        HookMask::TruncateDate(granularity) if dimension.ty == DimensionType::Time => Mask::Truncate(*granularity),
+        HookMask::DropColumn | HookMask::Nullify | HookMask::TruncateDate(_) => Mask::Null,
+    };
+    stricter(&mut checked.masks, id, mask);
+    Ok(())
+}
+
+impl Cube {
+    /// The cube and the names that joins give it.
+    fn with_aliases(&self, model: &Model) -> Vec<CubeId> {
+        std::iter::once(self.id).chain(model.kin(self.id).aliases.iter().copied()).collect()
+    }
+}

@@ -1,0 +1,368 @@
+//! A query as hooks are told of it.
+//!
+//! In: a query and its caller. Out: an [`Inspection`]: the [`QueryFacts`], and the way from what hooks
+//! answer to an [`Authorized`]. The plan is made and secured as for an answer, and thrown away: a query
+//! that the project's own policies refuse is refused here already, and no hook hears of it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use super::Obligations;
+use super::authorized::Authorized;
+use super::check::{Checked, ObligationFault, check};
+use super::condition::type_of;
+use super::facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
+use crate::compile::Environment;
+use crate::model::{
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Governed, MeasureId, MeasureKind, MetricId,
+    Model, SegmentId, Snippet, SqlPart,
+};
+use crate::plan::{Fact, JoinTree, LogicalPlan, RowGuard, SecuredPlan, plan, secure};
+use crate::query::{Operand, OrderTarget, Predicate, QueryError, ResolvedQuery, SemanticQuery, Test, ValueId, resolve};
+use crate::security::SecurityContext;
+use crate::types::LogicalType;
+
+/// A query that was looked at, before any hook has spoken.
+#[derive(Debug)]
+pub struct Inspection<'m> {
+    pub(super) model: &'m Model,
+    caller: &'m SecurityContext,
+    facts: QueryFacts,
+    /// The cubes of the facts.
+    read: HashSet<CubeId>,
+}
+
+/// Looks at a query.
+///
+/// # Errors
+/// As `compile` without hooks.
+pub fn inspect<'m>(
+    model: &'m Model,
+    query: &SemanticQuery,
+    caller: &'m SecurityContext,
+    environment: &Environment,
+) -> Result<Inspection<'m>, QueryError> {
+    // Nothing is lowered from this one.
+    let open = Authorized::without_hooks(model, caller);
+    let access = open.access();
+    let resolved = resolve(&access, query, environment)?;
+    let secured = secure(plan(model, resolved.clone())?, &access)?;
+    let mut found = Found::of(model);
+    found.query(&resolved, secured.plan());
+    found.joins(&secured);
+    let read = found.read(&secured);
+    let names: BTreeSet<Arc<str>> = read.iter().map(|id| model.cube(*id).name.clone()).collect();
+    let facts = QueryFacts {
+        cubes: names.into_iter().collect(),
+        members: found.uses,
+        filters: filters(model, &resolved),
+        limit: resolved.limit,
+        without_time_bound: without_time_bound(secured.plan()),
+    };
+    Ok(Inspection { model, caller, facts, read })
+}
+
+impl<'m> Inspection<'m> {
+    pub fn facts(&self) -> &QueryFacts {
+        &self.facts
+    }
+
+    /// Holds one hook's obligations against the model and the query.
+    ///
+    /// # Errors
+    /// What the hook did wrong.
+    pub fn check(&self, obligations: &Obligations) -> Result<Checked, ObligationFault> {
+        check(self, obligations)
+    }
+
+    /// The caller under what each hook, by its id, obliges the query to.
+    pub fn authorize(self, obligations: Vec<(Arc<str>, Checked)>) -> Authorized<'m> {
+        Authorized::under(self.model, self.caller, obligations)
+    }
+
+    /// A cube that the query reads, by its own name.
+    pub(super) fn cube(&self, name: &Arc<str>) -> Result<&'m Cube, ObligationFault> {
+        match self.model.cube_named(name) {
+            Some(cube) if cube.alias_of.is_none() && self.read.contains(&cube.id) => Ok(cube),
+            Some(cube) if cube.alias_of.is_none() => Err(ObligationFault::NotRead { cube: name.clone() }),
+            _ => Err(ObligationFault::UnknownCube { cube: name.clone() }),
+        }
+    }
+}
+
+/// What a query was found to use.
+struct Found<'m> {
+    model: &'m Model,
+    uses: Vec<MemberUse>,
+    seen: HashSet<(CubeId, Arc<str>, Usage)>,
+    /// Metrics and measures that were looked into, for a usage.
+    values: HashSet<(ValueId, Usage)>,
+    /// A text of the author holds a query of its own, which may read anything.
+    has_subquery: bool,
+}
+
+impl<'m> Found<'m> {
+    fn of(model: &'m Model) -> Self {
+        Found { model, uses: Vec::new(), seen: HashSet::new(), values: HashSet::new(), has_subquery: false }
+    }
+
+    fn query(&mut self, query: &ResolvedQuery, plan: &LogicalPlan<'m>) {
+        let groups = |index: usize| plan.facts.iter().map(move |fact| fact.groups[index]);
+        for index in 0..plan.groups.len() {
+            groups(index).for_each(|id| self.dimension(id, Usage::Selected));
+        }
+        query.values.iter().for_each(|value| self.value(value.value, Usage::Selected));
+        let on_rows = plan.facts.iter().flat_map(|fact| {
+            let inside = fact.semi_joins.iter().flat_map(|semi_join| &semi_join.filters);
+            fact.row_filters.iter().chain(inside)
+        });
+        let of_metrics = plan.metric_filters.iter().flat_map(|(_, filters)| filters);
+        for predicate in on_rows.chain(of_metrics).chain(&query.group_filters) {
+            predicate.for_each_operand(&mut |operand| match *operand {
+                Operand::Value(value) => self.value(value, Usage::Filtered),
+                Operand::Dimension { id, .. } => self.dimension(id, Usage::Filtered),
+                Operand::MetricTime { .. } => {
+                    let of_groups = (0..plan.groups.len()).filter(|index| operand.is_group(&plan.groups[*index]));
+                    of_groups.flat_map(groups).for_each(|id| self.dimension(id, Usage::Filtered));
+                }
+            });
+        }
+        query.segments.iter().for_each(|id| self.segment(*id));
+        for key in query.order.iter().filter(|key| key.is_explicit) {
+            match key.target {
+                OrderTarget::Group(index) => groups(index).for_each(|id| self.dimension(id, Usage::Ordered)),
+                OrderTarget::Selected(index) => self.value(query.values[index].value, Usage::Ordered),
+                OrderTarget::Value(value) => self.value(value, Usage::Ordered),
+            }
+        }
+    }
+
+    /// Conditions of joins and of the project's policies.
+    fn joins(&mut self, secured: &SecuredPlan<'m>) {
+        for tree in trees(secured) {
+            tree.joins.iter().for_each(|planned| self.condition(&planned.join.on));
+        }
+        for (_, guard) in secured.protection().guards() {
+            if let RowGuard::Filters { all, .. } = guard {
+                all.iter().for_each(|sql| self.condition(sql));
+            }
+        }
+    }
+
+    /// Dimensions in the text, and those that are one of its columns.
+    fn condition(&mut self, sql: &'m Snippet) {
+        self.snippet(sql, Usage::Joined);
+        let model = self.model;
+        let mut over_columns = Vec::new();
+        sql.for_each(&mut |part| {
+            if let SqlPart::Column { cube, .. } = part {
+                let dimensions = (0u32..).zip(&model.cube(*cube).dimensions);
+                let same = dimensions.filter(|(_, dimension)| matches!(&dimension.sql.parts[..], [own] if own == part));
+                over_columns.extend(same.map(|(index, _)| DimensionId { cube: *cube, index }));
+            }
+        });
+        over_columns.into_iter().for_each(|id| self.dimension(id, Usage::Joined));
+    }
+
+    /// The original cubes that are read under whatever name, and those whose tables are.
+    fn read(&self, secured: &SecuredPlan<'m>) -> HashSet<CubeId> {
+        let model = self.model;
+        let original = |id: CubeId| model.cube(id).alias_of.unwrap_or(id);
+        if self.has_subquery {
+            return model.cubes.iter().map(|cube| original(cube.id)).collect();
+        }
+        let mut read: HashSet<CubeId> = trees(secured).flat_map(JoinTree::cubes).map(original).collect();
+        for id in read.clone() {
+            read.extend(model.kin(id).protected.iter().copied());
+        }
+        read
+    }
+
+    /// False where it was there already.
+    fn add(
+        &mut self,
+        cube: CubeId,
+        name: &Arc<str>,
+        usage: Usage,
+        kind: (LogicalType, bool),
+        governed: &Governed,
+    ) -> bool {
+        let cube = self.model.cube(cube);
+        let cube = cube.alias_of.map_or(cube, |original| self.model.cube(original));
+        if !self.seen.insert((cube.id, name.clone(), usage)) {
+            return false;
+        }
+        let (ty, is_measure) = kind;
+        self.uses.push(MemberUse {
+            cube: cube.name.clone(),
+            member: name.clone(),
+            ty,
+            is_measure,
+            usage,
+            tags: governed.tags.clone(),
+            pii: governed.pii,
+            classification: governed.classification.clone(),
+        });
+        true
+    }
+
+    fn dimension(&mut self, id: DimensionId, usage: Usage) {
+        let dimension = self.model.dimension(id);
+        let governed = &dimension.presentation.governed;
+        if self.add(id.cube, &dimension.name, usage, (type_of(dimension), false), governed) {
+            self.snippet(&dimension.sql, usage);
+        }
+    }
+
+    fn segment(&mut self, id: SegmentId) {
+        let segment = self.model.segment(id);
+        let governed = &segment.presentation.governed;
+        if self.add(id.cube, &segment.name, Usage::Filtered, (LogicalType::Boolean, false), governed) {
+            self.snippet(&segment.sql, Usage::Filtered);
+        }
+    }
+
+    fn value(&mut self, value: ValueId, usage: Usage) {
+        if !self.values.insert((value, usage)) {
+            return;
+        }
+        match value {
+            ValueId::Metric(id) => self.metric(id, usage),
+            ValueId::Measure(id) => self.measure(id, usage),
+        }
+    }
+
+    fn metric(&mut self, id: MetricId, usage: Usage) {
+        self.snippet(&self.model.metric(id).body, usage);
+    }
+
+    fn measure(&mut self, id: MeasureId, usage: Usage) {
+        let measure = self.model.measure(id);
+        self.add(id.cube, &measure.name, usage, (measure_type(&measure.kind), true), &measure.presentation.governed);
+        match &measure.kind {
+            MeasureKind::Number(snippet) => self.snippet(snippet, usage),
+            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                self.aggregate(aggregate, usage);
+            }
+        }
+    }
+
+    fn aggregate(&mut self, aggregate: &'m Aggregate, usage: Usage) {
+        aggregate.argument.iter().for_each(|sql| self.snippet(sql, usage));
+        aggregate.filters.iter().for_each(|sql| self.snippet(sql, Usage::Filtered));
+    }
+
+    fn snippet(&mut self, sql: &'m Snippet, usage: Usage) {
+        let mut parts = Vec::new();
+        sql.for_each(&mut |part| parts.push(part));
+        for part in parts {
+            match part {
+                SqlPart::Text(text) => self.has_subquery |= text.to_ascii_lowercase().contains("select"),
+                SqlPart::Dimension(id) => self.dimension(*id, usage),
+                SqlPart::Measure(id) => self.value(ValueId::Measure(*id), usage),
+                SqlPart::Metric(id) => self.value(ValueId::Metric(*id), usage),
+                SqlPart::Aggregate(aggregate) => self.aggregate(aggregate, usage),
+                SqlPart::Column { .. } | SqlPart::User(_) | SqlPart::Divide(..) => {}
+            }
+        }
+    }
+}
+
+/// Every tree of joins that the SQL will have.
+fn trees<'s, 'm>(secured: &'s SecuredPlan<'m>) -> impl Iterator<Item = &'s JoinTree<'m>> {
+    let of_facts =
+        secured.plan().facts.iter().flat_map(|fact| {
+            std::iter::once(&fact.tree).chain(fact.semi_joins.iter().map(|semi_join| &semi_join.tree))
+        });
+    let of_guards = secured.protection().guards().filter_map(|(_, guard)| match guard {
+        RowGuard::Filters { tree, .. } => Some(tree),
+        RowGuard::Never => None,
+    });
+    of_facts.chain(of_guards)
+}
+
+fn measure_type(kind: &MeasureKind) -> LogicalType {
+    let (aggregate, ty) = match kind {
+        MeasureKind::Number(_) => return LogicalType::Unknown,
+        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            (aggregate, aggregate.argument_type)
+        }
+    };
+    match aggregate.function {
+        AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
+            LogicalType::Integer
+        }
+        AggregateFunction::Avg => LogicalType::Float,
+        AggregateFunction::Sum if ty == LogicalType::Integer => LogicalType::Decimal,
+        AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max => ty,
+    }
+}
+
+/// The query's own conditions on rows.
+fn filters(model: &Model, query: &ResolvedQuery) -> Vec<Condition> {
+    let of_filters = query.row_filters.iter().map(|filter| condition(model, &filter.predicate));
+    let of_ranges = query.ranges.iter().map(|range| {
+        // Whatever it is compared with is read too.
+        let tests = std::iter::once(&range.test).chain(&range.previous);
+        let mut tests: Vec<_> = tests.map(|test| Condition::Test(fact(model, range.dimension, test))).collect();
+        if tests.len() == 1 { tests.remove(0) } else { Condition::Any(tests) }
+    });
+    let mut all: Vec<Condition> = Vec::new();
+    for condition in of_filters.chain(of_ranges) {
+        // `metric_time` means the same condition in cubes that share their time.
+        if !all.contains(&condition) {
+            all.push(condition);
+        }
+    }
+    all
+}
+
+fn condition(model: &Model, predicate: &Predicate) -> Condition {
+    let all = |inner: &[Predicate]| inner.iter().map(|predicate| condition(model, predicate)).collect();
+    match predicate {
+        Predicate::And(inner) => Condition::All(all(inner)),
+        Predicate::Or(inner) => Condition::Any(all(inner)),
+        Predicate::Not(inner) => Condition::Not(Box::new(condition(model, inner))),
+        Predicate::Test { operand: Operand::Dimension { id, .. }, test } => Condition::Test(fact(model, *id, test)),
+        // `resolve` keeps values and groups out of conditions on rows.
+        Predicate::Test { .. } => Condition::All(Vec::new()),
+    }
+}
+
+fn fact(model: &Model, id: DimensionId, test: &Test) -> FilterFact {
+    let cube = model.cube(id.cube);
+    let cube = cube.alias_of.map_or(cube, |original| model.cube(original));
+    let dimension = model.dimension(id);
+    let member = format!("{}.{}", cube.name, dimension.name).into();
+    FilterFact { member, ty: type_of(dimension), test: test.clone() }
+}
+
+/// The cubes that a fact reads from the beginning of time.
+fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
+    let model = plan.model;
+    let has_start = |fact: &Fact<'_>| fact.row_filters.iter().any(|filter| starts(model, fact.tree.cube, filter));
+    let open = plan.facts.iter().filter(|fact| !has_start(fact));
+    let names: BTreeSet<Arc<str>> = open.map(|fact| model.cube(fact.tree.cube).name.clone()).collect();
+    names.into_iter().collect()
+}
+
+/// Whether a condition gives a time of the cube a start.
+fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::And(all) => all.iter().any(|inner| starts(model, cube, inner)),
+        Predicate::Or(all) => !all.is_empty() && all.iter().all(|inner| starts(model, cube, inner)),
+        Predicate::Test { operand: Operand::Dimension { id, .. }, test } => {
+            id.cube == cube && model.dimension(*id).ty == DimensionType::Time && has_start(test)
+        }
+        Predicate::Test { .. } | Predicate::Not(_) => false,
+    }
+}
+
+fn has_start(test: &Test) -> bool {
+    match test {
+        Test::Never | Test::Equals(_) | Test::Range { low: Some(_), .. } => true,
+        Test::InList { or_null, .. } => !or_null,
+        Test::AnyOf(tests) => tests.iter().all(has_start),
+        Test::IsNull | Test::Match { .. } | Test::Range { low: None, .. } | Test::Not(_) => false,
+    }
+}

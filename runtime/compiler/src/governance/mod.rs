@@ -1,0 +1,114 @@
+//! What governance hooks are told of a query, and what they may oblige it to.
+//!
+//! In: a query and its caller; then the [`Obligations`] that each hook answered. Out: [`QueryFacts`] to
+//! show to hooks, and an [`Authorized`]: the caller with everything that narrows the query, which is what
+//! every function that leads to SQL takes. Obligations only narrow: filters are ANDed, the strictest mask
+//! and the lowest limit win. Not here: plugins, who is asked, and what a denial is told as.
+
+mod authorized;
+mod check;
+mod condition;
+mod facts;
+mod inspect;
+
+use std::sync::Arc;
+
+pub use authorized::{Authorized, AuthorizedAccess};
+pub(crate) use check::Bound;
+pub use check::{Checked, MAX_CONDITION_DEPTH, MAX_CONDITION_NODES, ObligationFault};
+pub use facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
+pub use inspect::{Inspection, inspect};
+
+use crate::types::{Granularity, Value};
+
+/// What one hook demands of a query; names as the hook wrote them, nothing looked up yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Obligations {
+    pub row_filters: Vec<RowFilter>,
+    pub masks: Vec<MemberMask>,
+    pub max_rows: Option<u64>,
+    /// Refuse the query unless it bounds a time of every cube that it aggregates.
+    pub require_time_filter: bool,
+}
+
+/// Rows of `cube` that don't meet the condition don't exist for the caller.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowFilter {
+    pub cube: Arc<str>,
+    pub condition: HookCondition,
+}
+
+/// A condition in two-valued logic over dimensions of one cube.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookCondition {
+    All(Vec<HookCondition>),
+    Any(Vec<HookCondition>),
+    Not(Box<HookCondition>),
+    Always(bool),
+    Test {
+        /// A dimension of the cube, with or without the cube's name before it.
+        member: Arc<str>,
+        operator: TestOperator,
+        values: Vec<Value>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestOperator {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// Lower and upper bound, both inclusive.
+    Between,
+    InList,
+    IsNull,
+    IsNotNull,
+    Contains,
+    StartsWith,
+    EndsWith,
+}
+
+impl TestOperator {
+    /// As the contract writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TestOperator::Eq => "eq",
+            TestOperator::Ne => "ne",
+            TestOperator::Lt => "lt",
+            TestOperator::Le => "le",
+            TestOperator::Gt => "gt",
+            TestOperator::Ge => "ge",
+            TestOperator::Between => "between",
+            TestOperator::InList => "in-list",
+            TestOperator::IsNull => "is-null",
+            TestOperator::IsNotNull => "is-not-null",
+            TestOperator::Contains => "contains",
+            TestOperator::StartsWith => "starts-with",
+            TestOperator::EndsWith => "ends-with",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberMask {
+    pub cube: Arc<str>,
+    pub member: Arc<str>,
+    pub mask: HookMask,
+}
+
+/// What the caller sees in place of a value, strictest first.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookMask {
+    /// The member does not exist for the caller.
+    DropColumn,
+    Nullify,
+    /// A constant, read as a value of the member's type; null where it can't be.
+    Fixed(Arc<str>),
+    Hash,
+    Partial,
+    /// Null for a member that is no time.
+    TruncateDate(Granularity),
+}

@@ -1,0 +1,49 @@
+//! Cubes that have rows in common: a cube's aliases, and others over the same table.
+//!
+//! In: a model. Out: a [`Kin`] for each cube, computed at first use, then kept. What a hook says of one
+//! cube must not be undone by asking for another.
+
+use super::tables::Tables;
+use super::{CubeId, Model};
+
+/// The relatives of a cube that is no alias.
+#[derive(Debug, Default)]
+pub(crate) struct Kin {
+    /// The names that joins give it.
+    pub(crate) aliases: Vec<CubeId>,
+    /// Other cubes that read, or may read, the table whose rows it has.
+    pub(crate) readers: Vec<CubeId>,
+    /// Other cubes whose table it reads, or may read.
+    pub(crate) protected: Vec<CubeId>,
+}
+
+impl Kin {
+    fn of(model: &Model, id: CubeId) -> Kin {
+        let tables = |id: CubeId| &model.tables[id.0 as usize];
+        let is_read = |of: CubeId, by: CubeId| tables(of).protected().is_some_and(|table| tables(by).may_read(table));
+        let mut kin = Kin::default();
+        for cube in model.cubes.iter().filter(|cube| cube.id != id) {
+            match cube.alias_of {
+                Some(original) if original == id => kin.aliases.push(cube.id),
+                Some(_) => {}
+                None => {
+                    kin.readers.extend(is_read(id, cube.id).then_some(cube.id));
+                    kin.protected.extend(is_read(cube.id, id).then_some(cube.id));
+                }
+            }
+        }
+        kin
+    }
+}
+
+impl Model {
+    /// The relatives of a cube.
+    pub(crate) fn kin(&self, id: CubeId) -> &Kin {
+        self.kin[id.0 as usize].get_or_init(|| Kin::of(self, id))
+    }
+
+    /// Whether a cube's rows are one table's, as they are.
+    pub(crate) fn is_one_table(&self, id: CubeId) -> bool {
+        matches!(self.tables[id.0 as usize], Tables::Exactly(_))
+    }
+}

@@ -1,0 +1,310 @@
+//! Keeps callers away from a function that keeps failing.
+//!
+//! In: the end of each call and the time as the host's clock tells it. Out: whether the next call may run.
+//! Five faults within a minute, or a fifth of at least twenty calls, open it. It then refuses for a second;
+//! one call is let through to try, and while such tries fail the wait doubles up to a minute. Three openings
+//! within ten minutes quarantine the plugin, which somebody has to look at; not those by time alone, which
+//! may be a machine that is short of it, and no failed tries: a guest that some callers' questions bring down
+//! serves again a while after they end. Not here: clocks, and what counts as a fault (`health`).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const WINDOW_SECONDS: u64 = 60;
+const FAULTS: u64 = 5;
+/// Of this many calls at least, one in [`SHARE`] is too many.
+const MIN_CALLS: u64 = 20;
+const SHARE: u64 = 5;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const OPENINGS: usize = 3;
+const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
+
+/// Of one function of one plugin.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    state: State,
+    /// Seconds in which there were calls, of the last minute.
+    seconds: VecDeque<Second>,
+    /// By more than time alone.
+    openings: VecDeque<Duration>,
+    /// Goes up when it opens and when a call may try, so that a call that began before settles nothing.
+    era: u64,
+}
+
+/// Of a call that was let in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pass {
+    era: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Closed,
+    Open {
+        until: Duration,
+        wait: Duration,
+    },
+    /// One call is on its way to find out.
+    Trying {
+        wait: Duration,
+    },
+}
+
+#[derive(Debug)]
+struct Second {
+    at: u64,
+    calls: u64,
+    faults: u64,
+    /// Faults other than of time.
+    grave: u64,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Well,
+    Faulted,
+    /// It ran out of time, as a guest without fault may where the machine is busy.
+    Late,
+    /// It says nothing of the guest: there was no room for it.
+    NotRun,
+}
+
+/// What became of the breaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    None,
+    Opened,
+    Closed,
+    /// Opened too often.
+    Quarantined,
+}
+
+impl Breaker {
+    /// Whether a call may run now.
+    ///
+    /// # Errors
+    /// How long to wait.
+    pub(crate) fn enter(&mut self, now: Duration) -> Result<Pass, Duration> {
+        match self.state {
+            State::Closed => {}
+            State::Open { until, wait } if until <= now => {
+                self.state = State::Trying { wait };
+                self.era += 1;
+            }
+            State::Open { until, .. } => return Err(until - now),
+            State::Trying { wait } => return Err(wait),
+        }
+        Ok(Pass { era: self.era })
+    }
+
+    /// A call that was let in is over.
+    pub(crate) fn leave(&mut self, now: Duration, pass: &Pass, ended: Ended) -> Change {
+        if pass.era != self.era {
+            return Change::None;
+        }
+        match (self.state, ended) {
+            (State::Trying { wait }, Ended::NotRun) => {
+                self.state = State::Open { until: now, wait };
+                Change::None
+            }
+            (State::Trying { .. }, Ended::Well) => {
+                self.state = State::Closed;
+                self.seconds.clear();
+                Change::Closed
+            }
+            (State::Trying { wait }, Ended::Faulted | Ended::Late) => {
+                let wait = (wait * 2).min(LONGEST_WAIT);
+                self.state = State::Open { until: now + wait, wait };
+                self.era += 1;
+                Change::None
+            }
+            (State::Open { .. }, _) | (State::Closed, Ended::NotRun) => Change::None,
+            (State::Closed, _) => {
+                self.count(now.as_secs(), ended);
+                let is_grave = self.seconds.iter().any(|second| second.grave > 0);
+                if self.is_too_much() { self.open(now, is_grave) } else { Change::None }
+            }
+        }
+    }
+
+    /// As new; calls under way count no more.
+    pub(crate) fn forgive(&mut self) {
+        *self = Breaker { era: self.era + 1, ..Breaker::default() };
+    }
+
+    /// Whether a call would be refused now. While one call tries, that is for it to say.
+    pub(crate) fn is_open(&self, now: Duration) -> bool {
+        matches!(self.state, State::Open { until, .. } if until > now)
+    }
+
+    fn count(&mut self, at: u64, ended: Ended) {
+        while self.seconds.front().is_some_and(|second| second.at + WINDOW_SECONDS <= at) {
+            self.seconds.pop_front();
+        }
+        if self.seconds.back().is_none_or(|second| second.at != at) {
+            self.seconds.push_back(Second { at, calls: 0, faults: 0, grave: 0 });
+        }
+        if let Some(second) = self.seconds.back_mut() {
+            second.calls += 1;
+            second.faults += u64::from(matches!(ended, Ended::Faulted | Ended::Late));
+            second.grave += u64::from(ended == Ended::Faulted);
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        let calls: u64 = self.seconds.iter().map(|second| second.calls).sum();
+        let faults: u64 = self.seconds.iter().map(|second| second.faults).sum();
+        faults >= FAULTS || calls >= MIN_CALLS && faults * SHARE >= calls
+    }
+
+    fn open(&mut self, now: Duration, is_grave: bool) -> Change {
+        self.state = State::Open { until: now + FIRST_WAIT, wait: FIRST_WAIT };
+        self.era += 1;
+        self.seconds.clear();
+        if !is_grave {
+            return Change::Opened;
+        }
+        self.openings.push_back(now);
+        while self.openings.front().is_some_and(|at| *at + OPENINGS_WITHIN <= now) {
+            self.openings.pop_front();
+        }
+        if self.openings.len() >= OPENINGS { Change::Quarantined } else { Change::Opened }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// Calls that all end so, until they are no longer let in.
+    fn end(breaker: &mut Breaker, now: Duration, calls: usize, ended: Ended) -> Change {
+        let mut change = Change::None;
+        for _ in 0..calls {
+            let pass = breaker.enter(now).unwrap();
+            change = breaker.leave(now, &pass, ended);
+        }
+        change
+    }
+
+    fn fail(breaker: &mut Breaker, now: Duration, calls: usize) -> Change {
+        end(breaker, now, calls, Ended::Faulted)
+    }
+
+    #[test]
+    fn five_faults_within_a_minute_open_it_and_four_do_not() {
+        let mut breaker = Breaker::default();
+        assert_eq!(fail(&mut breaker, at(0), 4), Change::None);
+        // The four are over.
+        assert_eq!(fail(&mut breaker, at(60), 4), Change::None);
+        assert_eq!(fail(&mut breaker, at(119), 1), Change::Opened);
+        assert_eq!(breaker.enter(at(119)), Err(at(1)));
+    }
+
+    #[test]
+    fn calls_that_began_before_it_opened_settle_nothing() {
+        let mut breaker = Breaker::default();
+        let late = breaker.enter(at(0)).unwrap();
+        assert_eq!(fail(&mut breaker, at(0), 5), Change::Opened);
+        assert_eq!(breaker.leave(at(0), &late, Ended::Faulted), Change::None);
+        let tries = breaker.enter(at(1)).unwrap();
+        for ended in [Ended::Well, Ended::Faulted, Ended::Late, Ended::NotRun] {
+            assert_eq!(breaker.leave(at(1), &late, ended), Change::None);
+            assert!(breaker.enter(at(1)).is_err(), "the one that tries is still on its way");
+        }
+        assert_eq!(breaker.leave(at(1), &tries, Ended::Well), Change::Closed);
+        for _ in 0..10 {
+            assert_eq!(breaker.leave(at(1), &late, Ended::Faulted), Change::None);
+        }
+    }
+
+    #[test]
+    fn a_try_from_before_it_was_forgiven_settles_nothing() {
+        let mut breaker = Breaker::default();
+        fail(&mut breaker, at(0), 5);
+        let old = breaker.enter(at(1)).unwrap();
+        breaker.forgive();
+        fail(&mut breaker, at(1), 5);
+        let _new = breaker.enter(at(2)).unwrap();
+        assert_eq!(breaker.leave(at(2), &old, Ended::Well), Change::None);
+    }
+
+    #[test]
+    fn a_call_for_which_there_was_no_room_is_no_fault() {
+        let mut breaker = Breaker::default();
+        assert_eq!(end(&mut breaker, at(0), 100, Ended::NotRun), Change::None);
+        fail(&mut breaker, at(0), 5);
+        assert_eq!(end(&mut breaker, at(1), 1, Ended::NotRun), Change::None);
+        assert!(breaker.enter(at(1)).is_ok());
+    }
+
+    #[test]
+    fn one_call_tries_and_the_wait_doubles_up_to_a_minute() {
+        let mut breaker = Breaker::default();
+        fail(&mut breaker, at(0), 5);
+        let mut now = at(0);
+        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
+            assert_eq!(breaker.enter(now), Err(at(wait)));
+            now += at(wait);
+            let pass = breaker.enter(now).unwrap();
+            assert!(breaker.enter(now).is_err(), "one at a time");
+            assert_eq!(breaker.leave(now, &pass, Ended::Faulted), Change::None);
+        }
+        now += at(60);
+        assert_eq!(end(&mut breaker, now, 1, Ended::Well), Change::Closed);
+        assert!(!breaker.is_open(now));
+        assert_eq!(fail(&mut breaker, now, 4), Change::None);
+    }
+
+    #[test]
+    fn a_fifth_of_many_calls_opens_it() {
+        let mut breaker = Breaker::default();
+        assert_eq!(end(&mut breaker, at(0), 16, Ended::Well), Change::None);
+        assert_eq!(fail(&mut breaker, at(0), 3), Change::None);
+        assert_eq!(fail(&mut breaker, at(0), 1), Change::Opened);
+    }
+
+    #[test]
+    fn three_openings_within_ten_minutes_are_a_quarantine() {
+        for (times, last) in [([0, 300, 599], Change::Quarantined), ([0, 300, 600], Change::Opened)] {
+            let mut breaker = Breaker::default();
+            let mut change = Change::None;
+            for time in times {
+                change = fail(&mut breaker, at(time), 5);
+                if change != Change::Quarantined {
+                    assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+                }
+            }
+            assert_eq!(change, last);
+        }
+    }
+
+    #[test]
+    fn openings_by_time_alone_are_no_quarantine() {
+        let mut breaker = Breaker::default();
+        for time in [0, 10, 20, 30] {
+            assert_eq!(end(&mut breaker, at(time), 5, Ended::Late), Change::Opened);
+            assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+        }
+    }
+
+    #[test]
+    fn one_fault_that_is_not_of_time_makes_an_opening_count() {
+        let mut breaker = Breaker::default();
+        let mut change = Change::None;
+        for time in [0, 10, 20] {
+            end(&mut breaker, at(time), 4, Ended::Late);
+            change = fail(&mut breaker, at(time), 1);
+            if time < 20 {
+                assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+            }
+        }
+        assert_eq!(change, Change::Quarantined);
+    }
+}

@@ -1,0 +1,200 @@
+//! What all guests of a host may use together: memory, and instances at once.
+//!
+//! In: numbers. Out: turns, of which there are so many, and bytes that are given back. Calls that take
+//! milliseconds and calls that take seconds have turns of their own, so that detectors never keep a hook
+//! waiting. The line has an end: who comes then is told to come again. Not here: what one guest may use
+//! (`limits`).
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use terrane_app::ports::plugins::PluginRole;
+
+/// Bounds of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostLimits {
+    /// Linear memories of all guests together.
+    pub memory_bytes: usize,
+    /// Calls of dialects and hooks at once.
+    pub short_calls: usize,
+    /// Calls of detectors and checks at once.
+    pub long_calls: usize,
+    /// How long a short call waits for its turn.
+    pub short_wait: Duration,
+    pub long_wait: Duration,
+    /// Callers that wait, of each kind.
+    pub waiting: usize,
+}
+
+/// As many as the engine has room for.
+const MAX_SHORT_CALLS: usize = 48;
+const MAX_LONG_CALLS: usize = 16;
+
+impl Default for HostLimits {
+    /// Two short calls a core, since a guest that waits for a core runs out of its time meanwhile.
+    fn default() -> Self {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        HostLimits {
+            memory_bytes: 1024 * 1024 * 1024,
+            short_calls: (2 * cores).clamp(4, MAX_SHORT_CALLS),
+            long_calls: cores.clamp(4, MAX_LONG_CALLS),
+            short_wait: Duration::from_millis(250),
+            long_wait: Duration::from_secs(10),
+            waiting: 1_024,
+        }
+    }
+}
+
+/// Shared by all guests of a host.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    memory_free: AtomicUsize,
+    short: Arc<Line>,
+    long: Arc<Line>,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: HostLimits) -> Arc<Budget> {
+        let line = |turns: usize, most: usize, wait| Arc::new(Line::new(turns.clamp(1, most), limits.waiting, wait));
+        Arc::new(Budget {
+            memory_free: AtomicUsize::new(limits.memory_bytes),
+            short: line(limits.short_calls, MAX_SHORT_CALLS, limits.short_wait),
+            long: line(limits.long_calls, MAX_LONG_CALLS, limits.long_wait),
+        })
+    }
+
+    /// A turn to run, or none within the time that its kind may wait.
+    pub(crate) fn turn(&self, role: PluginRole) -> Option<Turn> {
+        match role {
+            PluginRole::Dialect | PluginRole::Governance => Line::turn(&self.short),
+            PluginRole::Detector | PluginRole::Check => Line::turn(&self.long),
+        }
+    }
+
+    /// Whether there were so many bytes; they are then taken.
+    pub(crate) fn take(&self, bytes: usize) -> bool {
+        let take = |free: usize| free.checked_sub(bytes);
+        self.memory_free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.memory_free.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Turns and who waits for one.
+#[derive(Debug)]
+struct Line {
+    state: Mutex<State>,
+    freed: Condvar,
+    most_waiting: usize,
+    wait: Duration,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    waiting: usize,
+}
+
+impl Line {
+    fn new(turns: usize, most_waiting: usize, wait: Duration) -> Line {
+        let state = Mutex::new(State { free: turns, waiting: 0 });
+        Line { state, freed: Condvar::new(), most_waiting, wait }
+    }
+
+    fn turn(line: &Arc<Line>) -> Option<Turn> {
+        let mut state = line.lock();
+        if state.free == 0 {
+            if state.waiting >= line.most_waiting {
+                return None;
+            }
+            state.waiting += 1;
+            let waited = line.freed.wait_timeout_while(state, line.wait, |state| state.free == 0);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.waiting -= 1;
+        }
+        state.free = state.free.checked_sub(1)?;
+        drop(state);
+        Some(Turn(Arc::clone(line)))
+    }
+
+    /// Two numbers that are changed in one step each can't be left half changed.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// May run until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn(Arc<Line>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.lock().free += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(waiting: usize) -> Arc<Budget> {
+        let wait = Duration::from_millis(5);
+        let limits =
+            HostLimits { memory_bytes: 100, short_calls: 2, long_calls: 1, short_wait: wait, long_wait: wait, waiting };
+        Budget::new(limits)
+    }
+
+    #[test]
+    fn turns_end_and_come_back_and_kinds_do_not_wait_for_each_other() {
+        let budget = budget(1);
+        let first = budget.turn(PluginRole::Governance).unwrap();
+        let second = budget.turn(PluginRole::Dialect).unwrap();
+        assert!(budget.turn(PluginRole::Governance).is_none());
+        let long = budget.turn(PluginRole::Detector).unwrap();
+        assert!(budget.turn(PluginRole::Check).is_none());
+        drop((first, long));
+        assert!(budget.turn(PluginRole::Governance).is_some());
+        assert!(budget.turn(PluginRole::Check).is_some());
+        drop(second);
+    }
+
+    #[test]
+    fn a_line_without_room_is_refused_at_once() {
+        let budget = budget(0);
+        let held = budget.turn(PluginRole::Detector).unwrap();
+        assert!(budget.turn(PluginRole::Detector).is_none());
+        drop(held);
+        assert!(budget.turn(PluginRole::Detector).is_some());
+    }
+
+    #[test]
+    fn callers_that_wait_get_the_turns_of_those_that_leave() {
+        let limits = HostLimits { short_calls: 2, short_wait: Duration::from_secs(60), ..HostLimits::default() };
+        let budget = Budget::new(limits);
+        let ran = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..200 {
+                scope.spawn(|| {
+                    let _turn = budget.turn(PluginRole::Governance).unwrap();
+                    ran.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+        assert_eq!(ran.into_inner(), 200);
+        assert_eq!(budget.short.lock().free, 2);
+    }
+
+    #[test]
+    fn bytes_are_given_back() {
+        let budget = budget(0);
+        assert!(budget.take(60) && !budget.take(41) && budget.take(40) && !budget.take(1));
+        budget.give_back(40);
+        assert!(budget.take(40));
+    }
+}

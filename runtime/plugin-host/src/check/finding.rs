@@ -1,0 +1,98 @@
+//! A check's findings, judged before anybody reads them.
+//!
+//! In: the contract's findings, untrusted. Out: the port's: columns that exist, scores from 0 to 1, codes
+//! that programs can rely on, texts that are short and printable.
+
+use std::sync::Arc;
+
+use terrane_app::ports::checks::{Finding, QualityDimension, Severity};
+use terrane_app::ports::plugins::PluginFault;
+
+use crate::bindings::check::exports::terrane::profiling::check as wire;
+use crate::bindings::common::Severity as WireSeverity;
+use crate::log::plain;
+
+pub(super) const CALL: &str = "evaluate";
+
+const MAX_FINDINGS: usize = 4_096;
+const MAX_MESSAGE_BYTES: usize = 1_024;
+const MAX_EVIDENCE: usize = 64;
+/// Of a name or a value in the evidence.
+const MAX_EVIDENCE_BYTES: usize = 1_024;
+
+fn fault(message: String) -> PluginFault {
+    PluginFault::Answer { call: CALL, message }
+}
+
+pub(super) fn checked(
+    findings: Vec<wire::Finding>,
+    columns: usize,
+    component: &Arc<str>,
+) -> Result<Vec<Finding>, PluginFault> {
+    if findings.len() > MAX_FINDINGS {
+        return Err(fault(format!("{} findings, the limit is {MAX_FINDINGS}", findings.len())));
+    }
+    let one = |(index, finding)| {
+        checked_one(finding, columns, component).map_err(|reason| fault(format!("finding {index} {reason}")))
+    };
+    findings.into_iter().enumerate().map(one).collect()
+}
+
+fn checked_one(finding: wire::Finding, columns: usize, component: &Arc<str>) -> Result<Finding, String> {
+    let column = finding.column.map(|column| column as usize);
+    if let Some(column) = column.filter(|column| *column >= columns) {
+        return Err(format!("is of column {column}, and there are {columns}"));
+    }
+    if let Some(score) = finding.score.filter(|score| !(0.0..=1.0).contains(score)) {
+        return Err(format!("has the score {score}, not from 0 to 1"));
+    }
+    if !is_code(&finding.code) {
+        return Err("has a code that is not [a-z][a-z0-9_]* of at most 64 bytes".to_owned());
+    }
+    if finding.message.len() > MAX_MESSAGE_BYTES {
+        return Err(format!("has a message of {} bytes, the limit is {MAX_MESSAGE_BYTES}", finding.message.len()));
+    }
+    let is_long = |(name, value): &(String, String)| name.len().max(value.len()) > MAX_EVIDENCE_BYTES;
+    if finding.evidence.len() > MAX_EVIDENCE || finding.evidence.iter().any(is_long) {
+        return Err(format!("has evidence beyond {MAX_EVIDENCE} entries of {MAX_EVIDENCE_BYTES} bytes"));
+    }
+    let evidence = finding.evidence.iter().map(|(name, value)| (plain(name).into(), plain(value).into()));
+    Ok(Finding {
+        component: Arc::clone(component),
+        column,
+        dimension: dimension(finding.dimension),
+        severity: severity(finding.severity),
+        score: finding.score,
+        code: finding.code.into(),
+        message: plain(&finding.message).into(),
+        evidence: evidence.collect(),
+    })
+}
+
+fn is_code(code: &str) -> bool {
+    let mut bytes = code.bytes();
+    code.len() <= 64
+        && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+fn dimension(dimension: wire::QualityDimension) -> QualityDimension {
+    match dimension {
+        wire::QualityDimension::Completeness => QualityDimension::Completeness,
+        wire::QualityDimension::Validity => QualityDimension::Validity,
+        wire::QualityDimension::Uniqueness => QualityDimension::Uniqueness,
+        wire::QualityDimension::Consistency => QualityDimension::Consistency,
+        wire::QualityDimension::Accuracy => QualityDimension::Accuracy,
+        wire::QualityDimension::Other => QualityDimension::Other,
+    }
+}
+
+fn severity(severity: WireSeverity) -> Severity {
+    match severity {
+        WireSeverity::Info => Severity::Info,
+        WireSeverity::Low => Severity::Low,
+        WireSeverity::Medium => Severity::Medium,
+        WireSeverity::High => Severity::High,
+        WireSeverity::Critical => Severity::Critical,
+    }
+}

@@ -1,0 +1,135 @@
+//! What a detector answers, judged before anything believes it.
+//!
+//! In: the contract's types, untrusted. Out: the port's, or a fault that says what is wrong.
+
+use terrane_app::ports::detectors::Detection;
+use terrane_app::ports::plugins::PluginFault;
+
+use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
+
+const MAX_MODEL_BYTES: usize = 64 * 1024;
+const CALL: &str = "detect";
+
+fn fault(call: &'static str, message: String) -> PluginFault {
+    PluginFault::Answer { call, message }
+}
+
+/// One judgement for each of `values`.
+pub(super) fn detection(answer: wire::Detection, values: &[f64]) -> Result<Detection, PluginFault> {
+    let lists = [
+        ("scores", answer.scores.len()),
+        ("raw", answer.raw.len()),
+        ("expected", answer.expected.len()),
+        ("lower-bound", answer.lower_bound.len()),
+        ("upper-bound", answer.upper_bound.len()),
+        ("anomalous", answer.anomalous.len()),
+    ];
+    if let Some((name, length)) = lists.into_iter().find(|(_, length)| *length != values.len()) {
+        return Err(fault(CALL, format!("{name} has {length} entries for {} points", values.len())));
+    }
+    for (index, (score, value)) in answer.scores.iter().zip(values).enumerate() {
+        if !(0.0..=1.0).contains(score) {
+            return Err(fault(CALL, format!("score {index} is {score}, not from 0 to 1")));
+        }
+        if value.is_nan() && (*score != 0.0 || answer.anomalous[index]) {
+            return Err(fault(CALL, format!("point {index} has no value, and was judged")));
+        }
+    }
+    Ok(Detection {
+        scores: answer.scores,
+        raw: folded(answer.raw),
+        expected: folded(answer.expected),
+        lower_bound: folded(answer.lower_bound),
+        upper_bound: folded(answer.upper_bound),
+        anomalous: answer.anomalous,
+    })
+}
+
+/// One NaN for all that is no number.
+fn folded(mut values: Vec<f64>) -> Vec<f64> {
+    values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = f64::NAN);
+    values
+}
+
+pub(super) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>, PluginFault> {
+    if models.len() != series {
+        return Err(fault("train", format!("{} models for {series} series", models.len())));
+    }
+    match models.iter().position(|model| model.len() > MAX_MODEL_BYTES) {
+        Some(index) => {
+            let bytes = models[index].len();
+            Err(fault("train", format!("model {index} has {bytes} bytes, the limit is {MAX_MODEL_BYTES}")))
+        }
+        None => Ok(models),
+    }
+}
+
+pub(super) fn append(whole: &mut Detection, part: Detection) {
+    whole.scores.extend(part.scores);
+    whole.raw.extend(part.raw);
+    whole.expected.extend(part.expected);
+    whole.lower_bound.extend(part.lower_bound);
+    whole.upper_bound.extend(part.upper_bound);
+    whole.anomalous.extend(part.anomalous);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use super::*;
+
+    fn answer(scores: &[f64]) -> wire::Detection {
+        let numbers = || vec![1.0; scores.len()];
+        wire::Detection {
+            scores: scores.to_vec(),
+            raw: numbers(),
+            expected: numbers(),
+            lower_bound: numbers(),
+            upper_bound: numbers(),
+            anomalous: vec![false; scores.len()],
+        }
+    }
+
+    fn refused(answer: wire::Detection, values: &[f64]) -> String {
+        detection(answer, values).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lists_are_as_long_as_the_points() {
+        assert!(refused(answer(&[0.5]), &[1.0, 2.0]).contains("scores has 1 entries for 2 points"));
+        let shorter = wire::Detection { anomalous: Vec::new(), ..answer(&[0.5]) };
+        assert!(refused(shorter, &[1.0]).contains("anomalous has 0 entries"));
+    }
+
+    #[test]
+    fn scores_are_numbers_from_0_to_1() {
+        for score in [-0.01, 1.01, f64::NAN, f64::INFINITY] {
+            assert!(refused(answer(&[0.0, score]), &[1.0, 2.0]).contains("score 1"), "{score}");
+        }
+        assert!(detection(answer(&[0.0, 1.0]), &[1.0, 2.0]).is_ok());
+    }
+
+    #[test]
+    fn what_has_no_value_is_not_judged() {
+        assert!(refused(answer(&[0.5]), &[f64::NAN]).contains("no value"));
+        let anomalous = wire::Detection { anomalous: vec![true], ..answer(&[0.0]) };
+        assert!(refused(anomalous, &[f64::NAN]).contains("no value"));
+    }
+
+    #[test]
+    fn infinities_are_folded() {
+        let odd = wire::Detection { upper_bound: vec![f64::INFINITY], raw: vec![-f64::NAN], ..answer(&[0.0]) };
+        let found = detection(odd, &[1.0]).unwrap();
+        assert_eq!(found.upper_bound[0].to_bits(), f64::NAN.to_bits());
+        assert_eq!(found.raw[0].to_bits(), f64::NAN.to_bits());
+    }
+
+    #[test]
+    fn models_are_one_a_series_and_small() {
+        assert!(models(vec![vec![0; MAX_MODEL_BYTES]; 2], 2).is_ok());
+        assert!(models(vec![Vec::new()], 2).unwrap_err().to_string().contains("1 models for 2 series"));
+        let large = models(vec![vec![0; MAX_MODEL_BYTES + 1]], 1).unwrap_err();
+        assert!(large.to_string().contains("65537 bytes"));
+    }
+}

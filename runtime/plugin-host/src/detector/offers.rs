@@ -1,0 +1,135 @@
+//! What detector components can do: asked once for each, checked, and no kind twice.
+//!
+//! In: the configured detectors. Out: their kinds, sorted by name, and a fault for each component that
+//! offers none. Kinds of the specification belong to Terrane's own component, whoever else names them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use terrane_app::ports::calls::ComponentFault;
+use terrane_app::ports::detectors::DetectorKind;
+use terrane_app::ports::plugins::PluginFault;
+
+use crate::bindings::detector::DetectorPlugin;
+use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
+use crate::error::shortened;
+use crate::plugin::{Configured, Plugin};
+
+const CALL: &str = "detectors";
+const MAX_KINDS: usize = 32;
+const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+const FIRST_PARTY: (&str, [&str; 4]) = ("detector-standard", ["z_score", "iqr", "mad", "seasonal"]);
+
+#[derive(Clone)]
+pub(super) struct Offer {
+    pub(super) kind: DetectorKind,
+    pub(super) plugin: Arc<Plugin<DetectorPlugin>>,
+}
+
+type Answer = Result<Vec<DetectorKind>, PluginFault>;
+
+/// The good answers so far, by digest and configuration. A component that failed is asked again.
+#[derive(Clone, Default)]
+pub(super) struct Offers(Arc<Mutex<HashMap<Asked, Vec<DetectorKind>>>>);
+
+/// Digest and configuration.
+type Asked = (Arc<str>, Arc<str>);
+
+impl Offers {
+    pub(super) fn of(&self, configured: &[Configured<DetectorPlugin>]) -> (Vec<Offer>, Vec<ComponentFault>) {
+        let (mut offers, mut faults): (Vec<Offer>, Vec<ComponentFault>) = (Vec::new(), Vec::new());
+        for entry in configured {
+            let plugin = match entry {
+                Configured::Active(plugin) => plugin,
+                Configured::Down { id, fault, .. } => {
+                    faults.push(ComponentFault { component: Arc::clone(id), fault: fault.clone() });
+                    continue;
+                }
+            };
+            let free = self.kinds(plugin).and_then(|kinds| free(kinds, &offers));
+            match free {
+                Ok(kinds) => {
+                    offers.extend(kinds.into_iter().map(|kind| Offer { kind, plugin: Arc::clone(plugin) }));
+                }
+                Err(fault) => faults.push(ComponentFault { component: Arc::clone(&plugin.id), fault }),
+            }
+        }
+        offers.sort_by(|a, b| a.kind.kind.cmp(&b.kind.kind));
+        (offers, faults)
+    }
+
+    fn kinds(&self, plugin: &Plugin<DetectorPlugin>) -> Answer {
+        let key = (Arc::clone(&plugin.digest), Arc::clone(&plugin.config_json));
+        // Entries are inserted whole.
+        if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known.clone());
+        }
+        let asked = plugin.call(CALL, |guest, store| guest.terrane_anomaly_detector().call_detectors(store));
+        let kinds = asked.and_then(|infos| checked(infos, plugin))?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, kinds.clone());
+        Ok(kinds)
+    }
+}
+
+fn fault(message: String) -> PluginFault {
+    PluginFault::Answer { call: CALL, message }
+}
+
+/// No component takes what another one has.
+fn free(kinds: Vec<DetectorKind>, offers: &[Offer]) -> Answer {
+    let taken = |kind: &DetectorKind| offers.iter().find(|offer| offer.kind.kind == kind.kind);
+    match kinds.iter().find_map(|kind| Some((&kind.kind, &taken(kind)?.kind.component))) {
+        Some((kind, owner)) => Err(fault(format!("its kind `{kind}` is `{owner}`'s already"))),
+        None => Ok(kinds),
+    }
+}
+
+fn checked(infos: Vec<wire::DetectorInfo>, plugin: &Plugin<DetectorPlugin>) -> Answer {
+    if !(1..=MAX_KINDS).contains(&infos.len()) {
+        return Err(fault(format!("{} kinds, not 1 to {MAX_KINDS}", infos.len())));
+    }
+    let mut kinds: Vec<DetectorKind> = Vec::with_capacity(infos.len());
+    for info in infos {
+        check_info(&info, &plugin.id)?;
+        if kinds.iter().any(|kind| *kind.kind == info.kind) {
+            return Err(fault(format!("the kind `{}` comes twice", info.kind)));
+        }
+        kinds.push(DetectorKind {
+            kind: info.kind.into(),
+            display_name: shortened(&info.display_name).into(),
+            default_sensitivity: info.default_sensitivity,
+            min_points: info.min_points,
+            has_model: info.has_model,
+            settings_schema_json: info.settings_schema_json.into(),
+            component: Arc::clone(&plugin.id),
+            version: Arc::clone(&plugin.version),
+        });
+    }
+    Ok(kinds)
+}
+
+fn check_info(info: &wire::DetectorInfo, component: &str) -> Result<(), PluginFault> {
+    let kind = shortened(&info.kind);
+    if !is_kind(&info.kind) {
+        return Err(fault(format!("`{kind}` is no kind: [a-z][a-z0-9_]*, at most 64 bytes")));
+    }
+    if component != FIRST_PARTY.0 && FIRST_PARTY.1.contains(&&*info.kind) {
+        return Err(fault(format!("the kind `{kind}` belongs to `{}`", FIRST_PARTY.0)));
+    }
+    if !(info.default_sensitivity.is_finite() && info.default_sensitivity > 0.0) {
+        return Err(fault(format!("the default sensitivity of `{kind}` is {}", info.default_sensitivity)));
+    }
+    let schema = &info.settings_schema_json;
+    let is_schema = schema.is_empty() || serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(schema).is_ok();
+    if schema.len() > MAX_SCHEMA_BYTES || !is_schema {
+        return Err(fault(format!("the settings' schema of `{kind}` is no JSON object of at most 64 KiB")));
+    }
+    Ok(())
+}
+
+fn is_kind(kind: &str) -> bool {
+    let mut bytes = kind.bytes();
+    kind.len() <= 64
+        && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}

@@ -1,0 +1,138 @@
+//! Dialects by their warehouse's type: each asked once, then only remembered.
+//!
+//! In: a name, the operator's list, a search path. Out: a checked profile. A component that failed is tried
+//! again the next time it is asked for, so that a repaired file needs no restart. A profile that was read
+//! serves as long as the process: it is part of what the project was loaded with.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, PluginStatus};
+use terrane_compiler::sql::profile::DialectProfile;
+
+use crate::bindings::dialect::DialectPlugin;
+use crate::dialect;
+use crate::loader::SearchPath;
+use crate::making::Workshop;
+use crate::plugin::PluginSettings;
+use crate::signature::PublicKey;
+use crate::slot::status_of;
+
+pub(crate) struct Dialects {
+    workshop: Arc<Workshop>,
+    search: SearchPath,
+    listed: BTreeMap<String, PluginSettings>,
+    /// What is not listed and did not come with the program must be signed by one of these, unless empty.
+    keys: Vec<PublicKey>,
+    /// By component name. The lock is held while a component is loaded, so that two callers that ask
+    /// at once load it once.
+    components: Mutex<BTreeMap<String, Component>>,
+}
+
+struct Component {
+    status: PluginStatus,
+    profile: Option<Arc<DialectProfile>>,
+}
+
+impl Dialects {
+    /// Loads those that are listed.
+    pub(crate) fn new(
+        workshop: Arc<Workshop>,
+        search: SearchPath,
+        keys: Vec<PublicKey>,
+        listed: Vec<PluginSettings>,
+    ) -> Dialects {
+        let listed = listed.into_iter().map(|settings| (settings.id.clone(), settings)).collect();
+        let dialects = Dialects { workshop, search, listed, keys, components: Mutex::default() };
+        for id in dialects.listed.keys() {
+            // What is wrong with it is in its status.
+            let _ = dialects.profile(id.strip_prefix("dialect-").unwrap_or(id));
+        }
+        dialects
+    }
+
+    /// The checked profile of a dialect.
+    ///
+    /// # Errors
+    /// There is no such component, or it isn't fit to be used.
+    pub(crate) fn profile(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError> {
+        if !is_dialect_name(name) {
+            return Err(PluginError::Name { name: name.to_owned() });
+        }
+        let component = format!("dialect-{name}");
+        let mut components = self.components();
+        if let Some(profile) = components.get(&component).and_then(|c| c.profile.clone()) {
+            return Ok(profile);
+        }
+        let (status, profile) = self.load(name, &component);
+        let profile = profile.map(Arc::new);
+        components.insert(component, Component { status, profile: profile.as_ref().ok().cloned() });
+        profile
+    }
+
+    pub(crate) fn statuses(&self) -> Vec<PluginStatus> {
+        self.components().values().map(|component| component.status.clone()).collect()
+    }
+
+    fn components(&self) -> MutexGuard<'_, BTreeMap<String, Component>> {
+        // Entries are inserted whole.
+        self.components.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What became of the component is in the status as well.
+    fn load(&self, dialect: &str, name: &str) -> (PluginStatus, Result<DialectProfile, PluginError>) {
+        let found = match self.listed.get(name) {
+            Some(settings) => Ok(settings.clone()),
+            None => self.search.find(name).map(|path| {
+                let keys = if self.search.is_programs(&path) { Vec::new() } else { self.keys.clone() };
+                PluginSettings { keys, ..PluginSettings::new(name, PluginRole::Dialect, path) }
+            }),
+        };
+        let settings = match found {
+            Ok(settings) => settings,
+            Err(error) => return (refused(PluginStatus::unknown(name, PluginRole::Dialect), &error), Err(error)),
+        };
+        let mut status = status_of(&settings, PluginRole::Dialect, self.listed.contains_key(name));
+        match self.ask(&settings, dialect, &mut status) {
+            Ok(profile) => (status, Ok(profile)),
+            Err(fault) => {
+                let error = PluginError::Faulted { path: settings.source, fault };
+                (refused(status, &error), Err(error))
+            }
+        }
+    }
+
+    fn ask(
+        &self,
+        settings: &PluginSettings,
+        dialect: &str,
+        status: &mut PluginStatus,
+    ) -> Result<DialectProfile, PluginFault> {
+        let made = match self.workshop.make::<DialectPlugin>(settings) {
+            Ok(made) => made,
+            Err((digest, fault)) => {
+                status.digest = digest;
+                return Err(fault);
+            }
+        };
+        status.digest = Some(made.digest.to_string());
+        let profile = dialect::profile(&made.linked, dialect, &settings.config_json, self.workshop.describe)?;
+        status.describe_fuel = Some(made.linked.fuel());
+        status.limits.memory_bytes = made.memory_bytes as u64;
+        status.id = Some(made.info.id);
+        status.version = Some(made.info.version);
+        Ok(profile)
+    }
+}
+
+fn refused(mut status: PluginStatus, error: &PluginError) -> PluginStatus {
+    status.state = PluginState::Refused(error.clone());
+    status
+}
+
+/// It becomes part of a file's name, so it may name nothing else.
+fn is_dialect_name(name: &str) -> bool {
+    let is_first = |b: u8| b.is_ascii_lowercase();
+    let is_rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+    name.len() <= 64 && name.bytes().next().is_some_and(is_first) && name.bytes().all(is_rest)
+}

@@ -1,0 +1,73 @@
+//! Time for measuring calls and waiting out faults. No guest sees it.
+//!
+//! In: a clock of the caller's, or none. Out: the time since some fixed moment, which never steps.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use terrane_app::ports::clock::Clock;
+
+/// Only differences mean something.
+#[derive(Clone)]
+pub struct Elapsed(Arc<dyn Fn() -> Duration + Send + Sync>);
+
+impl Elapsed {
+    /// A clock of one's own: tests don't wait.
+    pub fn new(clock: impl Fn() -> Duration + Send + Sync + 'static) -> Elapsed {
+        Elapsed(Arc::new(clock))
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        (self.0)()
+    }
+}
+
+/// The machine's.
+impl Default for Elapsed {
+    fn default() -> Self {
+        #[allow(clippy::disallowed_methods, reason = "where no clock is given, as the adapter of the Clock port")]
+        let started = Instant::now();
+        Elapsed::new(move || started.elapsed())
+    }
+}
+
+impl From<Arc<dyn Clock>> for Elapsed {
+    fn from(clock: Arc<dyn Clock>) -> Self {
+        Elapsed::new(move || clock.elapsed())
+    }
+}
+
+impl fmt::Debug for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.now())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A clock that stands still until it is told.
+    #[derive(Clone, Default)]
+    pub(crate) struct Still(Arc<Mutex<Duration>>);
+
+    impl Still {
+        pub(crate) fn advance(&self, by: Duration) {
+            *self.0.lock().unwrap() += by;
+        }
+
+        pub(crate) fn elapsed(&self) -> Elapsed {
+            let time = Arc::clone(&self.0);
+            Elapsed::new(move || *time.lock().unwrap())
+        }
+    }
+
+    #[test]
+    fn it_never_steps_back() {
+        let elapsed = Elapsed::default();
+        assert!(elapsed.now() <= elapsed.now());
+    }
+}

@@ -1,0 +1,28 @@
+//! What a verdict may weigh.
+
+use super::*;
+
+fn permit_with(audit: Vec<(String, String)>, warnings: Vec<String>) -> Result<Decision, String> {
+    let (row_filters, masks) = (Vec::new(), Vec::new());
+    let obligations =
+        wire::Obligations { row_filters, masks, max_rows: None, require_time_filter: false, warnings, audit };
+    decision(wire::Decision::Permit(obligations))
+}
+
+#[test]
+fn the_audit_entries_of_a_verdict_are_bounded_together() {
+    let entries = |count: usize, bytes: usize| vec![("key_".to_owned(), "x".repeat(bytes)); count];
+    assert!(permit_with(entries(64, 60), Vec::new()).is_ok());
+    assert!(permit_with(entries(64, 61), Vec::new()).unwrap_err().contains("audit entries are 4160 bytes"));
+    assert!(permit_with(entries(1, 4_092), Vec::new()).is_ok());
+    assert!(permit_with(entries(1, 4_093), Vec::new()).unwrap_err().contains("at most 4096"));
+    assert!(permit_with(entries(65, 1), Vec::new()).unwrap_err().contains("65 audit entries"));
+}
+
+#[test]
+fn warnings_are_bounded_each_and_in_number() {
+    let warnings = |count: usize, bytes: usize| permit_with(Vec::new(), vec!["x".repeat(bytes); count]);
+    assert!(warnings(32, 1_024).is_ok());
+    assert!(warnings(33, 1).unwrap_err().contains("33 warnings"));
+    assert!(warnings(1, 1_025).unwrap_err().contains("a warning is 1025 bytes"));
+}

@@ -1,0 +1,153 @@
+//! What hooks are told, in the contract's types.
+//!
+//! In: the app's and the compiler's nouns. Out: wire types. Nothing is judged here; values of filters are
+//! left out unless they are granted.
+
+use terrane_app::ports::governance::{Artifact, Asking, Surface, Transition};
+use terrane_app::query::RequestContext;
+use terrane_app::security::{AuthMethod, caller_json};
+use terrane_compiler::governance::{MemberUse, QueryFacts, Usage};
+use terrane_compiler::types::LogicalType;
+
+use super::arena;
+use crate::bindings::common::LogicalType as WireType;
+use crate::bindings::governance::exports::terrane::governance::hook as wire;
+use crate::bindings::ir::Arena;
+
+/// What of a request is in the context of each of its calls.
+pub(super) struct Moment {
+    pub(super) now_unix_ms: i64,
+    pub(super) time_zone: String,
+    pub(super) correlation_id: String,
+}
+
+impl Moment {
+    pub(super) fn of(asking: &Asking<'_>) -> Moment {
+        Moment {
+            now_unix_ms: asking.now.as_millisecond(),
+            time_zone: asking.time_zone.to_owned(),
+            correlation_id: asking.context.correlation_id.to_string(),
+        }
+    }
+}
+
+pub(super) fn principal(context: &RequestContext) -> wire::Principal {
+    let caller = &context.caller;
+    wire::Principal {
+        user_id: caller.user_id.to_string(),
+        email: caller.email.as_deref().map(str::to_owned),
+        tenant: context.tenant.as_deref().unwrap_or_default().to_owned(),
+        auth_method: match context.auth_method {
+            AuthMethod::Jwt => "token",
+            other => other.as_str(),
+        }
+        .to_owned(),
+        roles: caller.roles.iter().map(ToString::to_string).collect(),
+        groups: caller.groups.iter().map(ToString::to_string).collect(),
+        scopes: context.scopes.names().into_iter().map(str::to_owned).collect(),
+        attributes: caller
+            .attributes
+            .iter()
+            .map(|(name, attribute)| (name.to_string(), caller_json::attribute_to_json(attribute).to_string()))
+            .collect(),
+    }
+}
+
+pub(super) fn surface(surface: Surface) -> wire::Surface {
+    match surface {
+        Surface::Rest => wire::Surface::Rest,
+        Surface::Graphql => wire::Surface::Graphql,
+        Surface::Dax => wire::Surface::Dax,
+        Surface::Xmla => wire::Surface::Xmla,
+        Surface::AsyncJob => wire::Surface::AsyncJob,
+        Surface::SqlOnly => wire::Surface::SqlOnly,
+        Surface::Internal => wire::Surface::Internal,
+    }
+}
+
+/// Conditions that don't fit into an arena are left out, and `extra` says so: which members are filtered
+/// by still stands among the members.
+pub(super) fn query_facts(facts: &QueryFacts, surface: wire::Surface, with_values: bool) -> wire::QueryFacts {
+    let filters = arena::of_conditions(&facts.filters, with_values);
+    let left_out = filters.is_none().then(|| ("filters-left-out".to_owned(), "true".to_owned()));
+    wire::QueryFacts {
+        surface,
+        cubes: facts.cubes.iter().map(ToString::to_string).collect(),
+        members: facts.members.iter().map(member_use).collect(),
+        filters: filters.unwrap_or_else(empty_arena),
+        limit: Some(facts.limit),
+        estimated_bytes: None,
+        estimated_cost: None,
+        extra: left_out.into_iter().collect(),
+    }
+}
+
+pub(super) fn empty_arena() -> Arena {
+    Arena {
+        nodes: Vec::new(),
+        args: Vec::new(),
+        columns: Vec::new(),
+        literals: Vec::new(),
+        names: Vec::new(),
+        roots: Vec::new(),
+    }
+}
+
+fn member_use(member: &MemberUse) -> wire::MemberUse {
+    wire::MemberUse {
+        cube: member.cube.to_string(),
+        member: member.member.to_string(),
+        ty: logical_type(member.ty),
+        is_measure: member.is_measure,
+        used_as: match member.usage {
+            Usage::Selected => wire::Usage::Selected,
+            Usage::Filtered => wire::Usage::Filtered,
+            Usage::Ordered => wire::Usage::Ordered,
+            Usage::Joined => wire::Usage::Joined,
+        },
+        tags: member.tags.iter().map(ToString::to_string).collect(),
+        pii: member.pii,
+        classification: member.classification.as_deref().map(str::to_owned),
+    }
+}
+
+pub(super) fn logical_type(ty: LogicalType) -> WireType {
+    match ty {
+        LogicalType::Text => WireType::Text,
+        LogicalType::Integer => WireType::Integer,
+        LogicalType::Decimal => WireType::Decimal,
+        LogicalType::Float => WireType::Float,
+        LogicalType::Boolean => WireType::Boolean,
+        LogicalType::Date => WireType::Date,
+        LogicalType::Timestamp => WireType::Timestamp,
+        LogicalType::TimestampTz => WireType::TimestampTz,
+        LogicalType::Geo => WireType::Geo,
+        LogicalType::Binary => WireType::Binary,
+        LogicalType::Unknown => WireType::Unknown,
+    }
+}
+
+pub(super) fn artifact(artifact: &Artifact) -> wire::Artifact {
+    wire::Artifact {
+        kind: artifact.kind.clone(),
+        id: artifact.id.clone(),
+        owner: artifact.owner.clone(),
+        tags: artifact.tags.clone(),
+        classification: artifact.classification.clone(),
+        pii: artifact.pii,
+        certification: artifact.certification.clone(),
+        version: artifact.version,
+        body_json: artifact.body_json.clone(),
+    }
+}
+
+pub(super) fn transition(step: Transition) -> wire::Transition {
+    match step {
+        Transition::Submit => wire::Transition::Submit,
+        Transition::Certify => wire::Transition::Certify,
+        Transition::Reject => wire::Transition::Reject,
+        Transition::Deprecate => wire::Transition::Deprecate,
+        Transition::Archive => wire::Transition::Archive,
+        Transition::Restore => wire::Transition::Restore,
+    }
+}

@@ -1,0 +1,192 @@
+//! From an operator's settings to a plugin that may be called: verified, parsed, compiled, linked, probed.
+//!
+//! In: settings and a file. Out: a [`Plugin`], or the first thing that is wrong. Nothing of the file is run
+//! before its pin and its signature hold. Not here: what serves meanwhile (`slot`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use terrane_app::ports::plugins::{PluginFault, PluginRole};
+
+use crate::budget::Budget;
+use crate::cache::Cache;
+use crate::elapsed::Elapsed;
+use crate::engine::Engine;
+use crate::error::shortened;
+use crate::health::Health;
+use crate::limits::{CallLimits, GuestLimits};
+use crate::loader;
+use crate::log::Throttle;
+use crate::manifest::{Capability, Manifest};
+use crate::memo::Memo;
+use crate::plugin::{Plugin, PluginSettings};
+use crate::role::{Info, Linked, Role};
+use crate::signature::{self, PublicKey, Signature};
+use crate::terms::{MemoGrant, Terms};
+
+/// A signature's line, and some room for how it ends.
+const MAX_SIGNATURE_BYTES: u64 = 1_024;
+
+/// What plugins are made with; one for the whole host.
+pub(crate) struct Workshop {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) cache: Option<Cache>,
+    pub(crate) guest: GuestLimits,
+    pub(crate) describe: CallLimits,
+    pub(crate) guest_calls: Arc<AtomicU64>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) memo: Arc<Memo>,
+    pub(crate) clock: Elapsed,
+}
+
+/// A component that is linked and has said who it is.
+pub(crate) struct Made<R: Role> {
+    pub(crate) linked: Linked<R>,
+    pub(crate) info: Info,
+    pub(crate) digest: Arc<str>,
+    pub(crate) manifest: Option<Manifest>,
+    pub(crate) limits: CallLimits,
+    pub(crate) memory_bytes: usize,
+}
+
+impl Workshop {
+    /// A plugin that may be called.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the file's digest where it could be read.
+    pub(crate) fn plugin<R: Role>(
+        &self,
+        settings: &PluginSettings,
+    ) -> Result<Plugin<R>, (Option<String>, PluginFault)> {
+        let made = self.make::<R>(settings)?;
+        let probed = R::probe(&made.linked, self.describe);
+        probed.map_err(|fault| (Some(made.digest.to_string()), fault))?;
+        let PluginSettings { is_required, is_monitored, grants, .. } = *settings;
+        let asked = made.manifest.map(|manifest| manifest.capabilities).unwrap_or_default();
+        let ungranted: Vec<Capability> = asked.into_iter().filter(|capability| !grants.has(*capability)).collect();
+        let id: Arc<str> = settings.id.as_str().into();
+        Ok(Plugin {
+            version: made.info.version.into(),
+            digest: made.digest,
+            config_json: settings.config_json.as_str().into(),
+            is_required,
+            is_monitored,
+            grants,
+            limits: made.limits,
+            memory_bytes: made.memory_bytes,
+            ungranted,
+            describe_fuel: made.linked.fuel(),
+            linked: made.linked,
+            health: Health::new(Arc::clone(&id), self.clock.clone()),
+            id,
+        })
+    }
+
+    /// A component that said who it is and takes its configuration.
+    ///
+    /// # Errors
+    /// As of [`Workshop::plugin`].
+    pub(crate) fn make<R: Role>(&self, settings: &PluginSettings) -> Result<Made<R>, (Option<String>, PluginFault)> {
+        let bytes = loader::read(&settings.source).map_err(|fault| (None, fault))?;
+        let digest = loader::digest(&bytes);
+        self.make_of(settings, &bytes, &digest).map_err(|fault| (Some(digest), fault))
+    }
+
+    fn make_of<R: Role>(&self, settings: &PluginSettings, bytes: &[u8], digest: &str) -> Result<Made<R>, PluginFault> {
+        verify(settings, bytes, digest)?;
+        let component = loader::component(&self.engine, self.cache.as_ref(), bytes, digest, settings.grants)?;
+        let manifest = Manifest::of_component(bytes)
+            .map_err(|error| PluginFault::Manifest { message: shortened(&error.to_string()) })?;
+        let (limits, guest) = self.limits(R::ROLE, settings, manifest.as_ref());
+        let digest: Arc<str> = digest.into();
+        let terms = self.terms(settings, &digest, guest);
+        let linked = Linked::<R>::on(terms, &self.engine, &component, &self.guest_calls)?;
+        let info = linked.describe(self.describe)?;
+        agree(settings, &info, manifest.as_ref())?;
+        linked.check_config(&settings.config_json, self.describe)?;
+        Ok(Made { linked, info, digest, manifest, limits, memory_bytes: guest.memory_bytes })
+    }
+
+    fn terms(&self, settings: &PluginSettings, digest: &Arc<str>, limits: GuestLimits) -> Terms {
+        let memo = settings.grants.memo.then(|| MemoGrant {
+            memo: Arc::clone(&self.memo),
+            digest: Arc::clone(digest),
+            config_json: settings.config_json.as_str().into(),
+        });
+        Terms {
+            name: settings.id.as_str().into(),
+            limits,
+            budget: Some(Arc::clone(&self.budget)),
+            throttle: Some(Throttle::new(self.clock.clone())),
+            memo,
+        }
+    }
+
+    /// The operator's numbers, else the role's; what the author asks for only makes them smaller.
+    fn limits(
+        &self,
+        role: PluginRole,
+        settings: &PluginSettings,
+        manifest: Option<&Manifest>,
+    ) -> (CallLimits, GuestLimits) {
+        let (ours, theirs) = (settings.limits, manifest.map(|manifest| manifest.limits).unwrap_or_default());
+        let default = CallLimits::of(role);
+        let least = |ours: Option<u64>, default: u64, theirs: Option<u64>| {
+            ours.unwrap_or(default).min(theirs.unwrap_or(u64::MAX))
+        };
+        let bytes = |megabytes: Option<u64>| megabytes.map(|megabytes| megabytes.saturating_mul(1024 * 1024));
+        let host = self.guest.memory_bytes as u64;
+        let memory_bytes = least(bytes(ours.memory_mb), host, bytes(theirs.memory_mb)).min(host);
+        let call = CallLimits {
+            fuel: least(ours.fuel, default.fuel, theirs.fuel),
+            time_ms: least(ours.time_ms, default.time_ms, theirs.time_ms),
+        };
+        (call, GuestLimits { memory_bytes: memory_bytes as usize, ..self.guest })
+    }
+}
+
+/// The pin, then the signature.
+fn verify(settings: &PluginSettings, bytes: &[u8], digest: &str) -> Result<(), PluginFault> {
+    if let Some(pinned) = settings.sha256.as_ref().filter(|pinned| *pinned != digest) {
+        return Err(PluginFault::Pin { pinned: pinned.clone(), found: digest.to_owned() });
+    }
+    if settings.keys.is_empty() { Ok(()) } else { verify_signature(&settings.source, bytes, &settings.keys) }
+}
+
+fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(), PluginFault> {
+    let mut name = source.as_os_str().to_owned();
+    name.push(".");
+    name.push(signature::EXTENSION);
+    let path = PathBuf::from(name);
+    let refused = |message: String| PluginFault::Signature { message };
+    let is_short = fs::metadata(&path).is_ok_and(|found| found.len() <= MAX_SIGNATURE_BYTES);
+    let text = if is_short { fs::read_to_string(&path).ok() } else { None };
+    let text = text.ok_or_else(|| refused(format!("there is no signature in {}", path.display())))?;
+    let read: Result<Signature, _> = text.parse();
+    let signature = read.map_err(|error| refused(format!("{} {error}", path.display())))?;
+    signature.verify(bytes, keys).map_err(|error| refused(format!("{} {error}", path.display())))?;
+    Ok(())
+}
+
+/// The configuration, the manifest and the component itself speak of one thing.
+fn agree(settings: &PluginSettings, info: &Info, manifest: Option<&Manifest>) -> Result<(), PluginFault> {
+    const CONFIGURED: &str = "the configuration says";
+    const MANIFEST: &str = "its plugin.toml says";
+    let same = |what, found: &str, wanted, expected: &str| {
+        let mismatch =
+            || PluginFault::Mismatch { what, found: shortened(found), wanted, expected: expected.to_owned() };
+        if found == expected { Ok(()) } else { Err(mismatch()) }
+    };
+    same("id", &info.id, CONFIGURED, &settings.id)?;
+    let Some(manifest) = manifest else { return Ok(()) };
+    same("id", &info.id, MANIFEST, &manifest.id)?;
+    same("version", &info.version, MANIFEST, &manifest.version)?;
+    same("contract", &info.api, MANIFEST, &manifest.api)?;
+    if manifest.roles.contains(&settings.role) {
+        return Ok(());
+    }
+    let roles: Vec<&str> = manifest.roles.iter().map(|role| role.as_str()).collect();
+    same("role", settings.role.as_str(), MANIFEST, &roles.join(", "))
+}

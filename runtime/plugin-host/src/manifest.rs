@@ -1,0 +1,330 @@
+//! `plugin.toml`: what a component says of itself before it is run.
+//!
+//! In: the manifest's text, or a component that holds it in the custom section `plugin.toml`. Out: a
+//! checked [`Manifest`], and components with one put in. Unknown keys are refused, so that a misspelt
+//! capability is none that nobody sees. Not here: comparing it with what `describe` says (`loader`).
+
+use serde::Deserialize;
+use terrane_app::ports::plugins::PluginRole;
+use wasm_encoder::{ComponentSection as _, CustomSection};
+use wasmparser::{Parser, Payload};
+
+use crate::role::is_id;
+
+/// The name of the custom section, at the component's own level.
+pub const SECTION: &str = "plugin.toml";
+const MAX_BYTES: usize = 64 * 1024;
+const MAX_VERSION_BYTES: usize = 64;
+
+/// Who a component is and what it wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    pub id: String,
+    /// Semantic version.
+    pub version: String,
+    /// For people; may be empty.
+    pub display_name: String,
+    /// One at least.
+    pub roles: Vec<PluginRole>,
+    /// The contract it was built against, like `terrane:plugins@0.1.0`.
+    pub api: String,
+    /// What it asks the operator to grant.
+    pub capabilities: Vec<Capability>,
+    pub limits: AskedLimits,
+}
+
+/// What an operator may grant beyond the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Capability {
+    Memo,
+    QueryValues,
+    SampleRows,
+}
+
+impl Capability {
+    pub const ALL: [Capability; 3] = [Capability::Memo, Capability::QueryValues, Capability::SampleRows];
+
+    /// As `grants` and `capabilities` write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Capability::Memo => "memo",
+            Capability::QueryValues => "query-values",
+            Capability::SampleRows => "sample-rows",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Capability> {
+        Capability::ALL.into_iter().find(|capability| capability.as_str() == name)
+    }
+}
+
+/// Limits that the author, or the operator, wants a component to stay in; the smaller one wins, and none is
+/// above the host's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AskedLimits {
+    /// Of a call.
+    pub time_ms: Option<u64>,
+    /// Of a call.
+    pub fuel: Option<u64>,
+    /// Of an instance.
+    pub memory_mb: Option<u64>,
+}
+
+/// Why a text is no manifest, or a file has none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// TOML's own words, with the line.
+    #[error("{0}")]
+    Toml(String),
+    #[error("`{key}` is `{found}`, not {wanted}")]
+    Value { key: &'static str, found: String, wanted: &'static str },
+    #[error("it is {bytes} bytes long, the limit is {MAX_BYTES}")]
+    TooLong { bytes: usize },
+    #[error("it is no UTF-8 text")]
+    NotText,
+    #[error("it stands in the component {0} times")]
+    Repeated(usize),
+    #[error("the component has one already")]
+    Present,
+    #[error("the file is no component: {0}")]
+    NotAComponent(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    id: String,
+    version: String,
+    #[serde(default)]
+    display_name: String,
+    roles: Vec<String>,
+    api: String,
+    #[serde(default)]
+    capabilities: Vec<String>,
+    #[serde(default)]
+    limits: WrittenLimits,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct WrittenLimits {
+    time_ms: Option<u64>,
+    fuel: Option<u64>,
+    memory_mb: Option<u64>,
+}
+
+impl Manifest {
+    /// Reads a manifest's text.
+    ///
+    /// # Errors
+    /// What is wrong with it, the first thing only.
+    pub fn parse(text: &str) -> Result<Manifest, ManifestError> {
+        if text.len() > MAX_BYTES {
+            return Err(ManifestError::TooLong { bytes: text.len() });
+        }
+        let written: Written = toml::from_str(text).map_err(|error| ManifestError::Toml(error.to_string()))?;
+        let roles = each(&written.roles, "roles", "dialect, detector, check or governance", PluginRole::by_name)?;
+        let capabilities =
+            each(&written.capabilities, "capabilities", "memo, query-values or sample-rows", Capability::by_name)?;
+        let Written { id, version, display_name, api, limits, .. } = written;
+        check("id", &id, is_id(&id), "a-z, 0-9, `-` and `_`, a letter first, at most 64")?;
+        check("version", &version, Version::parse(&version).is_some(), "a semantic version like 1.0.0")?;
+        let is_api = api.strip_prefix("terrane:plugins@").is_some_and(|version| Version::parse(version).is_some());
+        check("api", &api, is_api, "like terrane:plugins@0.1.0")?;
+        check("roles", "", !roles.is_empty(), "one role at least")?;
+        for (key, limit) in
+            [("limits.time_ms", limits.time_ms), ("limits.fuel", limits.fuel), ("limits.memory_mb", limits.memory_mb)]
+        {
+            check(key, "0", limit != Some(0), "1 or more")?;
+        }
+        let WrittenLimits { time_ms, fuel, memory_mb } = limits;
+        let limits = AskedLimits { time_ms, fuel, memory_mb };
+        Ok(Manifest { id, version, display_name, roles, api, capabilities, limits })
+    }
+
+    /// The manifest that a component holds; `None` where it holds none.
+    ///
+    /// # Errors
+    /// The file is no component, or what it holds is no manifest.
+    pub fn of_component(component: &[u8]) -> Result<Option<Manifest>, ManifestError> {
+        text_of_component(component)?.map(Manifest::parse).transpose()
+    }
+}
+
+/// The manifest's text in a component, as it is.
+///
+/// # Errors
+/// The file is no component, or has more than one text, or it is none.
+pub fn text_of_component(component: &[u8]) -> Result<Option<&str>, ManifestError> {
+    let (mut found, mut depth) = (Vec::new(), 0_usize);
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.map_err(|error| ManifestError::NotAComponent(error.to_string()))? {
+            Payload::Version { encoding, .. } if depth == 0 && encoding != wasmparser::Encoding::Component => {
+                return Err(ManifestError::NotAComponent("a core module".to_owned()));
+            }
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::CustomSection(section) if depth == 0 && section.name() == SECTION => found.push(section.data()),
+            _ => {}
+        }
+    }
+    match found[..] {
+        [] => Ok(None),
+        [data] if data.len() > MAX_BYTES => Err(ManifestError::TooLong { bytes: data.len() }),
+        [data] => str::from_utf8(data).map(Some).map_err(|_| ManifestError::NotText),
+        _ => Err(ManifestError::Repeated(found.len())),
+    }
+}
+
+/// The component with a manifest's text put in.
+///
+/// # Errors
+/// The text is no manifest, or the component has one, or is none.
+pub fn embed(component: &[u8], text: &str) -> Result<Vec<u8>, ManifestError> {
+    Manifest::parse(text)?;
+    if text_of_component(component)?.is_some() {
+        return Err(ManifestError::Present);
+    }
+    let mut bytes = component.to_vec();
+    CustomSection { name: SECTION.into(), data: text.as_bytes().into() }.append_to_component(&mut bytes);
+    Ok(bytes)
+}
+
+fn check(key: &'static str, found: &str, is_right: bool, wanted: &'static str) -> Result<(), ManifestError> {
+    let found = || crate::error::shortened(found);
+    if is_right { Ok(()) } else { Err(ManifestError::Value { key, found: found(), wanted }) }
+}
+
+fn each<T: PartialEq>(
+    names: &[String],
+    key: &'static str,
+    wanted: &'static str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, ManifestError> {
+    let mut values = Vec::with_capacity(names.len());
+    for name in names {
+        match read(name) {
+            Some(value) if !values.contains(&value) => values.push(value),
+            _ => return check(key, name, false, wanted).map(|()| Vec::new()),
+        }
+    }
+    Ok(values)
+}
+
+/// A semantic version, as far as it orders: what stands behind `+` is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Version {
+    numbers: [u64; 3],
+    /// Empty for a release.
+    before: Vec<String>,
+}
+
+impl Version {
+    pub(crate) fn parse(text: &str) -> Option<Version> {
+        let is_word =
+            |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let (text, build) = text.split_once('+').unwrap_or((text, "0"));
+        let (numbers, before) = text.split_once('-').map_or((text, None), |(numbers, rest)| (numbers, Some(rest)));
+        let before: Vec<String> = before.into_iter().flat_map(|rest| rest.split('.')).map(str::to_owned).collect();
+        let is_plain = |number: &&str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let numbers: Option<Vec<u64>> =
+            numbers.split('.').map(|number| Some(number).filter(is_plain)?.parse().ok()).collect();
+        let fits = text.len() <= MAX_VERSION_BYTES && before.iter().all(|word| is_word(word));
+        let fits = fits && build.split('.').all(is_word);
+        let numbers = <[u64; 3]>::try_from(numbers?).ok()?;
+        fits.then_some(Version { numbers, before })
+    }
+
+    /// Whether this comes before `other` (semver.org, rule 11).
+    pub(crate) fn is_below(&self, other: &Version) -> bool {
+        let key = |version: &Version| {
+            let words = version.before.iter().map(|word| match word.parse::<u64>() {
+                Ok(number) => (0, number, String::new()),
+                Err(_) => (1, 0, word.clone()),
+            });
+            (version.numbers, version.before.is_empty(), words.collect::<Vec<_>>())
+        };
+        key(self) < key(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "id = \"policy-region\"\nversion = \"1.2.0\"\nroles = [\"governance\"]\napi = \"terrane:plugins@0.1.0\"\ncapabilities = [\"memo\"]\n[limits]\ntime_ms = 5\n";
+    /// Magic, version 13, layer 1: an empty component.
+    const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
+
+    #[test]
+    fn a_manifest_is_read_strictly() {
+        let manifest = Manifest::parse(TEXT).unwrap();
+        assert_eq!((manifest.id.as_str(), manifest.roles.as_slice()), ("policy-region", &[PluginRole::Governance][..]));
+        assert_eq!(manifest.capabilities, [Capability::Memo]);
+        assert_eq!(manifest.limits, AskedLimits { time_ms: Some(5), ..AskedLimits::default() });
+        for (from, to, words) in [
+            ("policy-region", "Policy", "`id` is `Policy`"),
+            ("1.2.0", "1.2", "`version` is `1.2`"),
+            ("governance", "hook", "`roles` is `hook`, not dialect"),
+            ("[\"governance\"]", "[]", "one role at least"),
+            ("[\"governance\"]", "[\"check\", \"check\"]", "`roles` is `check`"),
+            ("terrane:plugins@0.1.0", "acme:plugins@1", "`api`"),
+            ("\"memo\"", "\"network\"", "`capabilities` is `network`"),
+            ("time_ms = 5", "time_ms = 0", "`limits.time_ms`"),
+            ("time_ms = 5", "time = 5", "unknown field `time`"),
+            ("capabilities", "capabilties", "unknown field `capabilties`"),
+            ("id = \"policy-region\"\n", "", "missing field `id`"),
+        ] {
+            let error = Manifest::parse(&TEXT.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_was_put_in_comes_out_and_once_only() {
+        assert_eq!(Manifest::of_component(EMPTY), Ok(None));
+        let with = embed(EMPTY, TEXT).unwrap();
+        assert_eq!(text_of_component(&with), Ok(Some(TEXT)));
+        assert_eq!(Manifest::of_component(&with).unwrap().unwrap().version, "1.2.0");
+        assert_eq!(embed(&with, TEXT), Err(ManifestError::Present));
+        let mut twice = with.clone();
+        CustomSection { name: SECTION.into(), data: TEXT.as_bytes().into() }.append_to_component(&mut twice);
+        assert_eq!(Manifest::of_component(&twice), Err(ManifestError::Repeated(2)));
+        assert!(wasmparser::Validator::new().validate_all(&with).is_ok());
+    }
+
+    #[test]
+    fn sections_of_inner_modules_are_none_of_the_components() {
+        let mut module = wasm_encoder::Module::new();
+        module.section(&CustomSection { name: SECTION.into(), data: TEXT.as_bytes().into() });
+        let mut component = wasm_encoder::Component::new();
+        component.section(&wasm_encoder::ModuleSection(&module));
+        assert_eq!(Manifest::of_component(&component.finish()), Ok(None));
+        assert!(matches!(Manifest::of_component(&module.finish()), Err(ManifestError::NotAComponent(_))));
+        assert!(matches!(Manifest::of_component(b"rubbish"), Err(ManifestError::NotAComponent(_))));
+    }
+
+    #[test]
+    fn versions_are_ordered_as_semver_says() {
+        let order = [
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-alpha.beta",
+            "1.0.0-beta.2",
+            "1.0.0-beta.11",
+            "1.0.0",
+            "1.0.1",
+            "1.2.0",
+            "1.10.0",
+            "2.0.0",
+        ];
+        let order: Vec<Version> = order.iter().map(|text| Version::parse(text).unwrap()).collect();
+        for pair in order.windows(2) {
+            assert!(pair[0].is_below(&pair[1]) && !pair[1].is_below(&pair[0]), "{pair:?}");
+        }
+        assert!(!Version::parse("1.0.0+a").unwrap().is_below(&Version::parse("1.0.0+b").unwrap()));
+        for text in ["", "1", "1.0", "1.0.0.0", "1.0.x", "1.0.-1", "1.0.0-", "1.0.0+", "v1.0.0", "+1.0.0"] {
+            assert_eq!(Version::parse(text), None, "{text}");
+        }
+    }
+}

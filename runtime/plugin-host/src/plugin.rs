@@ -1,0 +1,165 @@
+//! One configured plugin: what the operator says of it, and how it is called.
+//!
+//! In: the operator's settings and a linked component. Out: a [`Plugin`] whose calls are counted, bounded
+//! and broken off while they keep failing. Not here: which plugins there are (`registry`), how they are
+//! loaded (`making`), and what their answers mean (the role's module).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_app::ports::plugins::{PluginFault, PluginRole};
+use wasmtime::Store;
+
+use crate::engine::Guest;
+use crate::health::Health;
+use crate::limits::CallLimits;
+use crate::manifest::{AskedLimits, Capability};
+use crate::role::{Linked, Role};
+use crate::signature::PublicKey;
+
+/// One entry of the operator's `plugins:` list.
+#[derive(Debug, Clone)]
+pub struct PluginSettings {
+    /// What the component must call itself.
+    pub id: String,
+    pub role: PluginRole,
+    pub source: PathBuf,
+    /// Lower-case hexadecimal SHA-256 of the only file that will do.
+    pub sha256: Option<String>,
+    /// Empty: it need not be signed. Else by one of these.
+    pub keys: Vec<PublicKey>,
+    /// A JSON object, or empty.
+    pub config_json: String,
+    /// Without it nothing may be answered that it has a say in.
+    pub is_required: bool,
+    /// What it says is logged and not obeyed.
+    pub is_monitored: bool,
+    pub grants: Grants,
+    /// In the place of the role's own.
+    pub limits: AskedLimits,
+}
+
+impl PluginSettings {
+    /// An optional plugin that is obeyed, without a pin, a configuration or grants.
+    pub fn new(id: impl Into<String>, role: PluginRole, source: impl Into<PathBuf>) -> PluginSettings {
+        PluginSettings {
+            id: id.into(),
+            role,
+            source: source.into(),
+            sha256: None,
+            keys: Vec::new(),
+            config_json: String::new(),
+            is_required: false,
+            is_monitored: false,
+            grants: Grants::default(),
+            limits: AskedLimits::default(),
+        }
+    }
+}
+
+/// What the operator lets a plugin have beyond the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grants {
+    pub memo: bool,
+    /// The values in a query's filters.
+    pub query_values: bool,
+    /// Values of rows, for checks.
+    pub sample_rows: bool,
+}
+
+impl Grants {
+    pub fn has(self, capability: Capability) -> bool {
+        match capability {
+            Capability::Memo => self.memo,
+            Capability::QueryValues => self.query_values,
+            Capability::SampleRows => self.sample_rows,
+        }
+    }
+
+    pub fn add(&mut self, capability: Capability) {
+        match capability {
+            Capability::Memo => self.memo = true,
+            Capability::QueryValues => self.query_values = true,
+            Capability::SampleRows => self.sample_rows = true,
+        }
+    }
+}
+
+/// A plugin that was loaded.
+pub(crate) struct Plugin<R: Role> {
+    pub(crate) id: Arc<str>,
+    pub(crate) version: Arc<str>,
+    /// SHA-256 of the component, in hexadecimal.
+    pub(crate) digest: Arc<str>,
+    pub(crate) config_json: Arc<str>,
+    pub(crate) is_required: bool,
+    pub(crate) is_monitored: bool,
+    pub(crate) grants: Grants,
+    pub(crate) limits: CallLimits,
+    pub(crate) memory_bytes: usize,
+    /// What its manifest asks for and the operator did not grant.
+    pub(crate) ungranted: Vec<Capability>,
+    /// What it took to load it.
+    pub(crate) describe_fuel: u64,
+    pub(crate) linked: Linked<R>,
+    pub(crate) health: Health,
+}
+
+impl<R: Role> Plugin<R> {
+    /// One call in a fresh instance, within the plugin's own limits.
+    ///
+    /// # Errors
+    /// What the guest did, or ran into; [`PluginFault::Unavailable`] and [`PluginFault::Busy`] without a call.
+    pub(crate) fn call<T>(
+        &self,
+        export: &'static str,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+    ) -> Result<T, PluginFault> {
+        self.call_checked("", export, ask, Ok)
+    }
+
+    /// The same on behalf of a tenant, whose memo it has. What `check` says of the answer counts like a
+    /// fault of the call.
+    ///
+    /// # Errors
+    /// As of [`Plugin::call`], and those of `check`.
+    pub(crate) fn call_checked<T, U>(
+        &self,
+        tenant: &str,
+        export: &'static str,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+        check: impl FnOnce(T) -> Result<U, PluginFault>,
+    ) -> Result<U, PluginFault> {
+        let entry = self.health.enter(export)?;
+        let (answer, fuel) = self.linked.call_for(tenant, export, self.limits, ask);
+        let answer = answer.and_then(check);
+        self.health.leave(entry, answer.as_ref().err(), fuel);
+        answer
+    }
+}
+
+/// A plugin that the operator wants, whether it can be called or not.
+pub(crate) enum Configured<R: Role> {
+    Active(Arc<Plugin<R>>),
+    /// It is not there. What it would have said is unknown, which for a required hook means no.
+    Down {
+        id: Arc<str>,
+        is_required: bool,
+        is_monitored: bool,
+        fault: PluginFault,
+    },
+}
+
+impl<R: Role> Clone for Configured<R> {
+    fn clone(&self) -> Self {
+        match self {
+            Configured::Active(plugin) => Configured::Active(Arc::clone(plugin)),
+            Configured::Down { id, is_required, is_monitored, fault } => Configured::Down {
+                id: Arc::clone(id),
+                is_required: *is_required,
+                is_monitored: *is_monitored,
+                fault: fault.clone(),
+            },
+        }
+    }
+}

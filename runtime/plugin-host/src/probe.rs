@@ -1,0 +1,44 @@
+//! What a plugin is asked once before it is used, besides who it is.
+//!
+//! In: a linked component. Out: nothing, or the fault that keeps it from being used. A dialect's probe is
+//! its profile (`dialect`). Checks and hooks have none: they can't be asked without a query.
+
+use std::collections::BTreeSet;
+
+use terrane_app::ports::plugins::PluginFault;
+
+use crate::bindings::detector::DetectorPlugin;
+use crate::error::shortened;
+use crate::limits::CallLimits;
+use crate::role::{Linked, Role};
+
+const MAX_KINDS: usize = 32;
+
+#[allow(clippy::unnecessary_wraps, reason = "one of several probes")]
+pub(crate) fn nothing<R: Role>(_: &Linked<R>, _: CallLimits) -> Result<(), PluginFault> {
+    Ok(())
+}
+
+/// A detector names what it can do: 1 to 32 kinds, none twice.
+pub(crate) fn detectors(linked: &Linked<DetectorPlugin>, limits: CallLimits) -> Result<(), PluginFault> {
+    const CALL: &str = "detectors";
+    let kinds = linked.call(CALL, limits, |plugin, store| plugin.terrane_anomaly_detector().call_detectors(store))?;
+    let answer = |message: String| PluginFault::Answer { call: CALL, message };
+    if kinds.is_empty() || kinds.len() > MAX_KINDS {
+        return Err(answer(format!("{} kinds, not 1 to {MAX_KINDS}", kinds.len())));
+    }
+    let mut seen = BTreeSet::new();
+    for kind in &kinds {
+        if !is_kind(&kind.kind) || !seen.insert(&kind.kind) {
+            return Err(answer(format!("the kind `{}` is no name, or there twice", shortened(&kind.kind))));
+        }
+    }
+    Ok(())
+}
+
+/// `[a-z][a-z0-9_]*`, at most 64 bytes.
+fn is_kind(kind: &str) -> bool {
+    kind.len() <= 64
+        && kind.starts_with(|c: char| c.is_ascii_lowercase())
+        && kind.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}

@@ -1,0 +1,137 @@
+//! The plugins of this server by role, as they are now.
+//!
+//! In: the operator's list, the component folders, a workshop. Out: all plugins of a role, the missing ones
+//! included. Those that are listed are loaded at once. Detectors and checks in the component folders are
+//! loaded when their role is first asked for; hooks never without being listed. Dialects are `dialects`'.
+
+use std::sync::{Arc, Once, PoisonError, RwLock};
+
+use terrane_app::ports::plugins::PluginFault;
+
+use crate::bindings::check::CheckPlugin;
+use crate::bindings::detector::DetectorPlugin;
+use crate::bindings::governance::PolicyPlugin;
+use crate::loader::SearchPath;
+use crate::making::Workshop;
+use crate::plugin::{Configured, PluginSettings};
+use crate::role::Role;
+use crate::signature::PublicKey;
+use crate::slot::{AnySlot, Slot};
+
+pub(crate) struct Registry {
+    workshop: Arc<Workshop>,
+    search: SearchPath,
+    /// What is found in folders other than the program's must be signed by one of these, unless empty.
+    keys: Vec<PublicKey>,
+    detectors: Table<DetectorPlugin>,
+    checks: Table<CheckPlugin>,
+    hooks: Table<PolicyPlugin>,
+}
+
+pub(crate) struct Table<R: Role> {
+    slots: RwLock<Vec<Arc<Slot<R>>>>,
+    looked: Once,
+}
+
+impl<R: Role> Default for Table<R> {
+    fn default() -> Self {
+        Table { slots: RwLock::default(), looked: Once::new() }
+    }
+}
+
+impl<R: Role> Table<R> {
+    fn slots(&self) -> Vec<Arc<Slot<R>>> {
+        // Entries are pushed whole.
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn add(&self, slot: Arc<Slot<R>>) {
+        self.slots.write().unwrap_or_else(PoisonError::into_inner).push(slot);
+    }
+}
+
+/// Which table a role's plugins are in.
+pub(crate) trait Registered: Role {
+    /// What the names of files begin with that are found without being listed.
+    const PREFIX: Option<&'static str>;
+
+    fn table(registry: &Registry) -> &Table<Self>;
+}
+
+macro_rules! registered {
+    ($role:ident, $field:ident, $prefix:expr) => {
+        impl Registered for $role {
+            const PREFIX: Option<&'static str> = $prefix;
+
+            fn table(registry: &Registry) -> &Table<Self> {
+                &registry.$field
+            }
+        }
+    };
+}
+
+registered!(DetectorPlugin, detectors, Some("detector-"));
+registered!(CheckPlugin, checks, Some("check-"));
+registered!(PolicyPlugin, hooks, None);
+
+impl Registry {
+    pub(crate) fn new(workshop: Arc<Workshop>, search: SearchPath, keys: Vec<PublicKey>) -> Registry {
+        Registry {
+            workshop,
+            search,
+            keys,
+            detectors: Table::default(),
+            checks: Table::default(),
+            hooks: Table::default(),
+        }
+    }
+
+    /// Loads what the operator lists.
+    pub(crate) fn list<R: Registered>(&self, settings: PluginSettings) {
+        R::table(self).add(Slot::fill(settings, true, &self.workshop));
+    }
+
+    /// Every plugin of a role: those that are listed, in their order, then those that were found.
+    pub(crate) fn configured<R: Registered>(&self) -> Vec<Configured<R>> {
+        self.slots::<R>().iter().map(|slot| slot.configured()).collect()
+    }
+
+    fn slots<R: Registered>(&self) -> Vec<Arc<Slot<R>>> {
+        let table = R::table(self);
+        if let Some(prefix) = R::PREFIX {
+            table.looked.call_once(|| self.look::<R>(prefix));
+        }
+        table.slots()
+    }
+
+    /// Of a name that stands twice, the first file has it: the listed one, then the program's own.
+    fn look<R: Registered>(&self, prefix: &str) {
+        for (name, source) in self.search.files().into_iter().filter(|(name, _)| name.starts_with(prefix)) {
+            let slots = R::table(self).slots();
+            let taken = slots.iter().find(|slot| slot.settings.id == name);
+            if taken.is_some_and(|slot| slot.is_listed() || slot.settings.source == source) {
+                continue;
+            }
+            let keys = if self.search.is_programs(&source) { Vec::new() } else { self.keys.clone() };
+            let settings = PluginSettings { keys, ..PluginSettings::new(name, R::ROLE, source) };
+            let slot = match taken.map(|slot| slot.settings.source.clone()) {
+                Some(path) => {
+                    let id = settings.id.clone();
+                    Slot::refused(settings, PluginFault::IdTaken { id, path })
+                }
+                None => Slot::fill(settings, false, &self.workshop),
+            };
+            R::table(self).add(slot);
+        }
+    }
+
+    /// All slots that have been filled, whatever their role; with those in the folders, if `all`.
+    pub(crate) fn each(&self, all: bool) -> Vec<Arc<dyn AnySlot>> {
+        fn of<R: Registered>(registry: &Registry, all: bool) -> impl Iterator<Item = Arc<dyn AnySlot>> {
+            let slots = if all { registry.slots::<R>() } else { R::table(registry).slots() };
+            slots.into_iter().map(|slot| slot as Arc<dyn AnySlot>)
+        }
+        let hooks = of::<PolicyPlugin>(self, all);
+        hooks.chain(of::<DetectorPlugin>(self, all)).chain(of::<CheckPlugin>(self, all)).collect()
+    }
+}

@@ -1,0 +1,282 @@
+//! What the four roles have in common: linking a component for its role, and calling it.
+//!
+//! In: a compiled component. Out: a [`Linked`] one, whose every call runs in a fresh instance inside
+//! limits and ends in an answer or a typed fault. The answers are still untrusted: each role's module
+//! checks its own. Not here: which components there are, and whether one may be called now (`registry`).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrane_app::ports::plugins::{PluginFault, PluginRole};
+use wasmtime::Store;
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
+
+use crate::bindings::common::{CallContext, Issue, PluginError};
+use crate::bindings::{check, detector, dialect, governance, log, memo};
+use crate::engine::{Engine, Guest};
+use crate::error::{call_fault, shortened};
+use crate::limits::CallLimits;
+use crate::probe;
+use crate::terms::Terms;
+
+/// The version of the contract that this host speaks.
+pub(crate) const VERSION: &str = "0.1.0";
+const PLUGIN: &str = "terrane:types/plugin";
+
+/// One instance of a component with a role; `bindgen!` writes the types, the macro below the rest.
+pub(crate) trait Role: Sized + Send + Sync + 'static {
+    type Pre: Send + Sync;
+    const ROLE: PluginRole;
+    /// The role's own interface, without its version.
+    const INTERFACE: &'static str;
+
+    fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre>;
+    fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self>;
+    fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info>;
+    fn call_check_config(&self, store: &mut Store<Guest>, json: &str) -> wasmtime::Result<Result<(), Vec<Issue>>>;
+    /// What a plugin of the role must be able to say before it is used.
+    fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault>;
+}
+
+/// What a component says of itself; not checked yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Info {
+    pub(crate) id: String,
+    pub(crate) version: String,
+    pub(crate) display_name: String,
+    pub(crate) api: String,
+    pub(crate) config_schema_json: String,
+}
+
+macro_rules! role {
+    ($bindings:ident, $instance:ident, $pre:ident, $role:ident, $interface:literal, $probe:path) => {
+        impl Role for $bindings::$instance {
+            type Pre = $bindings::$pre<Guest>;
+            const ROLE: PluginRole = PluginRole::$role;
+            const INTERFACE: &'static str = $interface;
+
+            fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre> {
+                $bindings::$pre::new(instance)
+            }
+
+            fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self> {
+                pre.instantiate(store)
+            }
+
+            fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info> {
+                let info = self.terrane_types_plugin().call_describe(store)?;
+                Ok(Info {
+                    id: info.id,
+                    version: info.version,
+                    display_name: info.display_name,
+                    api: info.api,
+                    config_schema_json: info.config_schema_json,
+                })
+            }
+
+            fn call_check_config(
+                &self,
+                store: &mut Store<Guest>,
+                json: &str,
+            ) -> wasmtime::Result<Result<(), Vec<Issue>>> {
+                self.terrane_types_plugin().call_check_config(store, json)
+            }
+
+            fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault> {
+                $probe(linked, limits)
+            }
+        }
+    };
+}
+
+role!(dialect, DialectPlugin, DialectPluginPre, Dialect, "terrane:dialect/dialect", probe::nothing);
+role!(detector, DetectorPlugin, DetectorPluginPre, Detector, "terrane:anomaly/detector", probe::detectors);
+role!(check, CheckPlugin, CheckPluginPre, Check, "terrane:profiling/check", probe::nothing);
+role!(governance, PolicyPlugin, PolicyPluginPre, Governance, "terrane:governance/hook", probe::nothing);
+
+/// A component that is linked for its role.
+pub(crate) struct Linked<R: Role> {
+    engine: Arc<Engine>,
+    terms: Terms,
+    pre: R::Pre,
+    /// Of the whole host.
+    calls: Arc<AtomicU64>,
+    /// Of all calls together.
+    fuel: AtomicU64,
+}
+
+impl<R: Role> Linked<R> {
+    /// Sees that the exports are those of the role, in this host's version and with its types, and links what
+    /// is granted.
+    ///
+    /// # Errors
+    /// Another role, another version, an import that isn't there.
+    pub(crate) fn on(
+        terms: Terms,
+        engine: &Arc<Engine>,
+        component: &Component,
+        calls: &Arc<AtomicU64>,
+    ) -> Result<Self, PluginFault> {
+        let host = |error: wasmtime::Error| PluginFault::Host { message: shortened(&format!("{error:#}")) };
+        let malformed = |error: wasmtime::Error| PluginFault::Malformed { message: shortened(&format!("{error:#}")) };
+        let mut linker = Linker::new(&engine.wasmtime);
+        log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
+        if terms.memo.is_some() {
+            memo::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
+        }
+        check_exports::<R>(engine, component)?;
+        let instance = linker.instantiate_pre(component).map_err(malformed)?;
+        let pre = R::prepare(instance).map_err(malformed)?;
+        Ok(Linked { engine: Arc::clone(engine), terms, pre, calls: Arc::clone(calls), fuel: AtomicU64::new(0) })
+    }
+
+    /// One call in a fresh instance, which is gone afterwards, whatever happened.
+    ///
+    /// # Errors
+    /// What the guest did, or ran into.
+    pub(crate) fn call<T>(
+        &self,
+        export: &'static str,
+        limits: CallLimits,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+    ) -> Result<T, PluginFault> {
+        self.call_for("", export, limits, ask).0
+    }
+
+    /// The same on behalf of a tenant, with the fuel that it took.
+    pub(crate) fn call_for<T>(
+        &self,
+        tenant: &str,
+        export: &'static str,
+        limits: CallLimits,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+    ) -> (Result<T, PluginFault>, u64) {
+        let turn = self.terms.budget.as_ref().map(|budget| budget.turn(R::ROLE));
+        if let Some(None) = turn {
+            return (Err(PluginFault::Busy { call: export }), 0);
+        }
+        let mut fuel = 0;
+        // The engine runs foreign code here: its own panics must not take the server down.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.call_here(tenant, export, limits, &mut fuel, ask)))
+            .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }));
+        (answer, fuel)
+    }
+
+    fn call_here<T>(
+        &self,
+        tenant: &str,
+        export: &'static str,
+        limits: CallLimits,
+        fuel: &mut u64,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+    ) -> Result<T, PluginFault> {
+        let (mut store, _running) = self.engine.store_on(&self.terms, tenant, limits);
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let instance = R::instantiate(&self.pre, &mut store).map_err(|error| instantiation_fault::<R>(export, &error));
+        let answer = instance.and_then(|guest| ask(&guest, &mut store).map_err(|error| call_fault(export, &error)));
+        *fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
+        self.fuel.fetch_add(*fuel, Ordering::Relaxed);
+        tracing::debug!(component = %self.terms.name, call = export, fuel, "guest call");
+        answer
+    }
+
+    /// Fuel of all calls so far.
+    pub(crate) fn fuel(&self) -> u64 {
+        self.fuel.load(Ordering::Relaxed)
+    }
+
+    /// Who the component says it is.
+    ///
+    /// # Errors
+    /// The call's, and an answer that names nobody.
+    pub(crate) fn describe(&self, limits: CallLimits) -> Result<Info, PluginFault> {
+        let mut info = self.call("describe", limits, |guest, store| guest.call_describe(store))?;
+        if !is_id(&info.id) || info.version.is_empty() || info.version.len() > 64 {
+            let message = format!("id `{}`, version `{}`", shortened(&info.id), shortened(&info.version));
+            return Err(PluginFault::Answer { call: "describe", message });
+        }
+        info.version = shortened(&info.version);
+        Ok(info)
+    }
+
+    /// Whether the component can work with its configuration.
+    ///
+    /// # Errors
+    /// The call's, and [`PluginFault::Declined`] with what is wrong with the configuration.
+    pub(crate) fn check_config(&self, json: &str, limits: CallLimits) -> Result<(), PluginFault> {
+        self.call("check-config", limits, |guest, store| guest.call_check_config(store, json))?
+            .map_err(|issues| PluginFault::Declined { call: "check-config", message: issues_text(&issues) })
+    }
+}
+
+fn check_exports<R: Role>(engine: &Engine, component: &Component) -> Result<(), PluginFault> {
+    let ty = component.component_type();
+    let exports: Vec<&str> = ty.exports(&engine.wasmtime).map(|(name, _)| name).collect();
+    for interface in [PLUGIN, R::INTERFACE] {
+        let of_interface = |name: &&&str| name.strip_prefix(interface).is_some_and(|rest| rest.starts_with('@'));
+        match exports.iter().find(of_interface) {
+            Some(found) if is_spoken(found) => {}
+            Some(found) => {
+                let supported = format!("{interface}@{VERSION}");
+                return Err(PluginFault::WrongVersion { found: shortened(found), supported });
+            }
+            None => {
+                let exports = exports.iter().take(8).map(|name| shortened(name)).collect();
+                return Err(PluginFault::WrongWorld { missing: format!("{interface}@{VERSION}"), exports });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same minor version: before 1.0 each minor version is a contract of its own.
+fn is_spoken(export: &str) -> bool {
+    let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_owned());
+    export.rsplit_once('@').and_then(|(_, version)| minor(version)) == minor(VERSION)
+}
+
+/// The types of functions are compared when an instance is made, before the guest has answered anything.
+fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> PluginFault {
+    match call_fault(call, error) {
+        PluginFault::Answer { message, .. } => {
+            let contract = [PLUGIN, R::INTERFACE].map(|interface| format!("{interface}@{VERSION}")).to_vec();
+            PluginFault::WrongTypes { contract, message }
+        }
+        fault => fault,
+    }
+}
+
+/// A context for calls that depend on nothing but the component: no real time, no request.
+pub(crate) fn timeless_context(limits: CallLimits, config_json: &str) -> CallContext {
+    CallContext {
+        now_unix_ms: 0,
+        time_zone: "UTC".to_owned(),
+        correlation_id: String::new(),
+        budget_ms: u32::try_from(limits.time_ms).unwrap_or(u32::MAX),
+        config_json: config_json.to_owned(),
+        extra: Vec::new(),
+    }
+}
+
+pub(crate) fn is_id(id: &str) -> bool {
+    let mut bytes = id.bytes();
+    id.len() <= 64
+        && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+}
+
+pub(crate) fn issues_text(issues: &[Issue]) -> String {
+    let issues = issues.iter().take(5).map(|issue| format!("{} {}", issue.path, issue.message));
+    shortened(issues.collect::<Vec<_>>().join("; ").trim())
+}
+
+/// What a guest said when it declined.
+pub(crate) fn error_text(error: &PluginError) -> String {
+    match error {
+        PluginError::Unsupported(message) | PluginError::InvalidInput(message) | PluginError::Internal(message) => {
+            shortened(message)
+        }
+        PluginError::InvalidConfig(issues) => issues_text(issues),
+    }
+}

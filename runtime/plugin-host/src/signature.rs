@@ -1,0 +1,216 @@
+//! Detached signatures of components: ed25519 (RFC 8032) over the 32 bytes of a file's SHA-256.
+//!
+//! In: keys and files as bytes and hexadecimal text. Out: a signature, or whether one holds. A signature
+//! lies beside its component as `X.wasm.sig`: one line of 128 hexadecimal digits. Not here: which keys an
+//! operator trusts (`loader`), and where a secret key is kept (the command line).
+
+use std::fmt;
+use std::str::FromStr;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use sha2::{Digest as _, Sha256};
+
+const SEED_BYTES: usize = 32;
+const PUBLIC_BYTES: usize = 32;
+const SIGNATURE_BYTES: usize = 64;
+
+/// What is appended to a component's file name.
+pub const EXTENSION: &str = "sig";
+
+/// Why a text is no key or signature, or a signature does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    #[error("must be {digits} hexadecimal digits")]
+    Hexadecimal { digits: usize },
+    #[error("is no ed25519 key")]
+    Key,
+    /// Of these keys, none signed this content.
+    #[error("is by none of the {keys} trusted keys, or of another content")]
+    Mismatch { keys: usize },
+    #[error("the system has no random bytes")]
+    Randomness,
+}
+
+/// A key that signatures are checked with. Its text is 64 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublicKey([u8; PUBLIC_BYTES]);
+
+/// A key that signs. Its secret text is the 32 bytes of its seed in hexadecimal.
+pub struct SecretKey {
+    seed: [u8; SEED_BYTES],
+    pair: Ed25519KeyPair,
+}
+
+/// One signature. Its text is 128 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Signature([u8; SIGNATURE_BYTES]);
+
+impl SecretKey {
+    /// A new one, of the system's random bytes.
+    ///
+    /// # Errors
+    /// The system has none.
+    pub fn generate() -> Result<SecretKey, SignatureError> {
+        let mut seed = [0; SEED_BYTES];
+        getrandom::fill(&mut seed).map_err(|_| SignatureError::Randomness)?;
+        SecretKey::from_seed(seed)
+    }
+
+    fn from_seed(seed: [u8; SEED_BYTES]) -> Result<SecretKey, SignatureError> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| SignatureError::Key)?;
+        Ok(SecretKey { seed, pair })
+    }
+
+    /// For a file that only its owner reads.
+    pub fn expose(&self) -> String {
+        hexadecimal(&self.seed)
+    }
+
+    pub fn public(&self) -> PublicKey {
+        let mut bytes = [0; PUBLIC_BYTES];
+        bytes.copy_from_slice(self.pair.public_key().as_ref());
+        PublicKey(bytes)
+    }
+
+    /// Signs the digest of a file's bytes.
+    pub fn sign(&self, file: &[u8]) -> Signature {
+        let mut bytes = [0; SIGNATURE_BYTES];
+        bytes.copy_from_slice(self.pair.sign(&Sha256::digest(file)).as_ref());
+        Signature(bytes)
+    }
+}
+
+impl Signature {
+    /// Whether one of these keys signed a file of these bytes.
+    ///
+    /// # Errors
+    /// [`SignatureError::Mismatch`].
+    pub fn verify(&self, file: &[u8], trusted: &[PublicKey]) -> Result<PublicKey, SignatureError> {
+        let digest = Sha256::digest(file);
+        let signed =
+            |key: &&PublicKey| UnparsedPublicKey::new(&ED25519, key.0.as_slice()).verify(&digest, &self.0).is_ok();
+        trusted.iter().find(signed).copied().ok_or(SignatureError::Mismatch { keys: trusted.len() })
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = SignatureError;
+
+    fn from_str(text: &str) -> Result<Self, SignatureError> {
+        bytes(text).map(PublicKey)
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = SignatureError;
+
+    fn from_str(text: &str) -> Result<Self, SignatureError> {
+        SecretKey::from_seed(bytes(text)?)
+    }
+}
+
+impl FromStr for Signature {
+    type Err = SignatureError;
+
+    fn from_str(text: &str) -> Result<Self, SignatureError> {
+        bytes(text).map(Signature)
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hexadecimal(&self.0))
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hexadecimal(&self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes<const N: usize>(text: &str) -> Result<[u8; N], SignatureError> {
+    let digits = text.trim().as_bytes();
+    let wrong = SignatureError::Hexadecimal { digits: 2 * N };
+    let digit = |at: usize| char::from(digits[at]).to_digit(16);
+    if digits.len() != 2 * N {
+        return Err(wrong);
+    }
+    let mut bytes = [0; N];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        let (Some(high), Some(low)) = (digit(2 * at), digit(2 * at + 1)) else { return Err(wrong) };
+        *byte = (high * 16 + low) as u8;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_vector_of_rfc_8032_has_its_public_key() {
+        let secret = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+        let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+        let key: SecretKey = secret.parse().unwrap();
+        assert_eq!((key.expose().as_str(), key.public().to_string().as_str()), (secret, public));
+        assert_eq!(format!("{key:?}"), "***");
+    }
+
+    #[test]
+    fn a_signature_holds_for_its_content_and_its_key_alone() {
+        let (ours, other) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
+        let written = format!("{}\n", ours.sign(b"content"));
+        let signature: Signature = written.parse().unwrap();
+        let trusted = [other.public(), ours.public()];
+        assert_eq!(signature.verify(b"content", &trusted), Ok(ours.public()));
+        let refused = SignatureError::Mismatch { keys: 2 };
+        assert_eq!(signature.verify(b"Content", &trusted), Err(refused));
+        for trusted in [&[][..], &[other.public()]] {
+            let refused = SignatureError::Mismatch { keys: trusted.len() };
+            assert_eq!(signature.verify(b"content", trusted), Err(refused));
+        }
+        let mut changed = signature;
+        changed.0[63] ^= 1;
+        assert!(changed.verify(b"content", &trusted).is_err());
+    }
+
+    #[test]
+    fn what_is_signed_is_the_digest() {
+        let key: SecretKey = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60".parse().unwrap();
+        let digest = Sha256::digest(b"");
+        assert_eq!(key.sign(b"").0, key.pair.sign(&digest).as_ref());
+    }
+
+    #[test]
+    fn other_texts_are_neither_keys_nor_signatures() {
+        for text in ["", "00", &"0".repeat(63), &"0".repeat(65), &"g".repeat(64), &"ä".repeat(32)] {
+            assert_eq!(text.parse::<PublicKey>(), Err(SignatureError::Hexadecimal { digits: 64 }), "{text}");
+            assert!(text.parse::<SecretKey>().is_err(), "{text}");
+        }
+        assert_eq!("00".parse::<Signature>(), Err(SignatureError::Hexadecimal { digits: 128 }));
+    }
+}

@@ -1,0 +1,288 @@
+//! The place of one plugin: what serves now, what served before, and what an operator does with it.
+//!
+//! In: settings, and a workshop that makes plugins. Out: a plugin to call, or why there is none; a status.
+//! A new plugin is made beside the old one and put in its place in one step; where it can't be made, the old
+//! one keeps serving. Not here: which plugins there are (`registry`).
+
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use terrane_app::ports::plugins::{
+    ChangeError, PluginError, PluginFault, PluginLimits, PluginRole, PluginState, PluginStatus, PreviousPlugin,
+    Unavailable,
+};
+
+use crate::limits::CallLimits;
+use crate::making::Workshop;
+use crate::manifest::{Capability, Version};
+use crate::plugin::{Configured, Plugin, PluginSettings};
+use crate::role::Role;
+
+/// Functions that no query waits for: while only they are let alone, the server is ready.
+const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
+
+/// Of a plugin that the operator lists, or that was found.
+pub(crate) struct Slot<R: Role> {
+    pub(crate) settings: PluginSettings,
+    is_listed: bool,
+    /// One change at a time, however long making a plugin takes.
+    changing: Mutex<()>,
+    now: RwLock<Now<R>>,
+}
+
+struct Now<R: Role> {
+    serving: Result<Arc<Plugin<R>>, Absent>,
+    previous: Option<Arc<Plugin<R>>>,
+    is_disabled: bool,
+    reload_refused: Option<PluginError>,
+}
+
+/// What is known of a plugin that could not be made.
+struct Absent {
+    digest: Option<String>,
+    fault: PluginFault,
+}
+
+/// A slot of any role.
+pub(crate) trait AnySlot: Send + Sync {
+    fn name(&self) -> &str;
+    fn status(&self) -> PluginStatus;
+    /// It is required, and can't be called now.
+    fn is_missing(&self) -> bool;
+    /// # Errors
+    /// [`ChangeError::Refused`]; what served before still does.
+    fn reload(&self, workshop: &Workshop) -> Result<(), ChangeError>;
+    /// # Errors
+    /// [`ChangeError::Already`].
+    fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError>;
+}
+
+impl<R: Role> Slot<R> {
+    /// Makes the plugin; what can't be made is told in the log and in the status.
+    pub(crate) fn fill(settings: PluginSettings, is_listed: bool, workshop: &Workshop) -> Arc<Slot<R>> {
+        let serving = workshop.plugin::<R>(&settings).map(Arc::new);
+        let serving = serving.map_err(|(digest, fault)| Absent { digest, fault });
+        Slot::with(settings, is_listed, serving)
+    }
+
+    /// A plugin that is not made, and why.
+    pub(crate) fn refused(settings: PluginSettings, fault: PluginFault) -> Arc<Slot<R>> {
+        Slot::with(settings, false, Err(Absent { digest: None, fault }))
+    }
+
+    fn with(settings: PluginSettings, is_listed: bool, serving: Result<Arc<Plugin<R>>, Absent>) -> Arc<Slot<R>> {
+        let (component, is_required) = (&*settings.id, settings.is_required);
+        match &serving {
+            Ok(plugin) => {
+                let ungranted = plugin.ungranted.iter().map(|asked| asked.as_str()).collect::<Vec<_>>().join(", ");
+                tracing::info!(event = "plugin_loaded", component, role = %R::ROLE, version = &*plugin.version, digest = &*plugin.digest, ungranted);
+            }
+            Err(absent) => {
+                tracing::warn!(event = "plugin_refused", component, role = %R::ROLE, is_required, path = %settings.source.display(), error_message = %absent.fault);
+            }
+        }
+        let now = Now { serving, previous: None, is_disabled: false, reload_refused: None };
+        Arc::new(Slot { settings, is_listed, changing: Mutex::default(), now: RwLock::new(now) })
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Now<R>> {
+        // Fields are set in steps that can't fail.
+        self.now.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Now<R>> {
+        self.now.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_listed(&self) -> bool {
+        self.is_listed
+    }
+
+    /// The plugin as adapters see it.
+    pub(crate) fn configured(&self) -> Configured<R> {
+        self.roll_back();
+        let now = self.read();
+        let down = |fault: PluginFault| Configured::Down {
+            id: self.settings.id.as_str().into(),
+            is_required: self.settings.is_required,
+            is_monitored: self.settings.is_monitored,
+            fault,
+        };
+        match &now.serving {
+            _ if now.is_disabled => {
+                down(PluginFault::Unavailable { call: "any function", reason: Unavailable::Disabled })
+            }
+            Ok(plugin) => Configured::Active(Arc::clone(plugin)),
+            Err(absent) => down(absent.fault.clone()),
+        }
+    }
+
+    /// A reload that ended in quarantine is taken back. Not that of a hook: what it said before may let
+    /// through what it was changed to hold back, so it stays closed.
+    fn roll_back(&self) {
+        if R::ROLE == PluginRole::Governance || !self.read().may_roll_back() {
+            return;
+        }
+        let mut now = self.write();
+        // Somebody else may have done it between the two locks.
+        if !now.may_roll_back() {
+            return;
+        }
+        if let Some(previous) = now.previous.take() {
+            let (component, version) = (&*self.settings.id, &*previous.version);
+            tracing::warn!(event = "plugin_rolled_back", component, version);
+            previous.health.forgive();
+            now.serving = Ok(previous);
+        }
+    }
+
+    fn remade(&self, workshop: &Workshop) -> Result<Arc<Plugin<R>>, PluginFault> {
+        let made = workshop.plugin::<R>(&self.settings).map_err(|(_, fault)| fault)?;
+        if let Ok(serving) = &self.read().serving
+            && self.settings.sha256.is_none()
+            && is_older(&made.version, &serving.version)
+        {
+            let (serving, found) = (serving.version.to_string(), made.version.to_string());
+            return Err(PluginFault::Downgrade { serving, found });
+        }
+        Ok(Arc::new(made))
+    }
+}
+
+impl<R: Role> Now<R> {
+    fn may_roll_back(&self) -> bool {
+        let is_quarantined = |plugin: &Arc<Plugin<R>>| plugin.health.state() == PluginState::Quarantined;
+        self.previous.is_some() && self.serving.as_ref().is_ok_and(is_quarantined)
+    }
+
+    fn state(&self, settings: &PluginSettings) -> PluginState {
+        match &self.serving {
+            _ if self.is_disabled => PluginState::Disabled,
+            Ok(plugin) => plugin.health.state(),
+            Err(absent) => PluginState::Refused(faulted(settings, &absent.fault)),
+        }
+    }
+}
+
+/// What is no version is older than any.
+fn is_older(found: &str, serving: &str) -> bool {
+    match (Version::parse(found), Version::parse(serving)) {
+        (Some(found), Some(serving)) => found.is_below(&serving),
+        (None, Some(_)) => true,
+        _ => false,
+    }
+}
+
+fn faulted(settings: &PluginSettings, fault: &PluginFault) -> PluginError {
+    PluginError::Faulted { path: settings.source.clone(), fault: fault.clone() }
+}
+
+impl<R: Role> AnySlot for Slot<R> {
+    fn name(&self) -> &str {
+        &self.settings.id
+    }
+
+    fn status(&self) -> PluginStatus {
+        let settings = &self.settings;
+        let now = self.read();
+        let mut status = status_of(settings, R::ROLE, self.is_listed);
+        status.state = now.state(settings);
+        status.reload_refused = now.reload_refused.clone();
+        match &now.serving {
+            Ok(plugin) => describe(&mut status, plugin),
+            Err(absent) => status.digest = absent.digest.clone(),
+        }
+        status.previous = now.previous.as_ref().map(|previous| PreviousPlugin {
+            version: previous.version.to_string(),
+            digest: previous.digest.to_string(),
+            is_draining: Arc::strong_count(previous) > 1,
+        });
+        status
+    }
+
+    fn is_missing(&self) -> bool {
+        if !self.settings.is_required {
+            return false;
+        }
+        let now = self.read();
+        match (now.state(&self.settings), &now.serving) {
+            (PluginState::Active, _) => false,
+            (PluginState::Degraded, Ok(plugin)) => plugin.health.is_open_but_for(NOT_FOR_QUERIES),
+            _ => true,
+        }
+    }
+
+    fn reload(&self, workshop: &Workshop) -> Result<(), ChangeError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (made, component) = (self.remade(workshop), &*self.settings.id);
+        let mut now = self.write();
+        match made {
+            Ok(plugin) => {
+                tracing::info!(
+                    event = "plugin_reloaded",
+                    component,
+                    version = &*plugin.version,
+                    digest = &*plugin.digest
+                );
+                now.previous = mem::replace(&mut now.serving, Ok(plugin)).ok();
+                now.reload_refused = None;
+                Ok(())
+            }
+            Err(fault) => {
+                tracing::warn!(event = "plugin_reload_refused", component, error_message = %fault);
+                let error = faulted(&self.settings, &fault);
+                now.reload_refused = Some(error.clone());
+                Err(ChangeError::Refused { name: component.to_owned(), error: Box::new(error) })
+            }
+        }
+    }
+
+    fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError> {
+        let mut now = self.write();
+        let is_healthy = now.state(&self.settings) == PluginState::Active;
+        if now.is_disabled == is_disabled && (is_disabled || is_healthy) {
+            let state = if is_disabled { "disabled" } else { "enabled" };
+            return Err(ChangeError::Already { name: self.settings.id.clone(), state });
+        }
+        now.is_disabled = is_disabled;
+        if let (false, Ok(plugin)) = (is_disabled, &now.serving) {
+            plugin.health.forgive();
+        }
+        let event = if is_disabled { "plugin_disabled" } else { "plugin_enabled" };
+        tracing::info!(event, component = &*self.settings.id);
+        Ok(())
+    }
+}
+
+/// What the settings alone say.
+pub(crate) fn status_of(settings: &PluginSettings, role: PluginRole, is_listed: bool) -> PluginStatus {
+    let granted = Capability::ALL.into_iter().filter(|capability| settings.grants.has(*capability));
+    let limits = CallLimits::of(role);
+    PluginStatus {
+        path: Some(settings.source.clone()),
+        is_required: settings.is_required,
+        is_monitored: settings.is_monitored,
+        is_listed,
+        grants: granted.map(Capability::as_str).collect(),
+        limits: PluginLimits {
+            time_ms: settings.limits.time_ms.unwrap_or(limits.time_ms),
+            fuel: settings.limits.fuel.unwrap_or(limits.fuel),
+            memory_bytes: settings.limits.memory_mb.map_or(0, |megabytes| megabytes.saturating_mul(1024 * 1024)),
+        },
+        ..PluginStatus::unknown(settings.id.clone(), role)
+    }
+}
+
+fn describe<R: Role>(status: &mut PluginStatus, plugin: &Plugin<R>) {
+    status.digest = Some(plugin.digest.to_string());
+    status.id = Some(plugin.id.to_string());
+    status.version = Some(plugin.version.to_string());
+    status.describe_fuel = Some(plugin.describe_fuel);
+    status.ungranted = plugin.ungranted.iter().map(|asked| asked.as_str()).collect();
+    status.limits = PluginLimits {
+        time_ms: plugin.limits.time_ms,
+        fuel: plugin.limits.fuel,
+        memory_bytes: plugin.memory_bytes as u64,
+    };
+    status.exports = plugin.health.exports();
+}

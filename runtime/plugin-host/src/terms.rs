@@ -1,0 +1,53 @@
+//! On what terms a plugin's guests run: what they share with all guests of the host, and what is theirs.
+//!
+//! In: the host's budgets, and what the operator granted. Out: the data of each new store. Not here: fuel
+//! and time, which each call brings.
+
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::engine::Guest;
+use crate::limits::{GuestLimits, Limiter};
+use crate::log::{LogBudget, Throttle};
+use crate::memo::{Memo, MemoDoor, Owner};
+
+/// The terms of one plugin.
+pub(crate) struct Terms {
+    pub(crate) name: Arc<str>,
+    pub(crate) limits: GuestLimits,
+    /// `None`: a component that is looked at alone.
+    pub(crate) budget: Option<Arc<Budget>>,
+    pub(crate) throttle: Option<Arc<Throttle>>,
+    pub(crate) memo: Option<MemoGrant>,
+}
+
+/// Where a component keeps what it notes; each tenant has a room of its own.
+pub(crate) struct MemoGrant {
+    pub(crate) memo: Arc<Memo>,
+    pub(crate) digest: Arc<str>,
+    pub(crate) config_json: Arc<str>,
+}
+
+impl Terms {
+    /// Of a component that shares nothing and was granted nothing.
+    pub(crate) fn alone(name: Arc<str>, limits: GuestLimits) -> Terms {
+        Terms { name, limits, budget: None, throttle: None, memo: None }
+    }
+
+    /// What the host keeps for one guest, for one call on behalf of `tenant`.
+    pub(crate) fn guest(&self, tenant: &str) -> Guest {
+        let door = |grant: &MemoGrant| MemoDoor {
+            memo: Arc::clone(&grant.memo),
+            owner: Owner {
+                digest: Arc::clone(&grant.digest),
+                config_json: Arc::clone(&grant.config_json),
+                tenant: tenant.into(),
+            },
+        };
+        Guest {
+            limiter: Limiter::new(self.limits, self.budget.clone()),
+            log: LogBudget::new(Arc::clone(&self.name), self.throttle.clone()),
+            memo: self.memo.as_ref().map(door),
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! One component on its author's bench: what it is, and any of its functions called with JSON.
+//!
+//! In: a file. Out: [`Facts`] read off it without running it, and [`Called`] answers, each from a fresh
+//! instance inside the limits that a server has too, with the fuel, memory and time that it took. Not here:
+//! the operator's settings, and whether an answer makes sense.
+
+mod json;
+mod signature;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use terrane_app::ports::plugins::{PluginFault, PluginRole};
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker, Type, Val};
+
+use crate::bindings::check::CheckPlugin;
+use crate::bindings::detector::DetectorPlugin;
+use crate::bindings::dialect::DialectPlugin;
+use crate::bindings::governance::PolicyPlugin;
+use crate::bindings::{log, memo};
+use crate::dialect;
+use crate::elapsed::Elapsed;
+use crate::engine::{Engine, Guest};
+use crate::error::{call_fault, shortened};
+use crate::limits::{CallLimits, GuestLimits};
+use crate::loader;
+use crate::memo::Memo;
+use crate::plugin::Grants;
+use crate::role::{Info, Linked, Role};
+use crate::terms::{MemoGrant, Terms};
+
+pub use json::Misfit;
+
+/// What can be told of a component without running it.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub bytes: u64,
+    /// Lower-case hexadecimal SHA-256 of the file.
+    pub digest: String,
+    /// `None`: the exports are those of no role.
+    pub role: Option<PluginRole>,
+    pub imports: Vec<String>,
+    pub exports: Vec<Export>,
+    /// The text of the section `plugin.toml`.
+    pub manifest: Option<String>,
+}
+
+/// One exported function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Like `terrane:anomaly/detector@0.1.0`.
+    pub interface: String,
+    pub name: String,
+    /// As the contract would write it: `func(kind: string, …) -> …`.
+    pub signature: String,
+}
+
+/// Who a component says it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub id: String,
+    pub version: String,
+    pub display_name: String,
+    pub api: String,
+    pub config_schema_json: String,
+}
+
+/// A call that came back.
+#[derive(Debug, Clone)]
+pub struct Called {
+    pub answer: Value,
+    /// About one per WebAssembly instruction; the same for the same component and input.
+    pub fuel: u64,
+    /// Linear memories of the instance at the end.
+    pub memory_bytes: usize,
+    /// With making the instance.
+    pub duration: Duration,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CallError {
+    #[error("there is no exported function `{asked}`")]
+    UnknownFunction { asked: String, exports: Vec<String> },
+    #[error("the arguments don't fit `{function}`")]
+    Arguments { function: String, misfits: Vec<Misfit> },
+    #[error("the component {0}")]
+    Fault(#[from] PluginFault),
+}
+
+/// A compiled component and the sandbox that it runs in.
+pub struct Workbench {
+    engine: Arc<Engine>,
+    component: Component,
+    facts: Facts,
+    name: Arc<str>,
+}
+
+/// Interfaces that make a role, without their versions.
+const ROLES: [(PluginRole, &str); 4] = [
+    (PluginRole::Dialect, DialectPlugin::INTERFACE),
+    (PluginRole::Detector, DetectorPlugin::INTERFACE),
+    (PluginRole::Check, CheckPlugin::INTERFACE),
+    (PluginRole::Governance, PolicyPlugin::INTERFACE),
+];
+
+impl Workbench {
+    /// Reads and compiles a component.
+    ///
+    /// # Errors
+    /// The file can't be read, is no component, or imports what no host gives.
+    pub fn open(path: &Path) -> Result<Workbench, PluginFault> {
+        let engine = Engine::new(GuestLimits::default());
+        let engine = Arc::new(engine.map_err(|error| PluginFault::Host { message: error.to_string() })?);
+        let bytes = loader::read(path)?;
+        let digest = loader::digest(&bytes);
+        // Here it may have what an operator would be asked for.
+        let grants = Grants { memo: true, ..Grants::default() };
+        let component = loader::component(&engine, None, &bytes, &digest, grants)?;
+        let exports = exports(&engine, &component);
+        let has = |interface: &str| {
+            exports.iter().any(|export| export.interface.split('@').next().is_some_and(|name| name == interface))
+        };
+        let imports = component.component_type();
+        let imports = imports.imports(&engine.wasmtime).map(|(name, _)| shortened(name)).collect();
+        let facts = Facts {
+            bytes: bytes.len() as u64,
+            digest,
+            role: ROLES.iter().find(|(_, interface)| has(interface)).map(|(role, _)| *role),
+            imports,
+            exports,
+            manifest: crate::manifest::text_of_component(&bytes).ok().flatten().map(str::to_owned),
+        };
+        let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Ok(Workbench { engine, component, facts, name: name.into() })
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Whether the component is one of `role` in this host's version and types, who it says it is, and
+    /// whether it takes the configuration (a JSON object, or empty). A dialect's profile is checked too.
+    ///
+    /// # Errors
+    /// What a server would refuse it for.
+    pub fn probe(&self, role: PluginRole, config_json: &str) -> Result<Identity, PluginFault> {
+        match role {
+            PluginRole::Dialect => {
+                let linked = self.linked::<DialectPlugin>()?;
+                let identity = identity(linked.describe(CallLimits::DESCRIBE)?);
+                let name = identity.id.strip_prefix("dialect-").unwrap_or(&identity.id);
+                linked.check_config(config_json, CallLimits::DESCRIBE)?;
+                dialect::profile(&linked, name, config_json, CallLimits::DESCRIBE)?;
+                Ok(identity)
+            }
+            PluginRole::Detector => self.probe_as::<DetectorPlugin>(config_json),
+            PluginRole::Check => self.probe_as::<CheckPlugin>(config_json),
+            PluginRole::Governance => self.probe_as::<PolicyPlugin>(config_json),
+        }
+    }
+
+    fn probe_as<R: Role>(&self, config_json: &str) -> Result<Identity, PluginFault> {
+        let linked = self.linked::<R>()?;
+        let info = linked.describe(CallLimits::DESCRIBE)?;
+        linked.check_config(config_json, CallLimits::DESCRIBE)?;
+        Ok(identity(info))
+    }
+
+    fn linked<R: Role>(&self) -> Result<Linked<R>, PluginFault> {
+        Linked::on(self.terms(), &self.engine, &self.component, &Arc::default())
+    }
+
+    /// With a memory of its own for each call, so that two calls alike have one answer.
+    fn terms(&self) -> Terms {
+        let memo = MemoGrant {
+            memo: Memo::new(Elapsed::default()),
+            digest: self.facts.digest.as_str().into(),
+            config_json: "".into(),
+        };
+        Terms { memo: Some(memo), ..Terms::alone(Arc::clone(&self.name), self.engine.guest) }
+    }
+
+    /// Calls an exported function, named alone (`detect`) or with its interface
+    /// (`terrane:anomaly/detector@0.1.0#detect`). `arguments` are by the parameters' names; what may be left
+    /// out of a record may be left out here.
+    ///
+    /// # Errors
+    /// No such function, arguments of other types, or a fault of the guest.
+    pub fn call(&self, function: &str, arguments: &Map<String, Value>) -> Result<Called, CallError> {
+        let export = self.export(function)?;
+        let ty = function_type(&self.engine, &self.component, export).ok_or_else(|| self.unknown(function))?;
+        let values = values(&ty, arguments, function)?;
+        let results = ty.results().len();
+        let limits = self.limits(&export.name);
+        let called =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.call_with(export, limits, &values, results)));
+        Ok(called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }))?)
+    }
+
+    /// The limits that a call of this function has, as long as an operator does not set others.
+    pub fn limits(&self, function: &str) -> CallLimits {
+        const DESCRIBING: [&str; 4] = ["describe", "check-config", "describe-dialect", "detectors"];
+        match self.facts.role {
+            Some(role) if !DESCRIBING.contains(&function) => CallLimits::of(role),
+            _ => CallLimits::DESCRIBE,
+        }
+    }
+
+    fn export(&self, function: &str) -> Result<&Export, CallError> {
+        let (interface, name) = match function.split_once('#') {
+            Some((interface, name)) => (Some(interface), name),
+            None => (None, function),
+        };
+        let is_it = |export: &&Export| export.name == name && interface.is_none_or(|wanted| export.interface == wanted);
+        self.facts.exports.iter().find(is_it).ok_or_else(|| self.unknown(function))
+    }
+
+    fn unknown(&self, asked: &str) -> CallError {
+        let exports = self.facts.exports.iter().map(|export| export.name.clone()).collect();
+        CallError::UnknownFunction { asked: asked.to_owned(), exports }
+    }
+
+    fn call_with(
+        &self,
+        export: &Export,
+        limits: CallLimits,
+        values: &[Val],
+        results: usize,
+    ) -> Result<Called, PluginFault> {
+        let name = static_name(&export.name);
+        let pre = self.instance_pre()?;
+        #[allow(clippy::disallowed_methods, reason = "it measures a call for its author; nothing is decided by it")]
+        let started = Instant::now();
+        let (mut store, _running) = self.engine.store_on(&self.terms(), "", limits);
+        let fault = |error: wasmtime::Error| call_fault(name, &error);
+        let instance = pre.instantiate(&mut store).map_err(fault)?;
+        let interface = instance.get_export_index(&mut store, None, &export.interface);
+        let index = interface.and_then(|index| instance.get_export_index(&mut store, Some(&index), &export.name));
+        let function = index.and_then(|index| instance.get_func(&mut store, index));
+        let function = function.ok_or(PluginFault::Host { message: format!("`{}` is gone", export.name) })?;
+        let mut answers = vec![Val::Bool(false); results];
+        function.call(&mut store, values, &mut answers).map_err(fault)?;
+        let duration = started.elapsed();
+        let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
+        let answer = answers.first().map_or(Value::Null, json::from_val);
+        Ok(Called { answer, fuel, memory_bytes: store.data().memory_bytes(), duration })
+    }
+
+    fn instance_pre(&self) -> Result<InstancePre<Guest>, PluginFault> {
+        let host = |error: wasmtime::Error| PluginFault::Host { message: shortened(&format!("{error:#}")) };
+        let mut linker = Linker::new(&self.engine.wasmtime);
+        log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
+        memo::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
+        let malformed = |error: wasmtime::Error| PluginFault::Malformed { message: shortened(&format!("{error:#}")) };
+        linker.instantiate_pre(&self.component).map_err(malformed)
+    }
+}
+
+/// The contract's names, since faults name the call for as long as the program runs.
+fn static_name(name: &str) -> &'static str {
+    const NAMES: [&str; 15] = [
+        "describe",
+        "check-config",
+        "describe-dialect",
+        "render",
+        "parse-explain",
+        "classify-error",
+        "map-types",
+        "detectors",
+        "train",
+        "detect",
+        "make-plan",
+        "evaluate",
+        "on-query",
+        "on-certify",
+        "on-metadata-change",
+    ];
+    NAMES.into_iter().find(|known| *known == name).unwrap_or("a function of its own")
+}
+
+fn identity(info: Info) -> Identity {
+    let Info { id, version, display_name, api, config_schema_json, .. } = info;
+    Identity { id, version, display_name, api, config_schema_json }
+}
+
+fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
+    let mut found = Vec::new();
+    for (interface, item) in component.component_type().exports(&engine.wasmtime) {
+        let ComponentItem::ComponentInstance(instance) = item.ty else { continue };
+        for (name, item) in instance.exports(&engine.wasmtime) {
+            if let ComponentItem::ComponentFunc(function) = item.ty {
+                let signature = signature::text(&function);
+                found.push(Export { interface: interface.to_owned(), name: name.to_owned(), signature });
+            }
+        }
+    }
+    found
+}
+
+fn function_type(engine: &Engine, component: &Component, export: &Export) -> Option<ComponentFunc> {
+    let ty = component.component_type();
+    let ComponentItem::ComponentInstance(instance) = ty.get_export(&engine.wasmtime, &export.interface)?.ty else {
+        return None;
+    };
+    match instance.get_export(&engine.wasmtime, &export.name)?.ty {
+        ComponentItem::ComponentFunc(function) => Some(function),
+        _ => None,
+    }
+}
+
+fn values(ty: &ComponentFunc, arguments: &Map<String, Value>, function: &str) -> Result<Vec<Val>, CallError> {
+    let mut misfits = Vec::new();
+    let parameters: Vec<(&str, Type)> = ty.params().collect();
+    for name in arguments.keys().filter(|name| !parameters.iter().any(|(known, _)| known == name)) {
+        let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+        let message = format!("there is no such parameter; there are {}", names.join(", "));
+        misfits.push(Misfit { path: format!("/{name}"), message });
+    }
+    let mut values = Vec::new();
+    for (name, ty) in &parameters {
+        let path = format!("/{name}");
+        values.push(match arguments.get(*name) {
+            Some(value) => json::to_val(ty, value, &path, &mut misfits),
+            None => json::empty(ty).or_else(|| {
+                misfits.push(Misfit { path, message: format!("{} is missing", json::described(ty)) });
+                None
+            }),
+        });
+    }
+    match values.into_iter().collect::<Option<Vec<_>>>() {
+        Some(values) if misfits.is_empty() => Ok(values),
+        _ => Err(CallError::Arguments { function: function.to_owned(), misfits }),
+    }
+}

@@ -1,0 +1,196 @@
+//! Terrane's own detectors and checks, as components behind their ports: they say what the same code says
+//! natively, and hold the contract.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use detector_standard::Standard;
+use terrane_app::ports::calls::CallFacts;
+use terrane_app::ports::checks::{
+    CheckAggregate, CheckAnswer, CheckCall, Checks as _, ProfiledColumn, QualityDimension, Severity,
+};
+use terrane_app::ports::detectors::{DetectorError, DetectorParams, Detectors as _, SeriesBatch};
+use terrane_app::ports::plugins::PluginFault;
+use terrane_compiler::types::{LogicalType, Value};
+use terrane_plugin_host::{ComponentChecks, ComponentDetectors, PluginHost, SearchPath, Settings};
+use terrane_sdk::CallContext;
+use terrane_sdk::detector::{Detector as _, Params, SeriesBatch as NativeBatch};
+
+fn components() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.prepared/components");
+    assert!(folder.join("detector-standard.wasm").is_file(), "run `cargo xtask components` first");
+    folder
+}
+
+fn host(folder: PathBuf) -> Arc<PluginHost> {
+    let search = SearchPath { folders: vec![folder], ..SearchPath::default() };
+    Arc::new(PluginHost::new(Settings::new(search)).unwrap())
+}
+
+/// A folder with one component under a name of its own.
+fn folder_with(name: &str, of: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(components().join(of), folder.path().join(name)).unwrap();
+    folder
+}
+
+fn facts() -> CallFacts {
+    CallFacts { now_unix_ms: 1_704_067_200_000, time_zone: "UTC".into(), correlation_id: "test".into(), tenant: None }
+}
+
+fn batch(series: &[&[f64]]) -> SeriesBatch {
+    let mut batch = SeriesBatch::new(Some(86_400_000));
+    for values in series {
+        batch.push(values.iter().enumerate().map(|(at, value)| (at as i64 * 86_400_000, *value)));
+    }
+    batch
+}
+
+fn native(batch: &SeriesBatch) -> NativeBatch {
+    NativeBatch {
+        offsets: batch.offsets.clone(),
+        timestamps_ms: batch.timestamps_ms.clone(),
+        values: batch.values.clone(),
+        step_ms: batch.step_ms,
+    }
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }).collect()
+}
+
+#[tokio::test]
+async fn the_four_kinds_are_found_without_being_listed() {
+    let list = ComponentDetectors::new(host(components())).kinds().await;
+    let kinds: Vec<(&str, f64)> = list.kinds.iter().map(|kind| (&*kind.kind, kind.default_sensitivity)).collect();
+    assert_eq!(kinds, [("iqr", 1.5), ("mad", 3.0), ("seasonal", 3.0), ("z_score", 2.5)]);
+    assert!(list.kinds.iter().all(|kind| &*kind.component == "detector-standard"));
+    assert!(list.faults.is_empty(), "{:?}", list.faults);
+}
+
+#[tokio::test]
+async fn components_judge_bit_for_bit_as_the_same_code_does_natively() {
+    let detectors = ComponentDetectors::new(host(components()));
+    let wave: Vec<f64> = (0..60).map(|at| f64::from(at * 37 % 101) / 7.0).collect();
+    let history = batch(&[&wave[..50], &[1.0; 20], &[f64::NAN, 2.0, 3.0, 5.0, f64::NAN, 7.0, 4.0, 9.0]]);
+    let points = batch(&[&wave[50..], &[1.0, 2.0, f64::NAN], &[100.0, f64::INFINITY]]);
+    let mut cleaned = native(&points);
+    cleaned.values.iter_mut().filter(|value| value.is_infinite()).for_each(|value| *value = f64::NAN);
+    for kind in ["z_score", "iqr", "mad", "seasonal"] {
+        let params = DetectorParams { sensitivity: Some(1.25), training_size: 50, ..DetectorParams::default() };
+        let (asked, of) = (Arc::new(history.clone()), Arc::new(points.clone()));
+        let found = detectors.detect(&facts(), kind, Vec::new(), asked, of, &params).await.unwrap();
+        let params = Params { sensitivity: Some(1.25), training_size: 50, seasonality: None, extra: Vec::new() };
+        let context = CallContext::for_tests();
+        let expected = Standard::detect(&context, kind, &[], &native(&history), &cleaned, &params).unwrap();
+        assert_eq!(bits(&found.scores), bits(&expected.scores), "{kind}");
+        assert_eq!(bits(&found.raw), bits(&expected.raw), "{kind}");
+        assert_eq!(bits(&found.expected), bits(&expected.expected), "{kind}");
+        assert_eq!(bits(&found.lower_bound), bits(&expected.lower_bound), "{kind}");
+        assert_eq!(bits(&found.upper_bound), bits(&expected.upper_bound), "{kind}");
+        assert_eq!(found.anomalous, expected.anomalous, "{kind}");
+        assert!(found.anomalous.iter().any(|is_anomalous| *is_anomalous), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn more_points_than_one_call_takes_go_in_several_and_come_back_in_order() {
+    let detectors = ComponentDetectors::new(host(components()));
+    let history: Vec<Vec<f64>> = (0..5).map(|series| vec![f64::from(series), f64::from(series) + 2.0, 9.0]).collect();
+    let points: Vec<Vec<f64>> = (0..5).map(|series| vec![f64::from(series); 25_000]).collect();
+    let slices = |series: &[Vec<f64>]| {
+        let slices: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
+        Arc::new(batch(&slices))
+    };
+    let params = DetectorParams { training_size: 3, ..DetectorParams::default() };
+    let found =
+        detectors.detect(&facts(), "mad", Vec::new(), slices(&history), slices(&points), &params).await.unwrap();
+    assert_eq!(found.scores.len(), 125_000);
+    for (series, expected) in found.expected.chunks(25_000).enumerate() {
+        assert!(expected.iter().all(|value| *value == series as f64 + 2.0), "{series}");
+    }
+    let long = vec![0.0; 60_001];
+    let refused =
+        detectors.detect(&facts(), "mad", Vec::new(), slices(&history[..1]), Arc::new(batch(&[&long])), &params).await;
+    assert_eq!(refused, Err(DetectorError::TooLong { points: 60_001, limit: 60_000 }));
+}
+
+#[tokio::test]
+async fn what_a_detector_refuses_names_the_component() {
+    let detectors = ComponentDetectors::new(host(components()));
+    let empty = || Arc::new(batch(&[&[1.0]]));
+    let params = DetectorParams { seasonality: Some(1), training_size: 1, ..DetectorParams::default() };
+    let refused = detectors.detect(&facts(), "seasonal", Vec::new(), empty(), empty(), &params).await.unwrap_err();
+    assert!(refused.to_string().contains("component `detector-standard` refused `detect`"), "{refused}");
+    let refused = detectors.detect(&facts(), "magic", Vec::new(), empty(), empty(), &params).await.unwrap_err();
+    let DetectorError::Unknown { known, .. } = refused else { panic!("{refused}") };
+    assert_eq!(known.len(), 4);
+}
+
+#[tokio::test]
+async fn a_component_of_another_id_or_role_offers_nothing_and_says_why() {
+    let folder = folder_with("detector-copy.wasm", "detector-standard.wasm");
+    let list = ComponentDetectors::new(host(folder.path().to_owned())).kinds().await;
+    assert!(list.kinds.is_empty());
+    assert!(list.faults[0].to_string().contains("detector-copy"), "{:?}", list.faults);
+    let folder = folder_with("detector-standard.wasm", "check-standard.wasm");
+    let list = ComponentDetectors::new(host(folder.path().to_owned())).kinds().await;
+    assert!(matches!(list.faults[0].fault, PluginFault::WrongWorld { .. }), "{:?}", list.faults);
+}
+
+fn columns() -> Arc<[ProfiledColumn]> {
+    let column = |member: &str, ty| ProfiledColumn {
+        cube: "orders".into(),
+        member: member.into(),
+        ty,
+        is_measure: false,
+        is_primary_key: member == "id",
+        tags: Vec::new(),
+        pii: false,
+    };
+    [column("id", LogicalType::Integer), column("status", LogicalType::Text), column("amount", LogicalType::Float)]
+        .into()
+}
+
+#[tokio::test]
+async fn checks_plan_and_judge_through_the_sandbox() {
+    let checks = ComponentChecks::new(host(components()));
+    let call = CheckCall { facts: facts(), profile_config_json: "{}".into() };
+    let plans = checks.plans(&call, columns()).await;
+    let plan = plans.into_iter().map(|plan| plan.unwrap()).find(|plan| &*plan.component == "check-standard").unwrap();
+    let answers = plan.requests.iter().map(|request| {
+        let value = match (&request.aggregate, request.column) {
+            (CheckAggregate::Rows, _) => Value::Integer(100),
+            (CheckAggregate::Nulls, 1) => Value::Integer(10),
+            (CheckAggregate::Nulls, _) => Value::Integer(0),
+            (CheckAggregate::Distinct, 0) => Value::Integer(100),
+            (CheckAggregate::Where(_), _) => Value::Integer(9),
+            (CheckAggregate::Skewness, _) => Value::Float(2.5),
+            _ => return CheckAnswer::default(),
+        };
+        CheckAnswer { values: vec![value], counts: Vec::new() }
+    });
+    let found = checks.evaluate(&call, "check-standard", columns(), answers.collect()).await.unwrap();
+    let score = |column: usize, dimension| {
+        found.iter().find(|f| f.column == Some(column) && f.dimension == dimension).and_then(|finding| finding.score)
+    };
+    assert_eq!(score(1, QualityDimension::Completeness), Some(0.9));
+    assert_eq!(score(1, QualityDimension::Validity), Some(0.9));
+    assert_eq!(score(0, QualityDimension::Uniqueness), Some(1.0));
+    let skewed = found.iter().find(|finding| &*finding.code == "highly_skewed").unwrap();
+    assert_eq!((skewed.column, skewed.severity), (Some(2), Severity::Low));
+}
+
+#[tokio::test]
+async fn settings_that_a_check_cannot_read_are_its_refusal() {
+    let checks = ComponentChecks::new(host(components()));
+    let config = r#"{"quality_thresholds": {"validity_warning": 7}}"#;
+    let call = CheckCall { facts: facts(), profile_config_json: config.into() };
+    let plans = checks.plans(&call, columns()).await;
+    let fault = plans.into_iter().find_map(Result::err).unwrap();
+    assert!(fault.to_string().contains("validity_warning"), "{fault}");
+    let missing = checks.evaluate(&call, "check-missing", columns(), Vec::new()).await.unwrap_err();
+    assert_eq!(&*missing.component, "check-missing");
+}

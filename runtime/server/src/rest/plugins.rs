@@ -1,0 +1,140 @@
+//! The plugins of this server, for administrators: how they are doing, and what is done with them.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use serde_json::json;
+use terrane_app::plugins::{Change, Failure};
+use terrane_app::ports::plugins::{ChangeError, PluginStatus};
+
+use crate::app::{App, Scope};
+use crate::call::Call;
+use crate::edge::json_response;
+use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc, Parameter};
+use crate::routes::{Access, Routes};
+use crate::wire::plugins::plugin_to_wire;
+
+const ADMIN: Access = Access::Scoped(Scope::Admin);
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .get("/api/v1/plugins", ADMIN, &LIST, list)
+        .get("/api/v1/plugins/{id}", ADMIN, &ONE, one)
+        .post("/api/v1/plugins/{id}/reload", ADMIN, &RELOAD, reload)
+        .post("/api/v1/plugins/{id}/disable", ADMIN, &DISABLE, disable)
+        .post("/api/v1/plugins/{id}/enable", ADMIN, &ENABLE, enable)
+}
+
+async fn list(app: App, _: Call) -> Result<Response, ApiError> {
+    let plugins: Vec<_> = inventory(&app).await?.iter().map(plugin_to_wire).collect();
+    Ok(json_response(json!({"plugins": plugins}).to_string().into_bytes()))
+}
+
+async fn one(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let name = call.path_parameter().await?;
+    let plugins = inventory(&app).await?;
+    let found = plugins.iter().find(|plugin| plugin.name == name);
+    let unknown = || ChangeError::Unknown { known: plugins.iter().map(|plugin| plugin.name.clone()).collect(), name };
+    let status = found.ok_or_else(unknown).map_err(|error| refusal(&error))?;
+    Ok(json_response(plugin_to_wire(status).to_string().into_bytes()))
+}
+
+async fn reload(app: App, call: Call) -> Result<Response, ApiError> {
+    change(app, call, Change::Reload).await
+}
+
+async fn disable(app: App, call: Call) -> Result<Response, ApiError> {
+    change(app, call, Change::Disable).await
+}
+
+async fn enable(app: App, call: Call) -> Result<Response, ApiError> {
+    change(app, call, Change::Enable).await
+}
+
+async fn change(app: App, mut call: Call, change: Change) -> Result<Response, ApiError> {
+    let name = call.path_parameter().await?;
+    app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
+    let ports = &app.ports;
+    let changed =
+        change.make(&ports.plugins, &ports.audit, &*ports.clock, &name, (&call.identity, &call.origin())).await;
+    let status = changed.map_err(|failure| match failure {
+        Failure::Change(error) => refusal(&error),
+        Failure::Store(error) => ApiError::from_store(&error),
+        Failure::Broken => broken(),
+    })?;
+    Ok(json_response(plugin_to_wire(&status).to_string().into_bytes()))
+}
+
+/// Looking for them may compile them.
+async fn inventory(app: &App) -> Result<Vec<PluginStatus>, ApiError> {
+    let plugins = Arc::clone(&app.ports.plugins);
+    tokio::task::spawn_blocking(move || plugins.inventory()).await.map_err(|_| broken())
+}
+
+fn broken() -> ApiError {
+    ApiError::new(Code::InternalError, "the plugins could not be asked; the log says why")
+}
+
+fn refusal(error: &ChangeError) -> ApiError {
+    match error {
+        ChangeError::Unknown { known, .. } => {
+            ApiError::new(Code::NotFound, error.to_string()).detail("known", known.clone())
+        }
+        ChangeError::Already { .. } | ChangeError::Dialect { .. } | ChangeError::Refused { .. } => {
+            ApiError::new(Code::Conflict, error.to_string())
+        }
+    }
+}
+
+const TAG: &str = "plugins";
+const ID: &[Parameter] = &[Parameter::path("id", "such as `policy-region`")];
+const PLUGIN: &[Answer] =
+    &[Answer { status: 200, description: "how it is now", content: &[("application/json", Some("Plugin"))] }];
+
+static LIST: Doc = Doc::simple(
+    "plugins",
+    TAG,
+    "Every plugin with its state, its limits and how its calls went",
+    &[Answer { status: 200, description: "by id", content: &[("application/json", Some("Plugins"))] }],
+);
+
+static ONE: Doc = Doc {
+    id: "plugin",
+    tag: TAG,
+    summary: "One plugin",
+    parameters: ID,
+    body: None,
+    answers: PLUGIN,
+    refusals: &[Code::NotFound],
+};
+
+static RELOAD: Doc = Doc {
+    id: "plugin_reload",
+    tag: TAG,
+    summary: "Read its file again; where the new one can't be used, the old one keeps serving",
+    parameters: ID,
+    body: None,
+    answers: PLUGIN,
+    refusals: &[Code::NotFound, Code::Conflict],
+};
+
+static DISABLE: Doc = Doc {
+    id: "plugin_disable",
+    tag: TAG,
+    summary: "Call it no more; behind a required hook every query is then refused",
+    parameters: ID,
+    body: None,
+    answers: PLUGIN,
+    refusals: &[Code::NotFound, Code::Conflict],
+};
+
+static ENABLE: Doc = Doc {
+    id: "plugin_enable",
+    tag: TAG,
+    summary: "Call it again, also after a quarantine",
+    parameters: ID,
+    body: None,
+    answers: PLUGIN,
+    refusals: &[Code::NotFound, Code::Conflict],
+};

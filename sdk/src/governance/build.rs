@@ -1,0 +1,185 @@
+//! Short ways to write what a hook answers, and to ask what it is told.
+//!
+//! In: names, filters, masks. Out: the contract's [`Verdict`] and [`Obligations`]. Whatever is left out says
+//! nothing, as obligations only narrow.
+
+use super::{
+    Decision, Denial, DependsOn, GateFinding, Mask, MemberMask, Obligations, Principal, QueryFacts, RowFilter,
+    Severity, Surface, Verdict,
+};
+use crate::filter::{Filter, empty_arena};
+use crate::json::Json;
+
+impl Verdict {
+    /// Nothing to say, whoever asks for whatever.
+    pub fn abstain() -> Verdict {
+        Verdict { decision: Decision::Abstain, depends: DependsOn::empty(), ttl_seconds: 0 }
+    }
+
+    /// The query may run, under these obligations.
+    pub fn permit(obligations: Obligations) -> Verdict {
+        Verdict { decision: Decision::Permit(obligations), ..Verdict::abstain() }
+    }
+
+    /// The query is refused. The code is for programs (`[a-z][a-z0-9_]*`), the message for the caller, the
+    /// reason for the audit log.
+    pub fn deny(code: &str, public_message: &str, audit_reason: &str) -> Verdict {
+        let denial = Denial {
+            code: code.to_owned(),
+            public_message: public_message.to_owned(),
+            audit_reason: audit_reason.to_owned(),
+        };
+        Verdict { decision: Decision::Deny(denial), ..Verdict::abstain() }
+    }
+
+    /// What the verdict was made from, all of it, and for how long it may be used again.
+    pub fn reusable(mut self, depends: DependsOn, ttl_seconds: u32) -> Verdict {
+        (self.depends, self.ttl_seconds) = (depends, ttl_seconds);
+        self
+    }
+}
+
+impl Default for Obligations {
+    /// None at all.
+    fn default() -> Self {
+        Obligations {
+            row_filters: vec![],
+            masks: vec![],
+            max_rows: None,
+            require_time_filter: false,
+            warnings: vec![],
+            audit: vec![],
+        }
+    }
+}
+
+impl Obligations {
+    /// Only rows of `cube` that meet the condition. Name a cube only where the query reads it
+    /// ([`QueryFacts::reads`]).
+    ///
+    /// ```
+    /// use terrane_sdk::filter::column;
+    /// use terrane_sdk::governance::{Mask, Obligations, Verdict};
+    ///
+    /// let own = Obligations::default()
+    ///     .row_filter("orders", &column("region").in_list(["EMEA"]))
+    ///     .mask("orders", "email", Mask::Nullify);
+    /// assert_eq!(own.row_filters[0].predicate.columns, ["region"]);
+    /// let verdict = Verdict::permit(own);
+    /// ```
+    #[must_use]
+    pub fn row_filter(mut self, cube: &str, condition: &Filter) -> Self {
+        self.row_filters.push(RowFilter { cube: cube.to_owned(), predicate: condition.to_arena() });
+        self
+    }
+
+    #[must_use]
+    pub fn mask(mut self, cube: &str, member: &str, mask: Mask) -> Self {
+        self.masks.push(MemberMask { cube: cube.to_owned(), member: member.to_owned(), mask });
+        self
+    }
+
+    /// At most so many rows; the lowest limit wins.
+    #[must_use]
+    pub fn limit_rows(mut self, rows: u64) -> Self {
+        self.max_rows = Some(self.max_rows.map_or(rows, |known| known.min(rows)));
+        self
+    }
+
+    /// For the caller, beside the answer.
+    #[must_use]
+    pub fn warning(mut self, text: &str) -> Self {
+        self.warnings.push(text.to_owned());
+        self
+    }
+
+    /// For the audit log.
+    #[must_use]
+    pub fn note(mut self, key: &str, value: &str) -> Self {
+        self.audit.push((key.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+impl GateFinding {
+    /// A finding that refuses the step.
+    pub fn blocking(rule: &str, severity: Severity, message: &str) -> GateFinding {
+        GateFinding { rule: rule.to_owned(), severity, message: message.to_owned(), blocking: true }
+    }
+
+    /// A finding that is told and stops nothing.
+    pub fn advice(rule: &str, severity: Severity, message: &str) -> GateFinding {
+        GateFinding { blocking: false, ..GateFinding::blocking(rule, severity, message) }
+    }
+}
+
+impl Principal {
+    /// Somebody who proved nothing.
+    pub fn nobody() -> Principal {
+        Principal {
+            user_id: String::new(),
+            email: None,
+            tenant: String::new(),
+            auth_method: "anonymous".to_owned(),
+            roles: vec![],
+            groups: vec![],
+            scopes: vec![],
+            attributes: vec![],
+        }
+    }
+
+    pub fn has_role(&self, role: &str) -> bool {
+        self.roles.iter().any(|known| known == role)
+    }
+
+    pub fn is_in_group(&self, group: &str) -> bool {
+        self.groups.iter().any(|known| known == group)
+    }
+
+    /// An attribute's value; `None` where there is no such attribute, or its text is no JSON.
+    pub fn attribute(&self, name: &str) -> Option<Json> {
+        let (_, json) = self.attributes.iter().find(|(known, _)| known == name)?;
+        Json::parse(json).ok()
+    }
+
+    /// The texts of an attribute, which is one text or a list of them; empty where it is neither.
+    ///
+    /// ```
+    /// use terrane_sdk::governance::Principal;
+    ///
+    /// let attributes = vec![("regions".to_owned(), r#"["EMEA", "APAC"]"#.to_owned())];
+    /// let manager = Principal { attributes, ..Principal::nobody() };
+    /// assert_eq!(manager.texts("regions"), ["EMEA", "APAC"]);
+    /// assert!(manager.texts("teams").is_empty());
+    /// ```
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let attribute = self.attribute(name);
+        attribute.iter().flat_map(Json::texts).map(str::to_owned).collect()
+    }
+}
+
+impl QueryFacts {
+    /// Whether the query reads rows of this cube.
+    pub fn reads(&self, cube: &str) -> bool {
+        self.cubes.iter().any(|known| known == cube)
+    }
+
+    /// Whether the query uses this member in any way.
+    pub fn uses(&self, cube: &str, member: &str) -> bool {
+        self.members.iter().any(|used| used.cube == cube && used.member == member)
+    }
+
+    /// A query for native tests: it reads these cubes and uses no member.
+    pub fn for_tests(cubes: &[&str]) -> QueryFacts {
+        QueryFacts {
+            surface: Surface::Rest,
+            cubes: cubes.iter().map(|cube| (*cube).to_owned()).collect(),
+            members: vec![],
+            filters: empty_arena(),
+            limit: None,
+            estimated_bytes: None,
+            estimated_cost: None,
+            extra: vec![],
+        }
+    }
+}

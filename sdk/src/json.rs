@@ -1,0 +1,285 @@
+//! Reads the JSON texts of the contract: configurations, attributes, settings.
+//!
+//! In: a text. Out: a [`Json`] value. Small on purpose: guests need it for a few short texts. Not here:
+//! writing JSON, and types by derive; take `serde_json` where you need these.
+
+/// The deepest nesting that is read.
+const MAX_DEPTH: usize = 32;
+
+/// A JSON value. Numbers are doubles.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json {
+    Null,
+    Bool(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<Json>),
+    /// In the order of the text; of a name that stands twice, the last counts.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// Reads a whole text.
+    ///
+    /// ```
+    /// use terrane_sdk::json::Json;
+    ///
+    /// let config = Json::parse(r#"{"limits": {"rows": 100}, "roles": ["manager", "auditor"]}"#).unwrap();
+    /// assert_eq!(config.at(&["limits", "rows"]).and_then(Json::number), Some(100.0));
+    /// assert_eq!(config.at(&["roles"]).unwrap().texts(), ["manager", "auditor"]);
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong, and at which byte.
+    pub fn parse(text: &str) -> Result<Json, String> {
+        let mut reader = Reader { text, at: 0 };
+        let value = reader.value(0)?;
+        reader.skip_space();
+        if reader.at < text.len() { Err(reader.wrong("the end")) } else { Ok(value) }
+    }
+
+    /// A configuration: empty text is an object without fields.
+    ///
+    /// # Errors
+    /// No JSON, or no object.
+    pub fn config(text: &str) -> Result<Json, String> {
+        if text.trim().is_empty() {
+            return Ok(Json::Object(Vec::new()));
+        }
+        match Json::parse(text)? {
+            object @ Json::Object(_) => Ok(object),
+            _ => Err("an object is expected".to_owned()),
+        }
+    }
+
+    /// A field of an object.
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        match self {
+            Json::Object(fields) => fields.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// A field of a field.
+    pub fn at(&self, path: &[&str]) -> Option<&Json> {
+        path.iter().try_fold(self, |value, name| value.get(name))
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        if let Json::Text(text) = self { Some(text) } else { None }
+    }
+
+    pub fn number(&self) -> Option<f64> {
+        if let Json::Number(number) = self { Some(*number) } else { None }
+    }
+
+    pub fn bool(&self) -> Option<bool> {
+        if let Json::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// The items of a list; empty for anything else.
+    pub fn items(&self) -> &[Json] {
+        if let Json::List(items) = self { items } else { &[] }
+    }
+
+    /// The fields of an object; empty for anything else.
+    pub fn fields(&self) -> &[(String, Json)] {
+        if let Json::Object(fields) = self { fields } else { &[] }
+    }
+
+    /// One text, or the texts of a list; what is no text is left out.
+    pub fn texts(&self) -> Vec<&str> {
+        match self {
+            Json::Text(text) => vec![text],
+            _ => self.items().iter().filter_map(Json::text).collect(),
+        }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, expected: &str) -> String {
+        format!("{expected} is expected at byte {}", self.at)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    /// Whether this byte comes next, which is then behind us.
+    fn takes(&mut self, byte: u8) -> bool {
+        self.skip_space();
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Json, String> {
+        self.skip_space();
+        if depth > MAX_DEPTH {
+            return Err(self.wrong("no deeper nesting"));
+        }
+        match self.peek() {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.list(depth),
+            Some(b'"') => self.string().map(Json::Text),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => self.word(),
+        }
+    }
+
+    fn word(&mut self) -> Result<Json, String> {
+        for (word, value) in [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))] {
+            if self.text[self.at..].starts_with(word) {
+                self.at += word.len();
+                return Ok(value);
+            }
+        }
+        Err(self.wrong("a value"))
+    }
+
+    fn number(&mut self) -> Result<Json, String> {
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(rest.len());
+        let number: f64 = rest[..end].parse().map_err(|_| self.wrong("a number"))?;
+        self.at += end;
+        Ok(Json::Number(number))
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Json, String> {
+        let mut items = Vec::new();
+        self.at += 1;
+        if self.takes(b']') {
+            return Ok(Json::List(items));
+        }
+        loop {
+            items.push(self.value(depth + 1)?);
+            if self.takes(b']') {
+                return Ok(Json::List(items));
+            }
+            if !self.takes(b',') {
+                return Err(self.wrong("`,` or `]`"));
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Json, String> {
+        let mut fields = Vec::new();
+        self.at += 1;
+        if self.takes(b'}') {
+            return Ok(Json::Object(fields));
+        }
+        loop {
+            self.skip_space();
+            let name = self.string()?;
+            if !self.takes(b':') {
+                return Err(self.wrong("`:`"));
+            }
+            fields.push((name, self.value(depth + 1)?));
+            if self.takes(b'}') {
+                return Ok(Json::Object(fields));
+            }
+            if !self.takes(b',') {
+                return Err(self.wrong("`,` or `}`"));
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        if self.peek() != Some(b'"') {
+            return Err(self.wrong("a name in quotes"));
+        }
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let rest = &self.text[self.at..];
+            let end = rest.find(['"', '\\']).ok_or_else(|| self.wrong("a closing quote"))?;
+            text.push_str(&rest[..end]);
+            self.at += end + 1;
+            if rest.as_bytes()[end] == b'"' {
+                return Ok(text);
+            }
+            text.push(self.escape()?);
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, String> {
+        let escape = self.peek().ok_or_else(|| self.wrong("an escape"))?;
+        self.at += 1;
+        Ok(match escape {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => return self.unicode(),
+            _ => return Err(self.wrong("an escape that JSON knows")),
+        })
+    }
+
+    fn unicode(&mut self) -> Result<char, String> {
+        let high = self.hexadecimal()?;
+        if !(0xd800..0xdc00).contains(&high) {
+            return char::from_u32(high).ok_or_else(|| self.wrong("a character"));
+        }
+        if !self.text[self.at..].starts_with("\\u") {
+            return Err(self.wrong("the second half of a character"));
+        }
+        self.at += 2;
+        let low = self.hexadecimal()?;
+        let is_low = (0xdc00..0xe000).contains(&low);
+        let code = 0x1_0000 + ((high - 0xd800) << 10) + (low.wrapping_sub(0xdc00) & 0x3ff);
+        char::from_u32(code).filter(|_| is_low).ok_or_else(|| self.wrong("the second half of a character"))
+    }
+
+    fn hexadecimal(&mut self) -> Result<u32, String> {
+        let digits = self.text.get(self.at..self.at + 4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let code = code.ok_or_else(|| self.wrong("four hexadecimal digits"))?;
+        self.at += 4;
+        Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_with_escapes_and_nesting_are_read() {
+        let value = Json::parse(" {\"a\\u00e9\\ud83e\\udd86\\n\": [1, -2.5e3, true, null, {\"b\": []}]} ").unwrap();
+        let items = value.get("aé🦆\n").unwrap().items();
+        assert_eq!(items[..4], [Json::Number(1.0), Json::Number(-2500.0), Json::Bool(true), Json::Null]);
+        assert_eq!(items[4].get("b"), Some(&Json::List(vec![])));
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_its_place() {
+        for (text, message) in [
+            ("", "a value is expected at byte 0"),
+            ("{\"a\" 1}", "`:` is expected at byte 5"),
+            ("[1 2]", "`,` or `]` is expected at byte 3"),
+            ("1 2", "the end is expected at byte 2"),
+            ("\"\\ud800x\"", "the second half of a character is expected at byte 7"),
+            ("\"abc", "a closing quote is expected at byte 1"),
+            ("tru", "a value is expected at byte 0"),
+        ] {
+            assert_eq!(Json::parse(text), Err(message.to_owned()), "{text}");
+        }
+        assert!(Json::parse(&"[".repeat(1_000)).is_err());
+        assert!(Json::config("[]").is_err());
+    }
+}

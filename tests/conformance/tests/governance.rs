@@ -1,0 +1,149 @@
+//! What hooks did is in the audit log, and what they find of artifacts opens or closes a step.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use terrane_app::governance::Gatekeeper;
+use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
+use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
+use terrane_app::ports::store::StoreError;
+use terrane_app::query::RequestContext;
+use terrane_app::security::Journal;
+use terrane_conformance_tests::case::{Asked, World, ask};
+use terrane_conformance_tests::fakes::{FakeClock, SECRET};
+use terrane_conformance_tests::hooks::{FakeHook, FakeHooks};
+use terrane_conformance_tests::security::Security;
+
+/// Keeps what is appended, or refuses it.
+#[derive(Default)]
+struct Kept {
+    entries: Mutex<Vec<AuditEntry>>,
+    is_broken: bool,
+}
+
+#[async_trait]
+impl AuditLog for Kept {
+    async fn append(&self, entries: Vec<AuditEntry>) -> Result<(), StoreError> {
+        if self.is_broken {
+            return Err(StoreError { message: SECRET.to_owned() });
+        }
+        self.entries.lock().unwrap().extend(entries);
+        Ok(())
+    }
+    async fn records(&self, _: &AuditFilter) -> Result<Vec<AuditRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn verify(&self) -> Result<ChainState, StoreError> {
+        Ok(ChainState::Whole { records: 0, last_hash: "".into() })
+    }
+}
+
+fn hook(id: &str) -> FakeHook {
+    FakeHook { id: id.to_owned(), ..FakeHook::default() }
+}
+
+/// Asks, and gives the status and the records.
+async fn asked(hooks: Vec<FakeHook>) -> (u16, Vec<AuditEntry>) {
+    let kept = Arc::new(Kept::default());
+    let journal = Arc::new(Journal::new(kept.clone(), Arc::new(FakeClock::default())));
+    let security = Security { journal: journal.clone(), ..Security::of_nobody() };
+    let edge = World { hooks, ..World::default() }.edge_with(security);
+    let request = serde_json::json!({
+        "path": "/api/v1/query/sql", "method": "POST", "json": {"measures": ["orders.count"]}
+    });
+    let request: Asked = serde_json::from_value(request).unwrap();
+    let status = ask(&edge, &request).await.status.as_u16();
+    journal.flush().await.unwrap();
+    let entries = kept.entries.lock().unwrap().clone();
+    (status, entries)
+}
+
+fn only<'e>(entries: &'e [AuditEntry], event: &str) -> &'e AuditEntry {
+    let mut of_event = entries.iter().filter(|entry| &*entry.event == event);
+    let found = of_event.next().unwrap_or_else(|| panic!("no {event} in {entries:?}"));
+    assert!(of_event.next().is_none(), "{entries:?}");
+    found
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_is_noted_with_what_the_caller_is_not_told() {
+    let (status, entries) = asked(vec![FakeHook { denies: Some("no_region".to_owned()), ..hook("region") }]).await;
+    assert_eq!(status, 403);
+    let entry = only(&entries, "policy_denied");
+    assert_eq!((&*entry.resource, entry.reason.as_deref()), ("plugin:region", Some("no_region")));
+    assert!(entry.after.as_ref().unwrap().contains(SECRET));
+    // As every denial of a policy is.
+    assert_eq!(only(&entries, "access_denied").reason.as_deref(), Some("policy"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_required_hook_without_an_answer_is_noted() {
+    let (status, entries) = asked(vec![FakeHook { faults: true, ..hook("region") }]).await;
+    assert_eq!(status, 403);
+    assert!(only(&entries, "policy_unavailable").after.as_ref().unwrap().contains(SECRET));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_hooks_want_noted_is_noted_whole() {
+    let noting = |id: &str, note: &str| FakeHook { notes: Some(note.to_owned()), ..hook(id) };
+    let (status, entries) = asked(vec![noting("a", "first"), noting("a", "second")]).await;
+    assert_eq!(status, 200);
+    let notes: Vec<&str> = entries
+        .iter()
+        .filter(|entry| &*entry.event == "policy_audit")
+        .filter_map(|entry| entry.after.as_deref())
+        .collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_that_can_not_be_noted_is_none() {
+    let broken = Arc::new(Kept { is_broken: true, ..Kept::default() });
+    let journal = Arc::new(Journal::new(broken, Arc::new(FakeClock::default())));
+    let security = Security { journal, ..Security::of_nobody() };
+    let hooks = vec![FakeHook { denies: Some("no_region".to_owned()), ..hook("region") }];
+    let edge = World { hooks, ..World::default() }.edge_with(security);
+    let request = serde_json::json!({
+        "path": "/api/v1/query/sql", "method": "POST", "json": {"measures": ["orders.count"]}
+    });
+    let request: Asked = serde_json::from_value(request).unwrap();
+    assert_ne!(ask(&edge, &request).await.status.as_u16(), 200);
+}
+
+fn gatekeeper(hooks: Vec<FakeHook>) -> Gatekeeper {
+    Gatekeeper::new(Arc::new(FakeHooks(hooks)), Arc::new(FakeClock::default()), &jiff::tz::TimeZone::UTC)
+}
+
+fn orders() -> Artifact {
+    Artifact { kind: "cube".to_owned(), id: "orders".to_owned(), ..Artifact::default() }
+}
+
+#[tokio::test]
+async fn a_step_is_open_unless_somebody_blocks_it() {
+    let blocking = |id: &str| FakeHook { blocks: true, ..hook(id) };
+    let monitored = FakeHook { is_monitored: true, ..blocking("watching") };
+    let context = RequestContext::default();
+    for (hooks, is_open, findings) in [
+        (Vec::new(), true, 0),
+        (vec![hook("a")], true, 1),
+        (vec![hook("a"), blocking("b")], false, 2),
+        (vec![monitored], true, 1),
+        (vec![FakeHook { faults: true, ..hook("a") }], false, 0),
+        (vec![FakeHook { faults: true, is_optional: true, ..hook("a") }], true, 0),
+        (vec![FakeHook { faults: true, is_monitored: true, ..hook("a") }], true, 0),
+    ] {
+        let gatekeeper = gatekeeper(hooks.clone());
+        let gate = gatekeeper.certify(&context, &orders(), Transition::Certify, "").await;
+        assert_eq!((gate.is_open(), gate.findings.len()), (is_open, findings), "{hooks:?}");
+        for change in [
+            MetadataChange::Added(orders()),
+            MetadataChange::Changed { before: orders(), after: orders() },
+            MetadataChange::Removed(orders()),
+        ] {
+            let gate = gatekeeper.change(&context, &change).await;
+            assert_eq!((gate.is_open(), gate.findings.len()), (is_open, findings), "{hooks:?}");
+        }
+    }
+}

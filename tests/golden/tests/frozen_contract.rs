@@ -1,0 +1,53 @@
+//! The released contract never changes: `wit/FROZEN.sha256` has the digest of each of its files, in the form
+//! of sha256sum. A file that differs, is missing or is not listed fails here.
+//!
+//! What to do instead stands in `wit/README.md`, under "How the contract grows": a new version has its own
+//! folder and its own list, and this one stays as it is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+fn wit() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
+}
+
+/// Every WIT file, by its path in the folder.
+fn files() -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    for folder in ["", "deps"] {
+        for entry in fs::read_dir(wit().join(folder)).expect("the contract is there") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|extension| extension == "wit") {
+                let bytes = fs::read(&path).expect("a file of the contract");
+                let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+                let name = path.strip_prefix(wit()).expect("inside").display().to_string();
+                files.insert(name, digest);
+            }
+        }
+    }
+    files
+}
+
+fn frozen() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(wit().join("FROZEN.sha256")).expect("the list of frozen files");
+    let entry = |line: &str| line.split_once("  ").map(|(digest, name)| (name.to_owned(), digest.to_owned()));
+    text.lines().map(|line| entry(line).expect("a digest, two spaces, a path")).collect()
+}
+
+#[test]
+fn no_frozen_file_of_the_contract_has_changed() {
+    let hint = "a released contract is never changed; wit/README.md says how it grows";
+    assert_eq!(files(), frozen(), "{hint}");
+}
+
+#[test]
+fn every_package_has_the_version_that_is_frozen() {
+    for name in frozen().into_keys() {
+        let text = fs::read_to_string(wit().join(&name)).expect("a file of the contract");
+        let package = text.lines().find(|line| line.starts_with("package ")).expect("a package");
+        assert!(package.starts_with("package terrane:") && package.ends_with("@0.1.0;"), "{name}: {package}");
+    }
+}

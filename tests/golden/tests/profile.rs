@@ -1,0 +1,203 @@
+//! The statements of a profile: that every dialect has them, and that nothing of a masked, denied or hidden
+//! column is in any.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+use terrane_compiler::governance::Authorized;
+use terrane_compiler::model::Model;
+use terrane_compiler::profile::{
+    ProfileQuery, Statistic, compile_profile, has_quantiles, profile_as_query, profile_columns,
+};
+use terrane_compiler::query::{Bound, DateRange, Filter, Operator, QueryError, Test};
+use terrane_compiler::sql::CompiledSql;
+use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::types::Value;
+use terrane_golden_tests::case::{environment, model, read_caller};
+use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};
+
+/// A value of a joined cube, a computed one, hidden and plain ones; measures over columns and over rows.
+const CUBES: &str = r#"
+cubes:
+  - name: orders
+    sql_table: raw.orders
+    joins:
+      - {name: customers, relationship: many_to_one, sql: "{orders}.customer_id = {customers}.id"}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: status, type: string, sql: status}
+      - {name: shouted, type: string, sql: "upper({orders}.status)"}
+      - {name: region, type: string, sql: "{customers.region}"}
+      - {name: amount, type: number, sql: amount}
+      - {name: internal, type: number, sql: internal, hidden: true}
+      - {name: created_at, type: time, sql: created_at, primary_time: true}
+    measures:
+      - {name: count, type: count}
+      - {name: revenue, type: sum, sql: amount, filters: [{sql: "{orders}.status = 'paid'"}]}
+      - {name: last_status, type: max, sql: status}
+      - {name: average, type: number, sql: "{revenue} / {count}"}
+  - name: customers
+    sql_table: raw.customers
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+policies:
+  - {name: own_region, cubes: [customers], when: {roles: [seller]}, row_filter: "{customers}.region = {{ user.attributes.region }}"}
+  - {name: paid, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.status = 'paid'"}
+  - {name: names, cubes: [orders], when: {roles: [clerk]}, mask: {status: hash}, allow_aggregate: true}
+  - {name: money, cubes: [orders], when: {roles: [intern]}, deny: [amount]}
+"#;
+
+const TYPES: &str = r#"{"orders.id": integer, "orders.status": text, "orders.shouted": text, "orders.region": text, "orders.amount": decimal, "orders.internal": integer, "orders.created_at": timestamp, "orders.revenue": decimal, "orders.last_status": text, "customers.id": integer, "customers.region": text}"#;
+
+fn statement(statistics: Vec<(Option<&str>, Statistic)>, top: Option<(&str, u64)>) -> ProfileQuery {
+    ProfileQuery {
+        cube: "orders".into(),
+        range: Some(DateRange::Words("2024-Q1".into())),
+        statistics: statistics.into_iter().map(|(name, statistic)| (name.map(Into::into), statistic)).collect(),
+        top: top.map(|(name, count)| (name.into(), count)),
+    }
+}
+
+fn all(profile: &DialectProfile) -> Vec<(&'static str, ProfileQuery)> {
+    let bound = |value| Some(Bound { value: Value::Float(value), inclusive: false });
+    let outside =
+        Test::AnyOf(vec![Test::Range { low: None, high: bound(-1.5) }, Test::Range { low: bound(99.0), high: None }]);
+    let blank = Filter::Condition {
+        member: "orders.region".parse().unwrap(),
+        operator: Operator::InList,
+        values: vec![Value::Text("".into()), Value::Text("N/A".into())],
+    };
+    let mut plain = vec![
+        (None, Statistic::Rows),
+        (Some("region"), Statistic::Values),
+        (Some("status"), Statistic::Distinct),
+        (Some("status"), Statistic::ApproxDistinct),
+        (Some("created_at"), Statistic::Min),
+        (Some("status"), Statistic::Max),
+        (Some("amount"), Statistic::Mean),
+        (Some("revenue"), Statistic::Mean),
+        (None, Statistic::Where(blank)),
+    ];
+    if has_quantiles(profile) {
+        plain.push((Some("amount"), Statistic::Quantile(0.25)));
+    }
+    let following = vec![
+        (Some("amount"), Statistic::Moment { about: 12.5, power: 3 }),
+        (Some("revenue"), Statistic::Passing(outside)),
+    ];
+    vec![
+        ("plain", statement(plain, None)),
+        ("following", statement(following, None)),
+        ("top", statement(vec![(None, Statistic::Rows)], Some(("region", 5)))),
+    ]
+}
+
+fn compiled(
+    model: &Model,
+    profile: &DialectProfile,
+    query: &ProfileQuery,
+    caller: &Json,
+) -> Result<CompiledSql, QueryError> {
+    let caller = read_caller(caller);
+    compile_profile(profile, query, &Authorized::without_hooks(model, &caller), &environment())
+}
+
+fn offered(model: &Model, caller: &Json) -> Vec<String> {
+    let caller = read_caller(caller);
+    let columns = profile_columns(&Authorized::without_hooks(model, &caller), "orders").unwrap();
+    columns.iter().map(|column| column.name.to_string()).collect()
+}
+
+#[test]
+fn statements_are_one_row_of_aggregates_or_the_most_frequent_values() {
+    let (model, profile) = (model(CUBES, TYPES), duckdb_profile());
+    let mut text = String::new();
+    for (name, query) in all(&profile) {
+        let sql = compiled(&model, &profile, &query, &json!({})).unwrap();
+        let _ = write!(text, "# {name}\n{}\n{:?}\n\n", sql.text, sql.params);
+    }
+    insta::with_settings!({ omit_expression => true, snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("profile", text);
+    });
+}
+
+#[test]
+fn every_dialect_can_ask() {
+    let model = model(CUBES, TYPES);
+    let mut interpolating = 0;
+    for profile in first_party_profiles() {
+        let profile = checked(profile);
+        for (name, query) in all(&profile) {
+            compiled(&model, &profile, &query, &json!({}))
+                .unwrap_or_else(|error| panic!("{} {name}: {error}", profile.name));
+        }
+        interpolating += usize::from(has_quantiles(&profile));
+    }
+    assert!(interpolating > 1);
+}
+
+#[test]
+fn rows_are_those_that_the_caller_sees() {
+    let (model, profile) = (model(CUBES, TYPES), duckdb_profile());
+    let seller = json!({"roles": ["seller"], "attributes": {"region": "north"}});
+    for (name, query) in all(&profile) {
+        let sql = compiled(&model, &profile, &query, &seller).unwrap();
+        assert!(sql.text.contains("= 'paid'"), "{name}: {}", sql.text);
+    }
+}
+
+#[test]
+fn columns_that_the_caller_may_not_read_as_they_are_stored_are_neither_offered_nor_answered() {
+    let (model, profile) = (model(CUBES, TYPES), duckdb_profile());
+    assert_eq!(offered(&model, &json!({})), ["id", "status", "shouted", "region", "amount", "created_at", "revenue"]);
+    let clerk = json!({"roles": ["clerk"]});
+    assert_eq!(offered(&model, &clerk), ["id", "region", "amount", "created_at", "revenue"]);
+    let intern = json!({"roles": ["intern"]});
+    assert_eq!(offered(&model, &intern), ["id", "status", "shouted", "region", "created_at"]);
+    let statistics = [
+        Statistic::Values,
+        Statistic::Distinct,
+        Statistic::ApproxDistinct,
+        Statistic::Min,
+        Statistic::Max,
+        Statistic::Mean,
+        Statistic::Quantile(0.5),
+        Statistic::Moment { about: 0.0, power: 2 },
+        Statistic::Passing(Test::Not(Box::new(Test::IsNull))),
+    ];
+    for (caller, columns) in
+        [(&clerk, ["status", "shouted", "last_status"]), (&intern, ["amount", "revenue", "amount"])]
+    {
+        for column in columns {
+            for statistic in &statistics {
+                let query = statement(vec![(Some(column), statistic.clone())], None);
+                assert!(compiled(&model, &profile, &query, caller).is_err(), "{column} {statistic:?}");
+            }
+            let top = statement(vec![(None, Statistic::Rows)], Some((column, 5)));
+            assert!(compiled(&model, &profile, &top, caller).is_err(), "{column}");
+            let member = format!("orders.{column}").parse().unwrap();
+            let filter = Filter::Condition { member, operator: Operator::Set, values: Vec::new() };
+            let condition = statement(vec![(None, Statistic::Where(filter))], None);
+            assert!(compiled(&model, &profile, &condition, caller).is_err(), "{column}");
+        }
+    }
+}
+
+#[test]
+fn hooks_are_told_every_member_that_a_statement_reads() {
+    let model = model(CUBES, TYPES);
+    let asked = profile_as_query(&model, &all(&duckdb_profile())[0].1).unwrap();
+    let names = |members: &[terrane_compiler::query::MemberRef]| {
+        let mut names: Vec<String> = members.iter().map(|member| member.member().to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&asked.dimensions), ["amount", "created_at", "region", "status"]);
+    assert_eq!(names(&asked.values), ["revenue"]);
+    assert!(asked.time_range.is_some());
+    let rows = profile_as_query(&model, &statement(vec![(None, Statistic::Rows)], None)).unwrap();
+    assert_eq!(rows.dimensions.len(), 1);
+}

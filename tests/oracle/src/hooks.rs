@@ -1,0 +1,81 @@
+//! The governance hooks of a world: one for each of its policies that is a hook's.
+//!
+//! In: a [`World`]. Out: the port's answers, in two forms of the same condition, so that both are looked at.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use terrane_app::ports::governance::{
+    Artifact, Asking, Decision, GateFinding, Governance, Hook, MetadataChange, Permit, Said, Transition,
+};
+use terrane_compiler::governance::{HookCondition, Obligations, QueryFacts, RowFilter, TestOperator};
+use terrane_compiler::types::Value;
+
+use crate::world::{Cell, RowPolicy, World};
+
+/// What each hook demands of the cube that it is about.
+pub struct WorldHooks(Vec<RowFilter>);
+
+impl WorldHooks {
+    pub fn of(world: &World) -> Self {
+        let filter = |policy: &crate::world::Policy| {
+            let RowPolicy::Hook { dimension, values, is_negated } = &policy.row_filter else { return None };
+            world.cube(&policy.cube)?.hooked(dimension)?;
+            let condition = condition(dimension, values, *is_negated);
+            Some(RowFilter { cube: policy.cube.as_str().into(), condition })
+        };
+        WorldHooks(world.policies.iter().filter_map(filter).collect())
+    }
+}
+
+/// One value is compared, several are listed.
+fn condition(dimension: &str, values: &[Cell], is_negated: bool) -> HookCondition {
+    let values: Vec<Value> = values.iter().map(value).collect();
+    let test = |operator, values| HookCondition::Test { member: dimension.into(), operator, values };
+    match (values.len(), is_negated) {
+        (1, true) => test(TestOperator::Ne, values),
+        (1, false) => test(TestOperator::Eq, values),
+        (_, true) => HookCondition::Not(Box::new(test(TestOperator::InList, values))),
+        (_, false) => test(TestOperator::InList, values),
+    }
+}
+
+fn value(cell: &Cell) -> Value {
+    match cell {
+        Cell::Bool(value) => Value::Boolean(*value),
+        Cell::Int(value) => Value::Integer(*value),
+        Cell::Text(text) => Value::Text(text.as_str().into()),
+        // `hooked` lets no other types through.
+        _ => Value::Null,
+    }
+}
+
+#[async_trait]
+impl Governance for WorldHooks {
+    fn is_silent(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    async fn judge(&self, _: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+        let said = |(index, filter): (usize, &RowFilter)| {
+            let hook = Hook { id: format!("hook{index}").into(), is_required: true, is_monitored: false };
+            let decision = match facts.cubes.contains(&filter.cube) {
+                true => {
+                    let obligations = Obligations { row_filters: vec![filter.clone()], ..Obligations::default() };
+                    Decision::Permit(Permit { obligations, ..Permit::default() })
+                }
+                false => Decision::Abstain,
+            };
+            Said { hook, answer: Ok(decision) }
+        };
+        self.0.iter().enumerate().map(said).collect()
+    }
+
+    async fn certify(&self, _: &Asking<'_>, _: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
+        Vec::new()
+    }
+
+    async fn change(&self, _: &Asking<'_>, _: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
+        Vec::new()
+    }
+}

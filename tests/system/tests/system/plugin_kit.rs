@@ -1,0 +1,232 @@
+//! `terrane plugin`: what an author meets, from an empty folder to a signed component.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use terrane_system_tests::{Output, Program, Scratch, path};
+
+use crate::BINARY;
+
+const TEMPLATES: [(&str, &str); 4] = [
+    ("dialect", "dialect-template"),
+    ("detector", "detector-template"),
+    ("check", "check-template"),
+    ("governance", "hook-template"),
+];
+
+/// A component of the examples and templates, as `cargo xtask components` built it.
+fn example(name: &str) -> PathBuf {
+    let file = path(".prepared/components/examples").join(format!("{name}.wasm"));
+    assert!(file.is_file(), "run `cargo xtask components` first: {}", file.display());
+    file
+}
+
+fn plugin(action: &str, subject: &Path, arguments: &[&str]) -> Output {
+    Program::new(BINARY, &["plugin", action], subject).arguments(arguments).run().unwrap()
+}
+
+fn json_of(output: &Output) -> Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+#[test]
+fn every_template_and_example_keeps_the_contract() {
+    let of_templates = TEMPLATES.map(|(role, name)| (example(name), path(&format!("sdk/templates/{role}/cases"))));
+    let of_examples = [
+        (example("detector-holt-winters"), path("examples/detector-holt-winters/cases")),
+        (example("policy-region"), path("examples/policy-region/plugin/cases")),
+        (path("examples/detector-c/detector-c.wasm"), path("examples/detector-c/cases")),
+    ];
+    for (component, cases) in of_templates.into_iter().chain(of_examples) {
+        let output = plugin("test", &component, &["--cases", cases.to_str().unwrap(), "--json"]);
+        let json = json_of(&output);
+        assert!(output.code == Some(0) && json["ok"] == json!(true), "{} {json:#}", component.display());
+        let ran = json["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|result| result["name"].as_str().is_some_and(|name| name.starts_with("case ")));
+        assert_eq!(ran.count(), fs::read_dir(&cases).unwrap().filter(is_json).count(), "{}", cases.display());
+        let output = plugin("check", &component, &["--json"]);
+        assert_eq!((output.code, &json_of(&output)["problems"]), (Some(0), &json!([])), "{}", component.display());
+    }
+}
+
+fn is_json(entry: &std::io::Result<fs::DirEntry>) -> bool {
+    entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension == "json"))
+}
+
+#[test]
+fn a_new_plugin_is_the_template_under_its_own_name() {
+    let scratch = Scratch::empty();
+    for (role, name) in TEMPLATES {
+        let folder = scratch.path().join(name);
+        let output = plugin("new", &folder, &["--role", role, "--sdk", path("sdk").to_str().unwrap()]);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        // With the template's own name, all but the manifest of the crate is the template, which is built and
+        // tested with the workspace.
+        for file in ["plugin.toml", "src/lib.rs"] {
+            let (made, template) = (folder.join(file), path(&format!("sdk/templates/{role}/{file}")));
+            let template = fs::read_to_string(template).unwrap();
+            let kind = template.contains("\"template\"");
+            let made = fs::read_to_string(made).unwrap();
+            assert!(
+                made.lines().count() == template.lines().count() && (kind || !made.contains("\"template\"")),
+                "{file}"
+            );
+            assert!(made.contains(name), "{file} of {role}");
+        }
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        assert!(manifest.contains("[workspace]") && manifest.contains("sdk\""), "{manifest}");
+    }
+    let again = plugin("new", &scratch.path().join("hook-template"), &["--role", "governance"]);
+    assert!(again.code == Some(1) && again.stderr.contains("not empty"), "{}", again.stderr);
+    let unnamed = plugin("new", &scratch.path().join("Über"), &["--role", "check"]);
+    assert!(unnamed.code == Some(1) && unnamed.stderr.contains("--name"), "{}", unnamed.stderr);
+    let dialect = plugin("new", &scratch.path().join("quack"), &["--role", "dialect"]);
+    assert!(dialect.code == Some(1) && dialect.stderr.contains("--name dialect-quack"), "{}", dialect.stderr);
+}
+
+/// Whether a core module can be compiled here with the author's own toolchain.
+pub(crate) fn has_guest_target() -> bool {
+    let arguments = ["--print", "target-libdir", "--target", "wasm32-unknown-unknown"];
+    let output = Command::new("rustc").args(arguments).current_dir(path(".")).output();
+    let folder = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    folder.is_ok_and(|folder| Path::new(&folder).is_dir())
+}
+
+#[test]
+fn a_new_detector_is_built_tested_and_signed() {
+    if !has_guest_target() {
+        eprintln!("skipped: the toolchain has no wasm32-unknown-unknown");
+        return;
+    }
+    let scratch = Scratch::empty();
+    let crate_folder = scratch.path().join("far-out");
+    plugin("new", &crate_folder, &["--role", "detector", "--sdk", path("sdk").to_str().unwrap()]);
+    // With this process's environment, and without the bound on time of other runs: it compiles a crate.
+    let mut command = Command::new(BINARY);
+    command.args(["plugin", "test"]).arg(&crate_folder).env("CARGO_NET_OFFLINE", "true").env_remove("CARGO_TARGET_DIR");
+    let output = command.output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && stdout.ends_with(" passed, 0 failed\n"), "{stdout}\n{stderr}");
+
+    let component = crate_folder.join("target/components/far-out.wasm");
+    let key = scratch.path().join("far-out.key");
+    let made = Program::new(BINARY, &["plugin", "keygen", "--json", "--out"], &key).run().unwrap();
+    let public = json_of(&made)["public_key"].as_str().unwrap().to_owned();
+    let again = Program::new(BINARY, &["plugin", "keygen", "--out"], &key).run().unwrap();
+    assert_eq!(again.code, Some(1), "a key is never written over");
+    let checked = |trusted: &str| json_of(&plugin("check", &component, &["--json", "--trust", trusted]));
+    assert!(checked(&public)["problems"][0].as_str().unwrap().contains("is missing"));
+    let signed = plugin("sign", &component, &["--key", key.to_str().unwrap()]);
+    assert_eq!(signed.code, Some(0), "{}", signed.stderr);
+    assert_eq!(checked(&public)["signature"], json!(format!("by {public}")));
+    let stranger = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    assert_eq!(checked(stranger)["ok"], json!(false));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_a_hint() {
+    let detector = example("detector-template");
+    let scratch = Scratch::empty()
+        .with("wrong.json", r#"{"call": "detect", "args": {"kind": 1, "kinds": [], "p": {"training-size": -1}}}"#)
+        .with("no-call.json", r#"{"cal": "detect"}"#)
+        .with("no-function.json", r#"{"call": "detekt"}"#)
+        .with("core.wasm", "\0asm\u{1}\0\0\0")
+        .with("text.wasm", "hello");
+    let file = |name: &str| scratch.path().join(name);
+    let run = |case: &str| plugin("run", &detector, &["--input", file(case).to_str().unwrap()]);
+    for (output, words) in [
+        (run("wrong.json"), &["/kind: a text", "/kinds: there is no such parameter", "/p/training-size"][..]),
+        (run("no-call.json"), &["no-call.json", "`cal`", "hint:"][..]),
+        (run("no-function.json"), &["`detekt`", "detectors", "hint:"][..]),
+        (run("nowhere.json"), &["nowhere.json", "hint:"][..]),
+        (plugin("check", &file("core.wasm"), &[]), &["core WebAssembly module", "terrane plugin build"][..]),
+        (plugin("check", &file("text.wasm"), &[]), &["text.wasm", "hint:"][..]),
+        (plugin("inspect", scratch.path(), &[]), &["folder", "target/components"][..]),
+        (plugin("build", scratch.path(), &[]), &["plugin.toml", "hint:"][..]),
+    ] {
+        assert_eq!(output.code, Some(1), "{output:?}");
+        for word in words {
+            assert!(output.stderr.contains(word), "{word} is not in\n{}", output.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_case_that_does_not_hold_fails_and_a_blessed_one_is_written() {
+    let open = r#"{"call": "detect", "args": {"kind": "template", "history": {"series": [[1, 3, 1, 3]]}, "points": {"series": [[9]]}, "p": {"training-size": 4}}"#;
+    let wrong = format!("{open}, \"expect\": {{\"ok\": {{\"anomalous\": [false]}}}}}}");
+    let scratch = Scratch::empty().with("a.json", &format!("{open}}}")).with("b.json", &wrong);
+    let cases = scratch.path().to_str().unwrap();
+    let test = |more: &[&str]| plugin("test", &example("detector-template"), &[&["--cases", cases], more].concat());
+    let output = test(&[]);
+    assert!(output.code == Some(1) && output.stdout.contains("2 failed"), "{}", output.stdout);
+    assert!(output.stdout.contains("/ok/anomalous/0: false is expected, true was answered"), "{}", output.stdout);
+    let output = test(&["--bless"]);
+    assert!(output.stdout.contains("1 failed"), "what is expected is not written over: {}", output.stdout);
+    let blessed: Value = serde_json::from_str(&fs::read_to_string(scratch.path().join("a.json")).unwrap()).unwrap();
+    assert_eq!(blessed["expect"]["ok"]["anomalous"], json!([true]));
+}
+
+#[test]
+fn a_call_is_measured_and_shown() {
+    let (component, case) = (example("hook-template"), path("sdk/templates/governance/cases/own-regions.json"));
+    let input = ["--input", case.to_str().unwrap(), "--json"];
+    let first = json_of(&plugin("run", &component, &input));
+    assert!(first["fuel"].as_u64().is_some_and(|fuel| (1..10_000_000).contains(&fuel)), "{first}");
+    assert_eq!(first["answer"]["ok"]["decision"]["permit"]["row-filters"][0]["cube"], json!("orders"));
+    let bench = json_of(&plugin("bench", &component, &[&input[..], &["--calls", "50"]].concat()));
+    assert_eq!(bench["fuel"], first["fuel"], "fuel depends on nothing but the component and the input");
+    assert!(bench["p50_us"].as_f64() <= bench["p99_us"].as_f64());
+    let wit = plugin("inspect", &component, &["--wit"]).stdout;
+    assert!(wit.contains("on-query: func(ctx: call-context, who: principal, query: query-facts)"), "{wit}");
+}
+
+/// The same detector, in C and in Rust, on the same series: the same answers, bit for bit.
+#[test]
+fn the_detector_in_c_answers_as_the_one_in_rust() {
+    let series: Vec<Vec<f64>> =
+        (0..40).map(|seed| (0..60).map(|at| 100.0 + f64::from((at * 37 + seed * 53) % 101) / 7.0).collect()).collect();
+    let mut gaps = json!(series);
+    gaps[3][7] = json!("NaN");
+    gaps[5] = json!(vec![0.1; 10]);
+    gaps[6] = json!(["NaN", "NaN"]);
+    let points: Vec<Value> = (0..40).map(|seed| json!([100.0, 90.0 + f64::from(seed), "NaN", 1e300])).collect();
+    let answer = |component: &Path, kind: &str| {
+        let case = json!({"call": "detect", "args": {
+            "kind": kind, "history": {"series": gaps}, "points": {"series": points}, "p": {"training-size": 60},
+        }});
+        let scratch = Scratch::empty().with("case.json", &case.to_string());
+        let output =
+            plugin("run", component, &["--json", "--input", scratch.path().join("case.json").to_str().unwrap()]);
+        json_of(&output)["answer"].clone()
+    };
+    let rust = answer(&path(".prepared/components/detector-standard.wasm"), "z_score");
+    assert_eq!(rust["ok"]["scores"].as_array().map(Vec::len), Some(160), "{rust}");
+    assert_eq!(answer(&path("examples/detector-c/detector-c.wasm"), "z_score_c"), rust);
+}
+
+/// The component in the repository is what the source beside it makes. Needs clang and wasm-ld.
+#[test]
+fn the_detector_in_c_is_built_from_its_source() {
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !is_there("clang") || !is_there("wasm-ld") {
+        eprintln!("skipped: clang or wasm-ld is not installed (Debian: clang, lld)");
+        return;
+    }
+    let scratch = Scratch::empty();
+    let out = scratch.path().join("detector-c.wasm");
+    let script = path("examples/detector-c/build.sh");
+    let output = Command::new("sh").arg(script).arg(&out).env("TERRANE", BINARY).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Another clang may choose other instructions; the cases and vectors hold for its component too.
+    let cases = path("examples/detector-c/cases");
+    let output = plugin("test", &out, &["--cases", cases.to_str().unwrap()]);
+    assert_eq!(output.code, Some(0), "{}", output.stdout);
+}

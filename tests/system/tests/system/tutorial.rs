@@ -1,0 +1,85 @@
+//! The tutorial of `examples/policy-region`, literally: every command block is run, in order, in one empty
+//! folder. A `text` block behind it is its whole standard output, a `stderr` block words of its standard error.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+#![allow(clippy::disallowed_methods, reason = "the tutorial's shell needs the tools of whoever runs the test")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use terrane_system_tests::{Scratch, path};
+
+use crate::BINARY;
+
+/// One block of commands and what it shows.
+#[derive(Default)]
+struct Step {
+    script: String,
+    stdout: Option<String>,
+    stderr: Vec<String>,
+}
+
+fn steps(markdown: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut lines = markdown.lines();
+    while let Some(line) = lines.next() {
+        let Some(kind) = line.strip_prefix("```") else { continue };
+        let block: String = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
+        match (kind, steps.last_mut()) {
+            ("sh", _) => steps.push(Step { script: block, ..Step::default() }),
+            ("text", Some(step)) => step.stdout = Some(block),
+            ("stderr", Some(step)) => step.stderr.extend(block.lines().map(str::to_owned)),
+            _ => {}
+        }
+    }
+    steps
+}
+
+/// Runs one block where the one before it ended.
+fn run(step: &Step, home: &Path) {
+    let place = home.join("place");
+    let script = format!("set -e\ncd \"$(cat {0})\"\n{1}\npwd > {0}\n", place.display(), step.script);
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).env_clear().env("HOME", home).env("CARGO_NET_OFFLINE", "true");
+    let system = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{system}", home.join("bin").display()));
+    command.env("TERRANE", path(".").canonicalize().unwrap());
+    let real_home = std::env::var("HOME").unwrap_or_default();
+    for (name, usual) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        command.env(name, std::env::var(name).unwrap_or_else(|_| format!("{real_home}/{usual}")));
+    }
+    let output = command.output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", step.script);
+    if step.stdout.is_some() || !step.stderr.is_empty() {
+        assert_eq!(stdout, step.stdout.clone().unwrap_or_default(), "{}\n{stderr}", step.script);
+    }
+    for words in &step.stderr {
+        assert!(stderr.to_lowercase().contains(&words.to_lowercase()), "{words} is not in\n{stderr}");
+    }
+}
+
+#[test]
+fn the_tutorial_of_the_policy_works_as_it_is_written() {
+    if !crate::plugin_kit::has_guest_target() {
+        eprintln!("skipped: the toolchain has no wasm32-unknown-unknown");
+        return;
+    }
+    let example = path("examples/policy-region");
+    let steps = steps(&fs::read_to_string(example.join("README.md")).unwrap());
+    assert!(steps.len() > 10 && steps.iter().filter(|step| step.stdout.is_some()).count() > 4);
+    let scratch = Scratch::empty();
+    let home = scratch.path();
+    fs::create_dir_all(home.join("bin")).unwrap();
+    std::os::unix::fs::symlink(BINARY, home.join("bin/terrane")).unwrap();
+    fs::write(home.join("place"), home.display().to_string()).unwrap();
+    steps.iter().for_each(|step| run(step, home));
+    // The folder of the example is what the tutorial makes.
+    for file in ["service_project.yml", "cubes/orders.yml", "data/orders.csv", "callers/ann.json", "callers/eve.json"] {
+        let made = fs::read_to_string(home.join("shop").join(file)).unwrap();
+        assert_eq!(made, fs::read_to_string(example.join(file)).unwrap(), "{file}");
+    }
+    let manifest = fs::read_to_string(home.join("shop/policy/plugin.toml")).unwrap();
+    assert_eq!(manifest, fs::read_to_string(example.join("plugin/plugin.toml")).unwrap());
+}

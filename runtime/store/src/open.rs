@@ -5,7 +5,7 @@
 //! start at once migrate once. A database that a newer program has migrated is left as it is.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -26,6 +26,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SESSION: &str = "\
     SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'";
+/// How long a file's opening waits for others that open or migrate it; [`MIGRATING`] says the same.
+const MIGRATION_PATIENCE: Duration = Duration::from_secs(60);
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// While another process migrates.
 const MIGRATING: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'";
 /// The letters of `terrane`.
@@ -104,7 +107,26 @@ async fn open_file(file: &Path) -> Result<SqlitePool, sqlx::Error> {
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true);
-    SqlitePoolOptions::new().max_connections(FILE_CONNECTIONS).connect_with(options).await
+    let pool = || SqlitePoolOptions::new().max_connections(FILE_CONNECTIONS).connect_with(options.clone());
+    while_busy(pool).await
+}
+
+/// Tries again while others hold the file: `SQLite` refuses a change of the journal's mode at once,
+/// without waiting as its busy timeout says.
+async fn while_busy<T, F: Future<Output = Result<T, sqlx::Error>>>(attempt: impl Fn() -> F) -> Result<T, sqlx::Error> {
+    let until = Instant::now() + MIGRATION_PATIENCE;
+    loop {
+        match attempt().await {
+            Err(error) if is_busy(&error) && Instant::now() < until => tokio::time::sleep(RETRY_PAUSE).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+/// `SQLITE_BUSY` or `SQLITE_LOCKED`, whatever their extended code adds.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| matches!(code & 0xff, 5 | 6))
 }
 
 /// Only the server's own user may read what is in it.
@@ -132,7 +154,7 @@ async fn open_server(options: &PgConnectOptions) -> Result<PgPool, sqlx::Error> 
 async fn migrate(database: &Database) -> Result<(), MigrateError> {
     match database {
         Database::Sqlite(pool) => {
-            let mut change = pool.begin_with("BEGIN IMMEDIATE").await?;
+            let mut change = while_busy(|| pool.begin_with("BEGIN IMMEDIATE")).await?;
             without_lock(sqlx::migrate!("./migrations/sqlite")).run(&mut *change).await?;
             change.commit().await?;
         }

@@ -12,6 +12,7 @@ pub mod expectations;
 pub mod failure;
 pub mod project;
 pub mod project_files;
+mod reload;
 pub mod report;
 pub mod rows;
 pub mod start_rules;

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::RequestExt as _;
+use axum::body::HttpBody as _;
 use axum::extract::{Path, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -96,6 +97,13 @@ impl Call {
             Ok(Path(text)) => Ok(text),
             Err(_) => Err(ApiError::not_found(self.request.uri().path())),
         }
+    }
+
+    /// As [`Call::json_body`], where a request may come without a body, and then without a type too.
+    pub(crate) async fn json_body_or_none(self, app: &App) -> Result<Bytes, ApiError> {
+        let headers = self.request.headers();
+        let is_empty = !headers.contains_key(CONTENT_TYPE) && self.request.body().is_end_stream();
+        if is_empty { Ok(Bytes::new()) } else { self.json_body(app).await }
     }
 
     /// The body of a JSON request, within the limits of size and time.

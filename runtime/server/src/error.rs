@@ -59,6 +59,9 @@ codes! {
     InvalidToken "INVALID_TOKEN" UNAUTHORIZED;
     Forbidden "FORBIDDEN" FORBIDDEN;
     NotFound "NOT_FOUND" NOT_FOUND;
+    InvalidProjectPath "INVALID_PROJECT_PATH" BAD_REQUEST;
+    ValidationError "VALIDATION_ERROR" UNPROCESSABLE_ENTITY;
+    CompilationError "COMPILATION_ERROR" INTERNAL_SERVER_ERROR;
     MethodNotAllowed "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED;
     Conflict "CONFLICT" CONFLICT;
     MisdirectedRequest "MISDIRECTED_REQUEST" MISDIRECTED_REQUEST;
@@ -69,6 +72,7 @@ codes! {
     InternalError "INTERNAL_ERROR" INTERNAL_SERVER_ERROR;
     WarehouseError "WAREHOUSE_ERROR" BAD_GATEWAY;
     WarehouseUnavailable "WAREHOUSE_UNAVAILABLE" SERVICE_UNAVAILABLE;
+    PluginFault "PLUGIN_FAULT" BAD_GATEWAY;
     Overloaded "OVERLOADED" SERVICE_UNAVAILABLE;
     RateLimited "RATE_LIMITED" TOO_MANY_REQUESTS;
     StateUnavailable "STATE_UNAVAILABLE" SERVICE_UNAVAILABLE;
@@ -116,6 +120,14 @@ impl ApiError {
     pub(crate) fn cube_not_found(name: &str) -> Self {
         let name: String = name.chars().take(MAX_ECHO_CHARS).collect();
         let mut refusal = ApiError::new(Code::NotFound, format!("cube `{name}` not found"));
+        refusal.0.is_detail_form = true;
+        refusal
+    }
+
+    /// The specification's own words, in its own form.
+    pub(crate) fn cube_exists(name: &str) -> Self {
+        let name: String = name.chars().take(MAX_ECHO_CHARS).collect();
+        let mut refusal = ApiError::new(Code::InvalidQuery, format!("cube `{name}` already exists"));
         refusal.0.is_detail_form = true;
         refusal
     }

@@ -5,6 +5,7 @@
 //! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
 
 mod aggregate;
+pub mod allowed;
 mod assemble;
 mod build;
 mod column_types;
@@ -21,6 +22,7 @@ mod prune;
 mod reach;
 mod read;
 mod relation;
+mod runnable;
 mod scope;
 mod snippet;
 mod tables;
@@ -36,6 +38,7 @@ pub(crate) use kin::Kin;
 pub use nearest::nearest;
 pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
+pub use runnable::{RunnableModel, place_of_complaint, runnable_models};
 pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
 
 use crate::diagnostic::Span;

@@ -38,6 +38,11 @@ impl<'d> Models<'d> {
         Models { definitions, index, texts }
     }
 
+    /// A model's query, cleaned; `None` when it has been reported.
+    pub(super) fn text(&self, index: usize) -> Option<&Arc<str>> {
+        self.texts.get(index)?.as_ref()
+    }
+
     /// The relation of a cube; `None` when it, or a model behind it, has been reported.
     pub(super) fn relation(
         &self,

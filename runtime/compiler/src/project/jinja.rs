@@ -440,7 +440,7 @@ fn name_in(text: &str) -> &str {
 }
 
 /// A name as an identifier, quoted only when it must be.
-pub(super) fn quote(name: &str, dialect: &dyn Dialect) -> String {
+pub(crate) fn quote(name: &str, dialect: &dyn Dialect) -> String {
     use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
     const RESERVED: [&str; 12] =
         ["TABLE", "USER", "DEFAULT", "CHECK", "COLUMN", "PRIMARY", "REFERENCES", "CASE", "WHEN", "DESC", "ASC", "ALL"];

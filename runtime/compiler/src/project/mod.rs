@@ -13,6 +13,7 @@ mod jinja;
 mod metrics;
 mod models;
 mod policies;
+mod registered;
 mod settings;
 mod source;
 mod sources;
@@ -27,6 +28,8 @@ pub use definitions::{
     ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference, RelationDefinition,
     SegmentDefinition, SourceDefinition, TableDefinition, Wording,
 };
+pub(crate) use jinja::quote as quote_name;
+pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 pub use source::{Origin, SourceFile, SqlText, Text};
 
 use crate::diagnostic::{self, Diagnostic};
@@ -47,6 +50,8 @@ pub struct Inputs {
     pub warehouse: Arc<str>,
     /// Environment variables that `env_var` may see, already allow-listed.
     pub env: BTreeMap<String, String>,
+    /// Cubes that no file defines, oldest first.
+    pub registered: Vec<RegisteredCube>,
 }
 
 const LISTS: &[&str] = &["cubes", "metrics", "sources", "policies"];
@@ -110,6 +115,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     });
     let has_broken_policies = diagnostics.len() > before || !is_all_read;
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
+    registered::add(&inputs.registered, &unread, &mut cubes, &mut renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
 

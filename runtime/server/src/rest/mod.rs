@@ -8,6 +8,7 @@ mod metadata;
 mod metrics;
 mod oauth;
 mod plugins;
+mod project;
 mod query;
 
 use axum::extract::Request;
@@ -20,7 +21,7 @@ use crate::error::ApiError;
 use crate::routes::{Route, Routes};
 
 fn all() -> Routes {
-    let routes = query::register(Routes::default());
+    let routes = project::register(query::register(Routes::default()));
     let routes = health::register(metadata::register(routes));
     docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
 }

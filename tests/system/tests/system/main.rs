@@ -15,6 +15,7 @@ mod operating;
 mod overload;
 mod plugin_kit;
 mod policies;
+mod projects;
 mod providers;
 mod serving;
 mod shutdown;

@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::datatypes::DataType;
+use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::graph::DependencyGraph;
 use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::profile::DialectProfile;
@@ -51,6 +53,11 @@ impl Snapshot {
     pub fn new(model: Model, definitions: Definitions, profile: DialectProfile, diagnostics: Vec<Diagnostic>) -> Self {
         let (definitions, profile) = (Arc::new(definitions), Arc::new(profile));
         Snapshot { model, definitions, profile, diagnostics, described: Described::default() }
+    }
+
+    /// What depends on what, as far as a caller may see.
+    pub fn graph(&self, _: &Access<'_>) -> DependencyGraph {
+        DependencyGraph::build(&self.definitions, &self.diagnostics)
     }
 
     /// For a load that need not ask the warehouse again about what is the same.

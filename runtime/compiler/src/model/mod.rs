@@ -24,6 +24,7 @@ mod relation;
 mod scope;
 mod snippet;
 mod tables;
+mod total;
 mod walk;
 
 use std::collections::HashMap;

@@ -26,6 +26,7 @@ mod runnable;
 mod scope;
 mod snippet;
 mod tables;
+mod total;
 mod walk;
 
 use std::collections::HashMap;

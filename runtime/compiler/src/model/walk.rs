@@ -16,6 +16,7 @@ use super::aggregate;
 use super::grammar::{Problem, column_name, offset_of};
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
 use super::scope::{Place, Scope, Target};
+use super::total::is_total;
 use super::{Aggregate, Compared, CubeId, Snippet, SqlPart};
 use crate::types::LogicalType;
 
@@ -59,7 +60,16 @@ impl<'w> Walk<'w> {
         if self.is_broken || !self.problems.is_empty() {
             return Err(self.problems);
         }
-        Ok(Snippet { parts: cut(&expr.to_string(), &self.parts), is_atomic: is_atomic(expr) })
+        Ok(self.snippet(expr))
+    }
+
+    /// A walked expression in its final form.
+    fn snippet(&self, expr: &Expr) -> Snippet {
+        Snippet {
+            parts: cut(&expr.to_string(), &self.parts),
+            is_atomic: is_atomic(expr),
+            is_total: is_total(expr, &self.parts, self.scope.place),
+        }
     }
 
     fn part(&mut self, part: SqlPart) -> Ident {
@@ -257,9 +267,7 @@ impl<'w> Walk<'w> {
 
     /// Real division that is null on zero; only values of finished aggregates have it.
     fn divide(&mut self, left: &Expr, right: &Expr) -> Ident {
-        let side = |walk: &Self, expr: &Expr| {
-            Box::new(Snippet { parts: cut(&expr.to_string(), &walk.parts), is_atomic: is_atomic(expr) })
-        };
+        let side = |walk: &Self, expr: &Expr| Box::new(walk.snippet(expr));
         let divide = SqlPart::Divide(side(self, left), side(self, right));
         self.part(divide)
     }
@@ -274,7 +282,7 @@ impl<'w> Walk<'w> {
             _ => None,
         };
         let Some(index) = user(one).filter(|_| user(other).is_none() && self.subqueries == 0) else { return };
-        let sql = Snippet { parts: cut(&other.to_string(), &self.parts), is_atomic: is_atomic(other) };
+        let sql = self.snippet(other);
         if let Some(SqlPart::User(user)) = self.parts.get_mut(index) {
             user.compared = Some(Box::new(Compared { sql, ty: LogicalType::Unknown }));
         }
@@ -419,7 +427,7 @@ fn without_brackets(mut expr: &Expr) -> &Expr {
     expr
 }
 
-fn is_comparison(op: &BinaryOperator) -> bool {
+pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
 }

@@ -12,6 +12,7 @@ mod print;
 mod probe;
 pub mod profile;
 mod profile_check;
+mod scope;
 pub mod template;
 mod zone;
 

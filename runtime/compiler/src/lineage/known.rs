@@ -47,6 +47,23 @@ impl KnownColumns {
         self.put(&name, columns, true);
     }
 
+    /// The known table that a name means, as a key of [`KnownColumns::declared_tables`].
+    pub(crate) fn name_of(&self, table: &str) -> Option<&str> {
+        self.find(&table.replace(['"', '`', '[', ']'], "")).map(|(name, _)| name)
+    }
+
+    /// Source and table of each declared name.
+    pub(crate) fn declared_tables(definitions: &Definitions) -> HashMap<String, (Arc<str>, Arc<str>)> {
+        let mut tables = HashMap::new();
+        for source in &definitions.sources {
+            for table in &source.tables {
+                let name = (Arc::clone(&source.name.value), Arc::clone(&table.name.value));
+                tables.entry(table_name(source, table).to_lowercase()).or_insert(name);
+            }
+        }
+        tables
+    }
+
     fn put(&mut self, table: &str, columns: Vec<Arc<str>>, is_complete: bool) {
         let key = table.to_lowercase();
         let last = last_part(&key).to_owned();

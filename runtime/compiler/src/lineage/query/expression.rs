@@ -12,7 +12,6 @@ use sqlparser::ast::{
     WindowType,
 };
 
-use super::arena::Reason;
 use super::relation::{Origins, Use};
 use super::scope::{Analysis, Clause, Outcome, idents};
 use crate::model::{is_aggregate, is_unit, takes_lambda, takes_unit};

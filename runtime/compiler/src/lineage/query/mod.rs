@@ -26,9 +26,9 @@ use sqlparser::dialect::Dialect;
 
 pub use arena::Reason;
 pub(super) use arena::{Arena, Place, TableName};
-pub(super) use catalog::{Catalog, Seen, Shape};
+pub(super) use catalog::Catalog;
 pub use relation::Use;
-pub(super) use relation::{Column, Name, Origin, Origins, Relation, Rest, Slot, Star};
+pub(super) use relation::{Origin, Origins, Relation, Rest, Slot, Star};
 use scope::{Analysis, Clause, Frame};
 
 use super::known::KnownColumns;

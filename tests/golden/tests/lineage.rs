@@ -81,8 +81,8 @@ fn columns_are_made_of_what_a_person_says() {
 /// On the stack of a test's thread: every text is followed or called too large, and nothing overflows.
 #[test]
 fn no_text_is_too_deep() {
-    for dialect in ["duckdb", "postgres", "snowflake", "bigquery", "clickhouse", "mysql"] {
-        for length in [30, 100, 500, 1_000, 1_900, 20_000] {
+    for dialect in ["duckdb", "postgres", "bigquery"] {
+        for length in [30, 100, 1_000, 1_900, 20_000] {
             let chains = [
                 format!("SELECT {} FROM t", vec!["a"; length].join(" + ")),
                 format!("SELECT a FROM t WHERE {}", vec!["a"; length].join(" OR ")),

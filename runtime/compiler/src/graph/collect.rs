@@ -280,7 +280,9 @@ impl<'d> Collecting<'d> {
                 self.place(at, &filter.member.origin);
                 self.place(at, &filter.operator.origin);
             }
-            id.into_iter().for_each(|id| drop(self.metrics.insert(id, at)));
+            if let Some(id) = id {
+                self.metrics.insert(id, at);
+            }
         }
         let all: Vec<(MetricId, u32)> = self.metrics.iter().map(|(id, at)| (*id, *at)).collect();
         for (id, at) in all {

@@ -18,8 +18,6 @@ pub struct KnownColumns {
 
 #[derive(Debug, Clone)]
 pub(super) struct KnownTable {
-    /// As it was told first.
-    pub(super) name: Arc<str>,
     pub(super) columns: Vec<Arc<str>>,
     /// The warehouse said so. What is only declared may be less than there is.
     pub(super) is_complete: bool,
@@ -70,7 +68,7 @@ impl KnownColumns {
         if !self.tables.contains_key(&key) {
             self.by_last.entry(last).or_default().push(key.clone());
         }
-        self.tables.insert(key, KnownTable { name: table.into(), columns, is_complete });
+        self.tables.insert(key, KnownTable { columns, is_complete });
     }
 
     /// The table that a name in SQL means: of this very name, or the only one that one of the two names is

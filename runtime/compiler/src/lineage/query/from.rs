@@ -91,9 +91,17 @@ impl Analysis<'_, '_> {
             Some(JoinConstraint::Natural) => merged = self.natural(&left, &right, keeps)?,
             Some(JoinConstraint::None) | None => {}
         }
-        let mut both = Frame { named: left.named.clone(), ..Frame::default() };
-        both.named.extend(right.named.iter().cloned());
-        both.slots = merged.unwrap_or_else(|| left.slots.iter().chain(&right.slots).cloned().collect());
+        let alone = match keeps {
+            Keeps::LeftAlone => Some(left.clone()),
+            Keeps::RightAlone => Some(right.clone()),
+            Keeps::Left | Keeps::Right | Keeps::Both => None,
+        };
+        let mut both = left;
+        both.named.extend(right.named);
+        match merged {
+            Some(merged) => both.slots = merged,
+            None => both.slots.extend(right.slots),
+        }
         self.spend_slots(&both.slots)?;
         if !conditions.is_empty() {
             self.frames.push(both);
@@ -101,11 +109,7 @@ impl Analysis<'_, '_> {
             both = self.frames.pop().unwrap_or_default();
             outcome?;
         }
-        Ok(match keeps {
-            Keeps::LeftAlone => left,
-            Keeps::RightAlone => right,
-            Keeps::Left | Keeps::Right | Keeps::Both => both,
-        })
+        Ok(alone.unwrap_or(both))
     }
 
     /// Columns of `USING` stand first and once.

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use super::told::Places;
 use super::{Node, NodeType, Subject};
 use crate::lineage::KnownColumns;
-use crate::model::{Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet, SqlPart};
+use crate::model::{
+    Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet, SqlPart,
+};
 use crate::project::{CubeDefinition, Definitions, Origin, RelationDefinition};
 
 /// As many as `extends` may follow one another.
@@ -91,8 +93,7 @@ impl<'d> Collecting<'d> {
 
     fn models(&mut self) {
         let circular = self.definitions.circular_models.iter().map(|model| (model, Subject::Broken));
-        let all: Vec<_> =
-            self.definitions.models.iter().map(|model| (model, Subject::Plain)).chain(circular).collect();
+        let all: Vec<_> = self.definitions.models.iter().map(|model| (model, Subject::Plain)).chain(circular).collect();
         for (model, subject) in &all {
             let name = &model.name.value;
             let at = self.node(NodeType::Model, name, name, *subject);
@@ -105,12 +106,7 @@ impl<'d> Collecting<'d> {
         }
     }
 
-    fn needs_relations<'r>(
-        &mut self,
-        at: u32,
-        refs: impl Iterator<Item = &'r str>,
-        sources: &[(Arc<str>, Arc<str>)],
-    ) {
+    fn needs_relations<'r>(&mut self, at: u32, refs: impl Iterator<Item = &'r str>, sources: &[(Arc<str>, Arc<str>)]) {
         let models = refs.filter_map(|name| self.models.get(name).copied());
         let tables = sources.iter().filter_map(|(source, table)| self.tables.get(&(&**source, &**table)).copied());
         let needed: Vec<u32> = models.chain(tables).collect();
@@ -125,7 +121,8 @@ impl<'d> Collecting<'d> {
         for definition in &self.definitions.cubes {
             let name = &definition.name.value;
             let built = self.model.cube_named(name).filter(|cube| cube.alias_of.is_none());
-            let at = self.node(NodeType::Cube, name, name, built.map_or(Subject::Broken, |cube| Subject::Cube(cube.id)));
+            let at =
+                self.node(NodeType::Cube, name, name, built.map_or(Subject::Broken, |cube| Subject::Cube(cube.id)));
             self.cubes.insert(name, at);
             self.place(at, &definition.name.origin);
             definition.extends.iter().for_each(|text| self.place(at, &text.origin));
@@ -246,9 +243,7 @@ impl<'d> Collecting<'d> {
         sql.for_each(&mut |part| parts.push(part));
         for part in parts {
             let from = match part {
-                SqlPart::Column { cube, .. } if *cube != own => {
-                    self.cubes.get(&*self.model.cube(*cube).name).copied()
-                }
+                SqlPart::Column { cube, .. } if *cube != own => self.cubes.get(&*self.model.cube(*cube).name).copied(),
                 SqlPart::Dimension(id) => self.members.get(&Member::Dimension(*id)).copied(),
                 SqlPart::Measure(id) => self.members.get(&Member::Measure(*id)).copied(),
                 SqlPart::Metric(id) => self.metrics.get(id).copied(),

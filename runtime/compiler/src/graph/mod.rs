@@ -81,7 +81,8 @@ impl DependencyGraph {
     /// `diagnostics`: what was told when the definitions were read and the model was built.
     pub fn build(definitions: &Definitions, model: &Model, diagnostics: &[Diagnostic]) -> DependencyGraph {
         let collected = collect::collect(definitions, model);
-        let mut graph = DependencyGraph { nodes: collected.nodes, edges: collected.edges, parallel_batches: Vec::new() };
+        let mut graph =
+            DependencyGraph { nodes: collected.nodes, edges: collected.edges, parallel_batches: Vec::new() };
         let circular = told::add(&mut graph, &collected.places, diagnostics);
         graph.edges.sort_unstable();
         graph.edges.dedup();

@@ -20,7 +20,8 @@ pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[D
         let error: Arc<str> = diagnostic.message.as_str().into();
         let nodes = match circle(diagnostic) {
             Some(names) => {
-                let nodes: Vec<u32> = names.filter_map(|name| by_path.get(&(diagnostic.code, name.to_owned())).copied()).collect();
+                let nodes: Vec<u32> =
+                    names.filter_map(|name| by_path.get(&(diagnostic.code, name.to_owned())).copied()).collect();
                 circular.extend(nodes.iter().copied());
                 nodes
             }

@@ -88,7 +88,7 @@ impl KnownColumns {
 }
 
 /// `database.schema.table`, without quotes.
-pub(super) fn table_name(source: &SourceDefinition, table: &TableDefinition) -> String {
+fn table_name(source: &SourceDefinition, table: &TableDefinition) -> String {
     let parts = [source.database.as_ref(), source.schema.as_ref(), Some(&table.name)];
     let parts: Vec<&str> = parts.into_iter().flatten().map(|part| &*part.value).collect();
     parts.join(".")

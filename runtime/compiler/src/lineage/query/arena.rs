@@ -98,6 +98,11 @@ impl Arena {
         })
     }
 
+    /// Places of the next text are others, wherever they stand.
+    pub(crate) fn next_text(&mut self) {
+        self.unresolved_numbers.clear();
+    }
+
     pub(crate) fn unresolved(&mut self, reason: Reason, at: Location, length: usize) -> u32 {
         let next = self.unresolved.len() as u32;
         *self.unresolved_numbers.entry((reason, at)).or_insert_with_key(|(reason, at)| {

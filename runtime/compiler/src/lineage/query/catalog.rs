@@ -28,13 +28,6 @@ pub(crate) enum Seen {
     },
 }
 
-impl Shape {
-    /// Of a model that could not be read.
-    pub(crate) fn unknown() -> Shape {
-        Shape { outputs: vec![Seen::Star { is_undeclared: false, without: BTreeSet::new() }] }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct Catalog<'k> {
     pub(crate) known: &'k KnownColumns,

@@ -132,7 +132,8 @@ impl Analysis<'_, '_> {
                     FunctionArgExpr::Wildcard if name == "count" => {}
                     FunctionArgExpr::Wildcard | FunctionArgExpr::WildcardWithOptions(_) => {
                         let slots = self.frames.last().map(|frame| frame.slots.clone()).unwrap_or_default();
-                        let ident = idents(&function.name).last().map_or_else(|| Ident::new("*"), |ident| (*ident).clone());
+                        let ident =
+                            idents(&function.name).last().map_or_else(|| Ident::new("*"), |ident| (*ident).clone());
                         origins.extend(self.whole_row(&slots, &ident)?);
                     }
                 }

@@ -22,18 +22,21 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use sqlparser::ast::Ident;
 use sqlparser::dialect::Dialect;
 
+use arena::Place;
 pub use arena::Reason;
-pub(super) use arena::{Arena, Place, TableName};
-pub(super) use catalog::Catalog;
+pub(super) use arena::{Arena, TableName};
+pub(super) use catalog::{Catalog, Seen, Shape};
 pub use relation::Use;
-pub(super) use relation::{Origin, Origins, Relation, Rest, Slot, Star};
-use scope::{Analysis, Clause, Frame};
+pub(super) use relation::{Name, Origin, Origins, Relation, Rest, Slot, Star};
+use scope::Analysis;
+pub(super) use scope::NOWHERE;
 
 use super::known::KnownColumns;
 use super::spelling::Spelling;
-use crate::model::{grammar, offset_of};
+use crate::model::{ColumnName, grammar, offset_of};
 
 /// A query's columns, and what its rows depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,36 +138,26 @@ pub(super) fn read(
         Err(reason) => reason,
     };
     let place = Origin::Unresolved(arena.unresolved(reason, scope::NOWHERE, 1));
-    let relation = Relation {
-        slots: vec![Slot::star(Rest::Made([place].into()))],
-        uses: [(Use::Filter, place)].into(),
-    };
+    let relation =
+        Relation { slots: vec![Slot::star(Rest::Made([place].into()))], uses: [(Use::Filter, place)].into() };
     Read { relation, is_recursive: false }
 }
 
-/// Reads an expression, some of whose names have origins already. The value's origins, and the uses of
-/// subqueries in it.
-pub(super) fn read_expression(
-    sql: &str,
+/// A column of a relation that has been read.
+pub(super) fn column_of(
+    slots: &[Slot],
+    name: &ColumnName,
     warehouse: &str,
-    dialect: &dyn Dialect,
     catalog: &Catalog<'_>,
     arena: &mut Arena,
-    names: Vec<Slot>,
-) -> (Origins, BTreeSet<(Use, Origin)>) {
-    let reason = match parse::expression(sql, dialect) {
-        Ok(expr) => {
-            let mut analysis = Analysis::new(catalog, arena, warehouse);
-            analysis.frames.push(Frame { slots: names, ..Frame::default() });
-            match analysis.expr(&expr, Clause::Where) {
-                Ok(origins) => return (origins, std::mem::take(&mut analysis.uses)),
-                Err(scope::Exhausted) => Reason::TooLarge,
-            }
-        }
-        Err(reason) => reason,
+) -> Origins {
+    let ident = match name.quoted {
+        true => Ident::with_quote('"', name.text.replace('"', "\"\"")),
+        false => Ident::new(&*name.text),
     };
-    let place = arena.unresolved(reason, scope::NOWHERE, 1);
-    ([Origin::Unresolved(place)].into(), BTreeSet::new())
+    let mut analysis = Analysis::new(catalog, arena, warehouse);
+    // A relation has at most as many columns as one reading may cost.
+    analysis.member_of(slots, &ident).unwrap_or_default()
 }
 
 /// Numbers back to names.
@@ -217,7 +210,7 @@ impl Shown<'_> {
 }
 
 /// The place in the text.
-fn bytes(place: &Place, sql: &str) -> Option<Range<usize>> {
+pub(super) fn bytes(place: &Place, sql: &str) -> Option<Range<usize>> {
     if place.at.line == 0 {
         return None;
     }

@@ -4,7 +4,7 @@
 //! the drop of what it made, so tokens and levels are counted before it sees them. Not here: messages
 //! about wrong SQL; `model::relation` has told them.
 
-use sqlparser::ast::{Expr, Query, Statement};
+use sqlparser::ast::{Query, Statement};
 use sqlparser::dialect::Dialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -13,7 +13,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::arena::Reason;
 use crate::model::{is_space, tokenize};
 
-pub(super) const MAX_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOKENS: usize = 4_000;
 /// Brackets, and joins whose conditions follow one another.
 const MAX_LEVELS: usize = 40;
@@ -25,12 +25,6 @@ pub(super) fn query(text: &str, dialect: &dyn Dialect) -> Result<Box<Query>, Rea
         Statement::Query(query) if parser.peek_token_ref().token == Token::EOF => Ok(query),
         _ => Err(Reason::NotFollowed("a statement that is no query")),
     }
-}
-
-pub(super) fn expression(text: &str, dialect: &dyn Dialect) -> Result<Expr, Reason> {
-    let mut parser = parser(text, dialect)?;
-    let expr = parser.parse_expr().map_err(|error| reason(&error))?;
-    if parser.peek_token_ref().token == Token::EOF { Ok(expr) } else { Err(Reason::NotFollowed("this expression")) }
 }
 
 fn parser<'d>(text: &str, dialect: &'d dyn Dialect) -> Result<Parser<'d>, Reason> {

@@ -111,7 +111,8 @@ impl<'a, 'k> Analysis<'a, 'k> {
         if slots.len() > MAX_SLOTS {
             return Err(Exhausted);
         }
-        let origins: usize = slots.iter().map(|slot| if let Slot::Column(c) = slot { c.origins.len() } else { 1 }).sum();
+        let origins: usize =
+            slots.iter().map(|slot| if let Slot::Column(c) = slot { c.origins.len() } else { 1 }).sum();
         self.spend(slots.len() + origins)
     }
 
@@ -132,7 +133,8 @@ impl<'a, 'k> Analysis<'a, 'k> {
 
     pub(super) fn unresolved(&mut self, reason: Reason, ident: Option<&Ident>) -> Origins {
         let at = ident.map_or(NOWHERE, |ident| ident.span.start);
-        let length = ident.map_or(1, |ident| ident.value.chars().count() + 2 * usize::from(ident.quote_style.is_some()));
+        let length =
+            ident.map_or(1, |ident| ident.value.chars().count() + 2 * usize::from(ident.quote_style.is_some()));
         [Origin::Unresolved(self.arena.unresolved(reason, at, length))].into()
     }
 

@@ -114,7 +114,8 @@ impl Analysis<'_, '_> {
             && let super::relation::Rest::Made(origins) = &star.of
         {
             let origins = origins.clone();
-            let named = alias.columns.iter().map(|column| Slot::column(self.output_name(&column.name), origins.clone()));
+            let named =
+                alias.columns.iter().map(|column| Slot::column(self.output_name(&column.name), origins.clone()));
             return Ok(named.collect());
         }
         let mut is_open = false;
@@ -188,10 +189,8 @@ impl Analysis<'_, '_> {
             }
             return Ok(left);
         }
-        let is_by_name = matches!(
-            quantifier,
-            SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName
-        );
+        let is_by_name =
+            matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName);
         if left.iter().chain(&right).any(Slot::is_open) {
             self.blur(&mut left, Reason::Positions("a set operation"));
             return Ok(left);
@@ -313,12 +312,7 @@ impl Analysis<'_, '_> {
         outcome
     }
 
-    fn select_within(
-        &mut self,
-        select: &Select,
-        order_by: Option<&OrderBy>,
-        limit_by: &[Expr],
-    ) -> Outcome<Vec<Slot>> {
+    fn select_within(&mut self, select: &Select, order_by: Option<&OrderBy>, limit_by: &[Expr]) -> Outcome<Vec<Slot>> {
         for view in &select.lateral_views {
             let origins = self.expr(&view.lateral_view, Clause::Where)?;
             self.lateral_view(view, origins);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    Expr, ExcludeSelectItem, Ident, RenameSelectItem, SelectItem, SelectItemQualifiedWildcardKind,
+    ExcludeSelectItem, Expr, Ident, RenameSelectItem, SelectItem, SelectItemQualifiedWildcardKind,
     WildcardAdditionalOptions,
 };
 

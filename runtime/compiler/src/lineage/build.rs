@@ -48,6 +48,9 @@ pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColum
     building.lineage
 }
 
+/// A relation's columns, and what its rows depend on.
+type Columns = (Arc<[Slot]>, BTreeSet<(Use, Origin)>);
+
 struct Building<'d> {
     definitions: &'d Definitions,
     model: &'d Model,
@@ -157,6 +160,7 @@ impl Building<'_> {
                     let reason = Reason::Ambiguous(Arc::clone(&name.shown));
                     let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
                     let place = self.unresolved(place);
+                    self.lineage.nodes[place as usize].span = None;
                     self.edge(place, at, Use::Value);
                     return first;
                 }
@@ -234,7 +238,7 @@ impl Building<'_> {
         let (definitions, model) = (self.definitions, self.model);
         let by_name: HashMap<&str, &CubeDefinition> =
             definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect();
-        let mut read_already: HashMap<CubeId, (Arc<[Slot]>, BTreeSet<(Use, Origin)>)> = HashMap::new();
+        let mut read_already: HashMap<CubeId, Columns> = HashMap::new();
         for cube in &model.cubes {
             let own = self.node(NodeType::Cube, format!("cube.{}", cube.name), &cube.name, Subject::Cube(cube.id));
             let original = cube.alias_of.unwrap_or(cube.id);
@@ -248,11 +252,7 @@ impl Building<'_> {
         }
     }
 
-    fn relation(
-        &mut self,
-        cube: &Cube,
-        by_name: &HashMap<&str, &CubeDefinition>,
-    ) -> (Arc<[Slot]>, BTreeSet<(Use, Origin)>) {
+    fn relation(&mut self, cube: &Cube, by_name: &HashMap<&str, &CubeDefinition>) -> Columns {
         let parts: Vec<String> = match &cube.relation {
             Relation::Table(parts) => parts.iter().map(|part| part.text.to_string()).collect(),
             Relation::Model { name, .. } => vec![name.trim_matches(['"', '`', '[', ']']).to_owned()],

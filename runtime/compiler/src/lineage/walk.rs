@@ -66,7 +66,7 @@ impl Sight {
         let mut open: Vec<u32> = (0..lineage.nodes.len() as u32).filter(is_start).collect();
         open.iter().for_each(|at| seen[*at as usize] = true);
         while let Some(at) = open.pop() {
-            for (from, ..) in lineage.into(at) {
+            for (from, ..) in lineage.inputs_of(at) {
                 if told[from as usize] && !seen[from as usize] {
                     seen[from as usize] = true;
                     open.push(from);
@@ -76,6 +76,11 @@ impl Sight {
         Sight { seen: Some(seen) }
     }
 
+    /// Whether the text of a model may be shown: it names columns that the caller may not know of.
+    pub fn shows_sql(&self) -> bool {
+        self.seen.is_none()
+    }
+
     pub fn sees(&self, node: u32) -> bool {
         self.seen.as_ref().is_none_or(|seen| seen[node as usize])
     }
@@ -83,25 +88,27 @@ impl Sight {
 
 impl Lineage {
     /// What a node reads.
-    pub fn into(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
+    pub fn inputs_of(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
         let (from, to) = (self.backward_from[node as usize], self.backward_from[node as usize + 1]);
         self.backward[from as usize..to as usize].iter().map(|at| self.edges[*at as usize])
     }
 
     /// What reads a node.
-    pub fn out_of(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
+    pub fn readers_of(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
         let (from, to) = (self.forward_from[node as usize], self.forward_from[node as usize + 1]);
         self.edges[from as usize..to as usize].iter().copied()
     }
 
     /// Everything that a node is made of, nearest first, the node itself first of all.
     pub fn upstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
-        self.walk(start, sight, |lineage, at, next| lineage.into(at).for_each(|(from, _, usage)| next(from, usage)))
+        self.walk(start, sight, |lineage, at, next| {
+            lineage.inputs_of(at).for_each(|(from, _, usage)| next(from, usage))
+        })
     }
 
     /// Everything that is made of a node, nearest first: what a change of a column reaches.
     pub fn downstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
-        self.walk(start, sight, |lineage, at, next| lineage.out_of(at).for_each(|(_, to, usage)| next(to, usage)))
+        self.walk(start, sight, |lineage, at, next| lineage.readers_of(at).for_each(|(_, to, usage)| next(to, usage)))
     }
 
     fn walk(

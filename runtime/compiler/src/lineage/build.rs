@@ -242,11 +242,14 @@ impl Building<'_> {
         for cube in &model.cubes {
             let own = self.node(NodeType::Cube, format!("cube.{}", cube.name), &cube.name, Subject::Cube(cube.id));
             let original = cube.alias_of.unwrap_or(cube.id);
-            if !read_already.contains_key(&original) {
-                let relation = self.relation(model.cube(original), &by_name);
-                read_already.insert(original, relation);
-            }
-            let (slots, uses) = read_already[&original].clone();
+            let (slots, uses) = match read_already.get(&original) {
+                Some(read) => read.clone(),
+                None => {
+                    let read = self.relation(model.cube(original), &by_name);
+                    read_already.insert(original, read.clone());
+                    read
+                }
+            };
             self.uses(&uses, own);
             self.slots.push(slots);
         }

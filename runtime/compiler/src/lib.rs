@@ -10,6 +10,7 @@ mod explain;
 pub mod explanation;
 pub mod governance;
 pub mod graph;
+pub mod lineage;
 pub mod model;
 pub mod plan;
 pub mod profile;

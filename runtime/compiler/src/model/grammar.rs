@@ -19,9 +19,9 @@ pub(crate) fn grammar(warehouse: &str) -> Box<dyn Dialect> {
 
 /// What is wrong with a text, at a byte offset of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     pub(super) code: &'static str,
-    pub(super) message: String,
+    pub(crate) message: String,
     pub(super) hint: String,
     pub(super) offset: usize,
     pub(super) length: usize,
@@ -43,7 +43,7 @@ impl Problem {
 }
 
 /// The byte offset of a parser's line and column (characters, from 1); the text's end for "nowhere".
-pub(super) fn offset_of(text: &str, location: Location) -> usize {
+pub(crate) fn offset_of(text: &str, location: Location) -> usize {
     if location.line == 0 {
         return text.trim_end().len();
     }
@@ -82,7 +82,7 @@ impl<'t> Offsets<'t> {
 }
 
 /// The tokens of a text, comments and spaces among them, strings as written.
-pub(super) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
+pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
     let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
     tokenizer.tokenize_with_location().map_err(|error| {
         let hint = if error.message.contains("nterminated") {
@@ -96,7 +96,7 @@ pub(super) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWit
 }
 
 /// A name of the warehouse. Tokens are as written, so the quotes inside a quoted name are still doubled.
-pub(super) fn column_name(ident: &Ident) -> ColumnName {
+pub(crate) fn column_name(ident: &Ident) -> ColumnName {
     let text = match ident.quote_style {
         Some('[') => ident.value.replace("]]", "]"),
         Some(quote) => ident.value.replace(&format!("{quote}{quote}"), &quote.to_string()),
@@ -124,7 +124,7 @@ pub(super) fn explain(error: &ParserError, text: &str, readable: impl Fn(&str) -
     Problem::new("sql-syntax", format!("the SQL can't be read from here: {message}"), hint).at(offset, 1)
 }
 
-pub(super) fn is_space(token: &TokenWithSpan) -> bool {
+pub(crate) fn is_space(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 

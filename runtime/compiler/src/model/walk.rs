@@ -312,7 +312,7 @@ impl<'w> Walk<'w> {
         let before = self.parameters.len();
         let name = aggregate::name(function).unwrap_or_default().to_ascii_lowercase();
         if let FunctionArguments::List(list) = &mut function.args {
-            let names_unit = TAKES_UNIT.contains(&name.as_str());
+            let names_unit = takes_unit(&name);
             for arg in &mut list.args {
                 match arg {
                     FunctionArg::ExprNamed { name: Expr::Identifier(ident), .. } => protect(ident),
@@ -321,7 +321,7 @@ impl<'w> Walk<'w> {
                     {
                         protect(ident);
                     }
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if TAKES_LAMBDA.contains(&name.as_str()) => {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if takes_lambda(&name) => {
                         lambda_parameters(expr, &mut self.parameters);
                     }
                     _ => {}
@@ -432,6 +432,16 @@ pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
 }
 
+/// Whether an argument of the function, whose name has small letters, may be a bare word such as `day`.
+pub(crate) fn takes_unit(function: &str) -> bool {
+    TAKES_UNIT.contains(&function)
+}
+
+/// Whether an argument of the function may be a lambda.
+pub(crate) fn takes_lambda(function: &str) -> bool {
+    TAKES_LAMBDA.contains(&function)
+}
+
 /// Functions whose first or last argument may be a bare word such as `day`.
 const TAKES_UNIT: &[&str] = &[
     "date_add",
@@ -476,7 +486,7 @@ const TAKES_LAMBDA: &[&str] = &[
     "zip_with",
 ];
 
-fn is_unit(word: &str) -> bool {
+pub(crate) fn is_unit(word: &str) -> bool {
     const UNITS: &[&str] = &[
         "microsecond",
         "millisecond",

@@ -100,7 +100,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         env: inputs.env.clone(),
         unread: unread.clone(),
     });
-    let models = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
+    let (models, circular_models) = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
 
     let (mut cubes, mut metrics, mut policies) = (Vec::new(), Vec::new(), Vec::new());
     each(&documents, "cubes", &mut unread, &mut diagnostics, |node, diagnostics| {
@@ -125,6 +125,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         warehouse: Arc::clone(&inputs.warehouse),
         sources,
         models,
+        circular_models,
         cubes,
         metrics,
         policies,

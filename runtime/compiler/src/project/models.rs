@@ -1,7 +1,7 @@
 //! SQL model files to definitions, in dependency order.
 //!
 //! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models it refers
-//! to; what goes round in a circle is reported with its path and left out. Not here: materialising.
+//! to; what goes round in a circle is reported with its path and kept apart. Not here: materialising.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,13 +49,13 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
     names
 }
 
-/// Renders every model.
+/// Renders every model: those in order, and those of circles.
 pub(super) fn read(
     names: Vec<(Text, Arc<SourceFile>)>,
     settings: &Settings,
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<ModelDefinition> {
+) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
     let mut models = Vec::new();
     for (name, file) in names {
         let text = Text { value: Arc::clone(&file.text), origin: name.origin.clone() };
@@ -81,7 +81,10 @@ enum Visit {
 }
 
 /// Dependencies first. Iterative: a chain of models may be as long as the project is large.
-fn in_order(models: Vec<ModelDefinition>, diagnostics: &mut Vec<Diagnostic>) -> Vec<ModelDefinition> {
+fn in_order(
+    models: Vec<ModelDefinition>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
     let index: HashMap<Arc<str>, usize> =
         models.iter().enumerate().map(|(at, model)| (Arc::clone(&model.name.value), at)).collect();
     let mut state = vec![Visit::New; models.len()];
@@ -126,5 +129,6 @@ fn in_order(models: Vec<ModelDefinition>, diagnostics: &mut Vec<Diagnostic>) -> 
         }
     }
     let mut slots: Vec<Option<ModelDefinition>> = models.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|at| slots[at].take()).collect()
+    let ordered = order.into_iter().filter_map(|at| slots[at].take()).collect();
+    (ordered, slots.into_iter().flatten().collect())
 }

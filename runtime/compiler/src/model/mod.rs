@@ -17,6 +17,7 @@ mod metrics;
 pub mod nearest;
 mod policies;
 mod policy;
+mod pre_aggregations;
 mod prune;
 mod reach;
 mod read;
@@ -25,6 +26,7 @@ mod scope;
 mod snippet;
 mod tables;
 mod walk;
+mod written;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

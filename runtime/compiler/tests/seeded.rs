@@ -8,6 +8,8 @@
 
 #[path = "seeded/case.rs"]
 mod case;
+#[path = "seeded/schema.rs"]
+mod schema;
 
 use std::fmt::Write as _;
 
@@ -30,7 +32,10 @@ fn faults(case: &Case, told: &[Diagnostic], marks: &[Span]) -> Vec<String> {
 fn fault(diagnostic: &Diagnostic, expected: &Told, mark: &Span) -> Option<String> {
     let severity = if expected.is_warning() { Severity::Warning } else { Severity::Error };
     if diagnostic.code != expected.code || diagnostic.severity != severity {
-        return Some(format!("{:?}[{}], expected {severity:?}[{}]", diagnostic.severity, diagnostic.code, expected.code));
+        return Some(format!(
+            "{:?}[{}], expected {severity:?}[{}]",
+            diagnostic.severity, diagnostic.code, expected.code
+        ));
     }
     if diagnostic.span.as_ref() != Some(mark) {
         let place = |span: &Span| format!("{span} of length {}", span.length);

@@ -4,8 +4,8 @@
 //! and joins (`assemble`), snippets (`read`), metrics, circles, then whatever stands on something
 //! broken is left out (`prune`), so that what remains can be trusted.
 
-use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, OnceLock};
 
 use sqlparser::dialect::Dialect;
 
@@ -19,8 +19,8 @@ use super::scope::{Place, Scope};
 use super::tables::Tables;
 use super::written::Written;
 use super::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind, Member, Model, SegmentId, Snippet,
-    SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
+    Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach,
 };
 use crate::diagnostic::{self, Diagnostic, Severity, Span};
 use crate::project::{Definitions, MeasureDefinition, SqlText};
@@ -44,6 +44,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     expansion::check_constants(&model, &written, &mut broken, &mut diagnostics);
     cycles::report(&model, &written, &mut broken, &mut diagnostics);
     expansion::check(&model, &mut broken, &mut diagnostics);
+    let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
     model.tables = model.cubes.iter().map(|cube| Tables::of(&cube.relation, &*dialect)).collect();
     model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
@@ -59,6 +60,18 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     }
     diagnostic::sort(&mut diagnostics);
     (model, diagnostics)
+}
+
+/// The names that policies are not told about: what is left out has been told.
+fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &HashSet<Item>, model: &Model) -> BTreeSet<Arc<str>> {
+    unread.extend(broken.iter().map(|item| match item {
+        Item::Join(cube, index) => Arc::clone(&model.cube(model.cube(*cube).joins[*index as usize].target).name),
+        Item::Dimension(id) => Arc::clone(&model.dimension(*id).name),
+        Item::Measure(id) => Arc::clone(&model.measure(*id).name),
+        Item::Segment(id) => Arc::clone(&model.segment(*id).name),
+        Item::Metric(id) => Arc::clone(&model.metric(*id).name),
+    }));
+    unread
 }
 
 /// A column for an example: one that a dimension of the cube names and that is a number.
@@ -183,10 +196,8 @@ impl Reading {
     ) -> MeasureKind {
         let item = Item::Measure(id);
         let is_own = scope.own().is_some_and(|own| own.alias_of.is_none());
-        let needs_sql = !matches!(
-            &measure.kind,
-            MeasureKind::Aggregate(Aggregate { function: AggregateFunction::Count, .. })
-        );
+        let needs_sql =
+            !matches!(&measure.kind, MeasureKind::Aggregate(Aggregate { function: AggregateFunction::Count, .. }));
         if needs_sql && definition.sql.is_none() {
             self.broken.insert(item);
             if is_own {
@@ -241,11 +252,13 @@ impl Reading {
         if !adds || dimension.ty != DimensionType::Time || !self.broken.insert(item) {
             return;
         }
-        let (Some(sql), true) = (&definition.sql, scope.own().is_some_and(|own| own.alias_of.is_none())) else { return };
+        let (Some(sql), true) = (&definition.sql, scope.own().is_some_and(|own| own.alias_of.is_none())) else {
+            return;
+        };
         let name = &definition.name.value;
         let message = format!("measure `{name}` adds up `{}`, which is a time dimension", dimension.name);
         let hint = "name a number, or use one of the types min, max, count, count_distinct";
-        let problem = Problem::new("wrong-type", message, hint).whole();
+        let problem = Problem::new("misplaced-member", message, hint).whole();
         self.tell(std::iter::once(problem.in_text(sql)));
     }
 

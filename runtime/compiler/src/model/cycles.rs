@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart};
 use super::written::Written;
+use super::{Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart};
 use crate::diagnostic::{Diagnostic, Span, Step, circle};
 
 /// Anything that has SQL.

@@ -7,8 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::cycles::{self, Item};
-use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
 use super::written::Written;
+use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::Diagnostic;
 
 /// References inside references.

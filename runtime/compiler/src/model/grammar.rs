@@ -234,9 +234,8 @@ fn misspelt_keyword(before: &[&TokenWithSpan], text: &str) -> Option<Problem> {
     before.iter().rev().take(3).find_map(|token| {
         let Token::Word(word) = &token.token else { return None };
         let upper = word.value.to_ascii_uppercase();
-        let is_near = |keyword: &&&str| {
-            keyword.len() > 2 && ***keyword != *upper && strsim::osa_distance(keyword, &upper) == 1
-        };
+        let is_near =
+            |keyword: &&&str| keyword.len() > 2 && ***keyword != *upper && strsim::osa_distance(keyword, &upper) == 1;
         let keyword = KEYWORDS.iter().find(is_near)?;
         let problem = Problem::new(
             "sql-syntax",

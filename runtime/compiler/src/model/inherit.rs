@@ -95,13 +95,10 @@ fn ancestors<'d>(
             let first = line[start..].iter().min_by_key(|cube| &cube.name.value);
             let tells = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
             return Err(tells.then(|| {
-                Diagnostic::error(
-                    "extends-cycle",
-                    format!("cubes extend one another in a circle: {}", circle(&path)),
-                )
-                .hint("remove one of these `extends`")
-                .along(path.clone())
-                .at(extends.span())
+                Diagnostic::error("extends-cycle", format!("cubes extend one another in a circle: {}", circle(&path)))
+                    .hint("remove one of these `extends`")
+                    .along(path.clone())
+                    .at(extends.span())
             }));
         }
         line.push(parent);

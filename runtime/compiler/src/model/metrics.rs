@@ -150,11 +150,9 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
     }
     let member = &filter.member.value;
     let problem = match member.split_once('.') {
-        None => Some((
-            "unknown-member",
-            format!("the filter's member `{member}` has no cube"),
-            owners(member, scope.model),
-        )),
+        None => {
+            Some(("unknown-member", format!("the filter's member `{member}` has no cube"), owners(member, scope.model)))
+        }
         Some((cube, rest)) => {
             let name = rest.split('.').next().unwrap_or_default();
             match scope.model.cube_named(cube).map(|cube| (cube, cube.member(name))) {

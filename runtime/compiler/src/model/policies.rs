@@ -158,7 +158,10 @@ impl Reading<'_> {
                 Some(_) => cube.member(&member.value).is_some(),
                 None => self.model.cubes.iter().any(|cube| cube.member(&member.value).is_some()),
             };
-            if !is_known && !self.unread.contains(&member.value) {
+            if !is_known && self.unread.contains(&member.value) {
+                // Its column may stand under other names, which nobody can tell now.
+                self.is_broken.set(true);
+            } else if !is_known {
                 let known = cube.members.keys().map(|name| &**name);
                 let policy = &self.policy.name.value;
                 let message = format!("policy `{policy}`: cube `{}` has no member `{}`", cube.name, member.value);
@@ -168,9 +171,9 @@ impl Reading<'_> {
         }
         for (member, _) in &self.policy.masks {
             if let Some(Member::Measure(_) | Member::Segment(_)) = cube.member(&member.value) {
-                let kind = if matches!(cube.member(&member.value), Some(Member::Measure(_))) { "measure" } else { "segment" };
-                let message =
-                    format!("`{}.{}` is a {kind}, and only dimensions are masked", cube.name, member.value);
+                let kind =
+                    if matches!(cube.member(&member.value), Some(Member::Measure(_))) { "measure" } else { "segment" };
+                let message = format!("`{}.{}` is a {kind}, and only dimensions are masked", cube.name, member.value);
                 let hint = "mask the dimension over its column, or deny the member";
                 diagnostics.push(Diagnostic::error("misplaced-member", message).hint(hint).at(member.span()));
             }

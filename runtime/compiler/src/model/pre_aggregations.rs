@@ -27,9 +27,11 @@ pub(super) fn check(
             diagnostics.extend(reading.check(dimension, "dimension", |member| matches!(member, Member::Dimension(_))));
         }
         if let Some(time) = &built.time_dimension {
-            diagnostics.extend(reading.check(time, "time dimension", |member| {
-                matches!(member, Member::Dimension(id) if model.dimension(id).ty == DimensionType::Time)
-            }));
+            diagnostics.extend(reading.check(
+                time,
+                "time dimension",
+                |member| matches!(member, Member::Dimension(id) if model.dimension(id).ty == DimensionType::Time),
+            ));
         }
     }
 }
@@ -58,7 +60,9 @@ impl Reading<'_> {
             }
             let known = self.model.cubes.iter().map(|cube| &*cube.name);
             let message = format!("{what} names a cube `{cube}` that doesn't exist");
-            return Some(Diagnostic::error("unknown-cube", message).hint(suggest(cube, "cubes", known)).at(written.span()));
+            return Some(
+                Diagnostic::error("unknown-cube", message).hint(suggest(cube, "cubes", known)).at(written.span()),
+            );
         };
         let usable = of.members.iter().filter(|(_, member)| fits(**member)).map(|(name, _)| &**name);
         let hint = suggest(name, &format!("{kind}s of {}", of.name), usable);

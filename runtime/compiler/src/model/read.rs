@@ -158,7 +158,8 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
                     format!("write the condition alone: {rest}")
                 }
                 "SELECT" | "WITH" => {
-                    "a query goes into the cube's `sql`; one that gives one value stands in brackets: (SELECT …)".to_owned()
+                    "a query goes into the cube's `sql`; one that gives one value stands in brackets: (SELECT …)"
+                        .to_owned()
                 }
                 _ => "write an expression over columns; statements stand nowhere in a project".to_owned(),
             };
@@ -231,8 +232,10 @@ fn resolve_braces(
         }
         let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
         let Some(close) = close else {
-            problems
-                .push(Problem::new("unclosed-brace", "this brace is never closed", unclosed_hint(&text[offset..])).at(offset, 1));
+            problems.push(
+                Problem::new("unclosed-brace", "this brace is never closed", unclosed_hint(&text[offset..]))
+                    .at(offset, 1),
+            );
             break;
         };
         let inside: Vec<&Token> = tokens[at + 1..close].iter().filter(|t| !is_space(t)).map(|t| &t.token).collect();
@@ -283,7 +286,13 @@ fn user_value(
     const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }} or \
                         {{ user.attributes.<name> }} can stand here";
     let unclosed = || {
-        let name: String = text.get(offset_of(text, tokens[0].span.start) + 2..).unwrap_or_default().trim().chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.')).collect();
+        let name: String = text
+            .get(offset_of(text, tokens[0].span.start) + 2..)
+            .unwrap_or_default()
+            .trim()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+            .collect();
         Problem::new("unclosed-brace", "these braces are never closed", format!("close them: {{{{ {name} }}}}"))
             .at(offset_of(text, tokens[0].span.start), 2)
     };

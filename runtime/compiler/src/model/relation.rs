@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{ObjectNamePart, Statement};
 use sqlparser::dialect::Dialect;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
@@ -105,7 +105,7 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
             ("`sql_table` is a query, and wants the name of a table".to_owned(), format!("write `sql: {query}`"))
         } else if text.contains('(') {
             let message = format!("`sql_table` calls `{first}`, and wants the name of a table");
-            (message, format!("write `sql: SELECT * FROM {text}`"))
+            (message, ["write `sql: SELECT * FROM", text].join(" ") + "`")
         } else {
             let message = format!("`{}` is not the name of a table", text.lines().next().unwrap_or_default());
             (message, "write schema.table, or use `sql: SELECT …` for anything else".to_owned())
@@ -172,7 +172,9 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
         let word = first.token.to_string();
         let message = format!("the SQL begins with `{word}`, which begins no query");
         let is_name = text.trim().bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
-        let hint = match likely(&word, ["SELECT", "WITH"]).filter(|meant| strsim::osa_distance(&word.to_ascii_uppercase(), meant) < 3) {
+        let hint = match likely(&word, ["SELECT", "WITH"])
+            .filter(|meant| strsim::osa_distance(&word.to_ascii_uppercase(), meant) < 3)
+        {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if is_name && is_relation => format!("for a table write `sql_table: {}`", text.trim()),
             None => "write one query that begins with SELECT or WITH".to_owned(),
@@ -181,7 +183,8 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
             .at(offset_of(text, first.span.start), first.token.to_string().chars().count()));
     }
     if let Some(semicolon) = tokens.iter().find(|token| token.token == Token::SemiColon) {
-        let problem = Problem::new("sql-statements", "a second statement follows this `;`", "keep one query, without `;`");
+        let problem =
+            Problem::new("sql-statements", "a second statement follows this `;`", "keep one query, without `;`");
         return Err(problem.at(offset_of(text, semicolon.span.start), 1));
     }
     balanced(tokens, text)?;
@@ -206,7 +209,12 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
 fn warning(tokens: &[TokenWithSpan], text: &str, dialect: &dyn Dialect) -> Option<Problem> {
     let mut parser = Parser::new(dialect).with_recursion_limit(100).with_tokens_with_locations(tokens.to_vec());
     match parser.parse_statement() {
-        Ok(Statement::Query(_)) if parser.peek_token_ref().token == Token::EOF => None,
+        Ok(Statement::Query(_)) if parser.peek_token_ref().token != Token::EOF => {
+            let rest = parser.peek_token_ref();
+            let place = rest.span.start;
+            let message = format!("Expected: end of statement, found: {}{place}", rest.token);
+            Some(explain(&ParserError::ParserError(message), text, tokens, str::to_owned))
+        }
         Ok(_) => None,
         Err(error) => Some(explain(&error, text, tokens, str::to_owned)),
     }

@@ -195,7 +195,10 @@ impl<'m> Scope<'m> {
             (Member::Dimension(_), _) => Err(Some(Problem::new(
                 "misplaced-member",
                 format!("dimension `{full}` stands outside an aggregation"),
-                format!("aggregate it, as in SUM({{{name}}}), or refer to a measure, as in {{{}}}", self.some_measure(of)),
+                format!(
+                    "aggregate it, as in SUM({{{name}}}), or refer to a measure, as in {{{}}}",
+                    self.some_measure(of)
+                ),
             ))),
             (Member::Measure(_), place) => {
                 let hint = match place {

@@ -213,7 +213,9 @@ impl<'w> Walk<'w> {
             }
             Place::Measure => {
                 let hint = match &inside {
-                    Some(inside) => format!("leave the aggregation to `type`: write `sql: {inside}`, or `type: number`"),
+                    Some(inside) => {
+                        format!("leave the aggregation to `type`: write `sql: {inside}`, or `type: number`")
+                    }
                     None => "leave the aggregation to `type`, or write `type: number`".to_owned(),
                 };
                 self.problems

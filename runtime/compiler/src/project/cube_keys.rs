@@ -7,93 +7,102 @@ use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TIT
 use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
 use crate::types::Granularity;
 
-pub(super) static CUBE: Shape = Shape {
-    called: "cube",
-    about: "A table or query whose rows can be measured, grouped and joined.",
-    keys: &[
-        NAME,
-        Key::optional(
-            "sql_table",
-            Kind::Text,
-            "raw.$name",
-            "The table that has the rows: `schema.table`, or `{{ ref('model') }}`. Either this or `sql`.",
-        )
-        .also(&["table", "table_name", "from", "relation", "model"]),
-        Key::optional(
-            "sql",
-            Kind::Text,
-            "SELECT * FROM raw.$name",
-            "A query that makes the rows; it begins with SELECT or WITH. Either this or `sql_table`.",
-        )
-        .also(&["query"]),
-        Key::optional(
-            "extends",
-            Kind::Text,
-            "other_cube",
-            "Another cube, whose rows, members and joins this one takes over; own ones win by name.",
-        )
-        .also(&["inherits", "base"]),
-        TITLE,
-        DESCRIPTION,
-        Key::optional(
-            "public",
-            Kind::Boolean,
-            "false",
-            "Whether queries may name it; `false` leaves it to joins, metrics and policies. Default: true.",
-        )
-        .also(&["shown", "visible"]),
-        Key::optional("dimensions", Kind::List(&DIMENSION), "[]", "What rows are grouped and filtered by.")
-            .also(&["columns", "fields", "attributes"]),
-        Key::optional("measures", Kind::List(&MEASURE), "[]", "What is computed from many rows.")
-            .also(&["metrics", "aggregates", "facts"]),
-        Key::optional("joins", Kind::List(&JOIN), "[]", "The cubes that can be reached from this one.")
-            .also(&["relationships"]),
-        Key::optional("segments", Kind::List(&SEGMENT), "[]", "Conditions with a name.").also(&["filters"]),
-        Key::optional(
-            "pre_aggregations",
-            Kind::List(&PRE_AGGREGATION),
-            "[]",
-            "Groups to be computed ahead. Checked, and not built yet.",
-        )
-        .also(&["rollups", "aggregations"]),
-        META,
-    ],
-    one_of: &["sql_table", "sql", "extends"],
-    apart: &["sql_table", "sql"],
-};
+pub(super) static CUBE: Shape =
+    Shape {
+        called: "cube",
+        about: "A table or query whose rows can be measured, grouped and joined.",
+        keys: &[
+            NAME,
+            Key::optional(
+                "sql_table",
+                Kind::Text,
+                "raw.$name",
+                "The table that has the rows: `schema.table`, or `{{ ref('model') }}`. Either this or `sql`.",
+            )
+            .also(&["table", "table_name", "from", "relation", "model"]),
+            Key::optional(
+                "sql",
+                Kind::Text,
+                "SELECT * FROM raw.$name",
+                "A query that makes the rows; it begins with SELECT or WITH. Either this or `sql_table`.",
+            )
+            .also(&["query"]),
+            Key::optional(
+                "extends",
+                Kind::Text,
+                "other_cube",
+                "Another cube, whose rows, members and joins this one takes over; own ones win by name.",
+            )
+            .also(&["inherits", "base"]),
+            TITLE,
+            DESCRIPTION,
+            Key::optional(
+                "public",
+                Kind::Boolean,
+                "false",
+                "Whether queries may name it; `false` leaves it to joins, metrics and policies. Default: true.",
+            )
+            .also(&["shown", "visible"]),
+            Key::optional("dimensions", Kind::List(&DIMENSION), "[]", "What rows are grouped and filtered by.")
+                .also(&["columns", "fields", "attributes"]),
+            Key::optional("measures", Kind::List(&MEASURE), "[]", "What is computed from many rows.").also(&[
+                "metrics",
+                "aggregates",
+                "facts",
+            ]),
+            Key::optional("joins", Kind::List(&JOIN), "[]", "The cubes that can be reached from this one.")
+                .also(&["relationships"]),
+            Key::optional("segments", Kind::List(&SEGMENT), "[]", "Conditions with a name.").also(&["filters"]),
+            Key::optional(
+                "pre_aggregations",
+                Kind::List(&PRE_AGGREGATION),
+                "[]",
+                "Groups to be computed ahead. Checked, and not built yet.",
+            )
+            .also(&["rollups", "aggregations"]),
+            META,
+        ],
+        one_of: &["sql_table", "sql", "extends"],
+        apart: &["sql_table", "sql"],
+    };
 
-pub(super) static MEASURE: Shape = Shape::new(
-    "measure",
-    "A value computed from many rows.",
-    &[
-        NAME,
-        Key::required("type", Kind::Word(&MEASURE_TYPES), "sum", "How the rows become one value.")
-            .also(&["agg", "aggregation", "aggregate", "measure_type"]),
-        Key::optional(
-            "sql",
-            Kind::Text,
-            "amount",
-            "What is aggregated: a column or an expression. Of a `number` an expression over `{measures}`. \
+pub(super) static MEASURE: Shape =
+    Shape::new(
+        "measure",
+        "A value computed from many rows.",
+        &[
+            NAME,
+            Key::required("type", Kind::Word(&MEASURE_TYPES), "sum", "How the rows become one value.").also(&[
+                "agg",
+                "aggregation",
+                "aggregate",
+                "measure_type",
+            ]),
+            Key::optional(
+                "sql",
+                Kind::Text,
+                "amount",
+                "What is aggregated: a column or an expression. Of a `number` an expression over `{measures}`. \
              Only `count` does without.",
-        )
-        .also(&["expr", "expression", "column", "field"]),
-        Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be measured.")
-            .also(&["where", "filter", "condition"]),
-        Key::optional(
-            "from",
-            Kind::Word(&FROM),
-            "all",
-            "Of a `running_total`: whether rows before the queried range count too (`all`). Default: range.",
-        ),
-        TITLE,
-        DESCRIPTION,
-        FORMAT,
-        Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
-            .also(&["drill", "drill_fields"]),
-        HIDDEN,
-        META,
-    ],
-);
+            )
+            .also(&["expr", "expression", "column", "field"]),
+            Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be measured.")
+                .also(&["where", "filter", "condition"]),
+            Key::optional(
+                "from",
+                Kind::Word(&FROM),
+                "all",
+                "Of a `running_total`: whether rows before the queried range count too (`all`). Default: range.",
+            ),
+            TITLE,
+            DESCRIPTION,
+            FORMAT,
+            Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
+                .also(&["drill", "drill_fields"]),
+            HIDDEN,
+            META,
+        ],
+    );
 
 pub(super) static FILTER: Shape = Shape::new(
     "filter",
@@ -108,8 +117,13 @@ pub(super) static DIMENSION: Shape = Shape::new(
         NAME,
         Key::required("type", Kind::Word(&DIMENSION_TYPES), "string", "What its values are.")
             .also(&["data_type", "datatype"]),
-        Key::required("sql", Kind::Text, "$name", "A column of the rows, or an expression over columns and dimensions.")
-            .also(&["expr", "expression", "column", "field"]),
+        Key::required(
+            "sql",
+            Kind::Text,
+            "$name",
+            "A column of the rows, or an expression over columns and dimensions.",
+        )
+        .also(&["expr", "expression", "column", "field"]),
         Key::optional(
             "primary_key",
             Kind::Boolean,
@@ -225,92 +239,92 @@ pub(super) static REFRESH: Shape = Shape::new(
 
 pub(super) static MEASURE_TYPES: Words<MeasureType> = Words {
     list: &[
-    ("count", MeasureType::Aggregate(AggregateFunction::Count)),
-    ("count_distinct", MeasureType::Aggregate(AggregateFunction::CountDistinct)),
-    ("count_distinct_approx", MeasureType::Aggregate(AggregateFunction::CountDistinctApprox)),
-    ("sum", MeasureType::Aggregate(AggregateFunction::Sum)),
-    ("avg", MeasureType::Aggregate(AggregateFunction::Avg)),
-    ("min", MeasureType::Aggregate(AggregateFunction::Min)),
-    ("max", MeasureType::Aggregate(AggregateFunction::Max)),
-    ("number", MeasureType::Number),
-    ("running_total", MeasureType::RunningTotal),
-],
+        ("count", MeasureType::Aggregate(AggregateFunction::Count)),
+        ("count_distinct", MeasureType::Aggregate(AggregateFunction::CountDistinct)),
+        ("count_distinct_approx", MeasureType::Aggregate(AggregateFunction::CountDistinctApprox)),
+        ("sum", MeasureType::Aggregate(AggregateFunction::Sum)),
+        ("avg", MeasureType::Aggregate(AggregateFunction::Avg)),
+        ("min", MeasureType::Aggregate(AggregateFunction::Min)),
+        ("max", MeasureType::Aggregate(AggregateFunction::Max)),
+        ("number", MeasureType::Number),
+        ("running_total", MeasureType::RunningTotal),
+    ],
     also: &[
-    ("average", "avg"),
-    ("mean", "avg"),
-    ("countdistinct", "count_distinct"),
-    ("distinct", "count_distinct"),
-    ("distinct_count", "count_distinct"),
-    ("count_unique", "count_distinct"),
-    ("approx_count_distinct", "count_distinct_approx"),
-    ("countdistinctapprox", "count_distinct_approx"),
-    ("total", "sum"),
-    ("minimum", "min"),
-    ("maximum", "max"),
-    ("ratio", "number"),
-    ("calculated", "number"),
-    ("expression", "number"),
-    ("percent", "number"),
-    ("cumulative", "running_total"),
-    ("runningtotal", "running_total"),
-],
+        ("average", "avg"),
+        ("mean", "avg"),
+        ("countdistinct", "count_distinct"),
+        ("distinct", "count_distinct"),
+        ("distinct_count", "count_distinct"),
+        ("count_unique", "count_distinct"),
+        ("approx_count_distinct", "count_distinct_approx"),
+        ("countdistinctapprox", "count_distinct_approx"),
+        ("total", "sum"),
+        ("minimum", "min"),
+        ("maximum", "max"),
+        ("ratio", "number"),
+        ("calculated", "number"),
+        ("expression", "number"),
+        ("percent", "number"),
+        ("cumulative", "running_total"),
+        ("runningtotal", "running_total"),
+    ],
 };
 
 pub(super) static DIMENSION_TYPES: Words<DimensionType> = Words {
     list: &[
-    ("string", DimensionType::String),
-    ("number", DimensionType::Number),
-    ("time", DimensionType::Time),
-    ("boolean", DimensionType::Boolean),
-    ("geo", DimensionType::Geo),
-],
+        ("string", DimensionType::String),
+        ("number", DimensionType::Number),
+        ("time", DimensionType::Time),
+        ("boolean", DimensionType::Boolean),
+        ("geo", DimensionType::Geo),
+    ],
     also: &[
-    ("text", "string"),
-    ("varchar", "string"),
-    ("char", "string"),
-    ("categorical", "string"),
-    ("int", "number"),
-    ("integer", "number"),
-    ("bigint", "number"),
-    ("float", "number"),
-    ("double", "number"),
-    ("decimal", "number"),
-    ("numeric", "number"),
-    ("date", "time"),
-    ("datetime", "time"),
-    ("timestamp", "time"),
-    ("bool", "boolean"),
-    ("location", "geo"),
-],
+        ("text", "string"),
+        ("varchar", "string"),
+        ("char", "string"),
+        ("categorical", "string"),
+        ("int", "number"),
+        ("integer", "number"),
+        ("bigint", "number"),
+        ("float", "number"),
+        ("double", "number"),
+        ("decimal", "number"),
+        ("numeric", "number"),
+        ("date", "time"),
+        ("datetime", "time"),
+        ("timestamp", "time"),
+        ("bool", "boolean"),
+        ("location", "geo"),
+    ],
 };
 
 pub(super) static RELATIONSHIPS: Words<Relationship> = Words {
     list: &[
-    ("many_to_one", Relationship::ManyToOne),
-    ("one_to_many", Relationship::OneToMany),
-    ("one_to_one", Relationship::OneToOne),
-],
+        ("many_to_one", Relationship::ManyToOne),
+        ("one_to_many", Relationship::OneToMany),
+        ("one_to_one", Relationship::OneToOne),
+    ],
     also: &[
-    ("belongs_to", "many_to_one"),
-    ("belongsto", "many_to_one"),
-    ("has_many", "one_to_many"),
-    ("hasmany", "one_to_many"),
-    ("has_one", "one_to_one"),
-    ("hasone", "one_to_one"),
-],
+        ("belongs_to", "many_to_one"),
+        ("belongsto", "many_to_one"),
+        ("has_many", "one_to_many"),
+        ("hasmany", "one_to_many"),
+        ("has_one", "one_to_one"),
+        ("hasone", "one_to_one"),
+    ],
 };
 
 pub(super) static GRANULARITIES: Words<Granularity> = Words {
     list: &[
-    ("second", Granularity::Second),
-    ("minute", Granularity::Minute),
-    ("hour", Granularity::Hour),
-    ("day", Granularity::Day),
-    ("week", Granularity::Week),
-    ("month", Granularity::Month),
-    ("quarter", Granularity::Quarter),
-    ("year", Granularity::Year),
-],
+        ("second", Granularity::Second),
+        ("minute", Granularity::Minute),
+        ("hour", Granularity::Hour),
+        ("day", Granularity::Day),
+        ("week", Granularity::Week),
+        ("month", Granularity::Month),
+        ("quarter", Granularity::Quarter),
+        ("year", Granularity::Year),
+    ],
     also: &[("date", "day"), ("daily", "day"), ("weekly", "week"), ("monthly", "month"), ("yearly", "year")],
 };
 
@@ -321,4 +335,3 @@ pub(super) static TIME_KINDS: Words<TimeKind> = Words {
 
 /// Whether all rows count, or those of the range alone.
 pub(super) static FROM: Words<bool> = Words { list: &[("range", false), ("all", true)], also: &[] };
-

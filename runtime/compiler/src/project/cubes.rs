@@ -143,7 +143,8 @@ fn member_name(fields: &mut Fields) -> Option<Text> {
         return Some(name);
     }
     let message = format!("the name of {} is reserved: in queries it means each measure's own time", fields.what());
-    let hint = "choose another name, such as `created_at`, and mark it `primary_time: true` if it is the cube's own time";
+    let hint =
+        "choose another name, such as `created_at`, and mark it `primary_time: true` if it is the cube's own time";
     fields.report(Diagnostic::error("reserved-name", message).hint(hint).at(name.span()));
     None
 }
@@ -274,8 +275,10 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
     if let Some(Node { value: NodeValue::Scalar { text, .. }, origin }) = fields.nullable("relationship")
         && matches!(&**text, "many_to_many" | "manyToMany")
     {
-        let message = format!("`relationship` of {} is `{text}`, and a join has one row on one side at least", fields.what());
-        let hint = "make a cube of the table that stands between them: join it one_to_many, and from it the other many_to_one";
+        let message =
+            format!("`relationship` of {} is `{text}`, and a join has one row on one side at least", fields.what());
+        let hint =
+            "make a cube of the table that stands between them: join it one_to_many, and from it the other many_to_one";
         fields.report(Diagnostic::error("unknown-value", message).hint(hint).at(origin.span()));
         return None;
     }

@@ -261,7 +261,11 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
         let diagnostic = wrong_type(&format_args!("`{key}` of {}", self.what), "true or false", node);
         self.report(diagnostic.hint(format!("write `{key}: true` or `{key}: false`")));
-        default
+        // What it most likely says, so that nothing that depends on it is told too.
+        match &node.value {
+            NodeValue::Scalar { text, .. } => likely(text, ["true", "false"]).map_or(default, |word| word == "true"),
+            _ => default,
+        }
     }
 
     /// One of several words.

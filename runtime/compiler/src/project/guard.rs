@@ -129,8 +129,9 @@ struct Scan<'t> {
 
 impl<'t> Scan<'t> {
     fn tag(&mut self, tokens: &[&'t str], is_block: bool, offset: usize, word: usize) -> Result<(), Refusal> {
-        let refuse =
-            |message: &str, hint: &str| Err(Refusal { code: LIMIT, offset, length: 2, message: message.to_owned(), hint: hint.to_owned() });
+        let refuse = |message: &str, hint: &str| {
+            Err(Refusal { code: LIMIT, offset, length: 2, message: message.to_owned(), hint: hint.to_owned() })
+        };
         self.tags += 1;
         if self.tags > MAX_TAGS || tokens.len() > MAX_TOKENS_IN_TAG {
             return refuse("the Jinja of this text is too long", "a text may have 2,000 tags of 400 words: split it");
@@ -160,12 +161,10 @@ impl<'t> Scan<'t> {
             return refuse("a macro calls a macro", "call both from the text, or write the inner one out");
         }
         match tokens.first() {
-            Some(&("include" | "import" | "from" | "extends" | "call" | "filter")) if is_block => {
-                refuse(
-                    &format!("the Jinja block `{}` is not available", tokens[0]),
-                    "write the text out; blocks are for, if, set, macro, with and raw",
-                )
-            }
+            Some(&("include" | "import" | "from" | "extends" | "call" | "filter")) if is_block => refuse(
+                &format!("the Jinja block `{}` is not available", tokens[0]),
+                "write the text out; blocks are for, if, set, macro, with and raw",
+            ),
             _ => Ok(()),
         }
     }
@@ -201,7 +200,9 @@ impl<'t> Scan<'t> {
                         offset: word_offset,
                         length: word.len(),
                         message: match opened {
-                            Some(opened) => format!("`{word}` closes no `{}`: the open block is `{opened}`", &word[3..]),
+                            Some(opened) => {
+                                format!("`{word}` closes no `{}`: the open block is `{opened}`", &word[3..])
+                            }
                             None => format!("`{word}` closes nothing"),
                         },
                         hint: match opened {

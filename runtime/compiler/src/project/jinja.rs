@@ -32,6 +32,7 @@ pub(super) struct Surroundings {
     /// Source, then table, to its printed name.
     pub(super) tables: HashMap<Arc<str>, BTreeMap<Arc<str>, String>>,
     pub(super) vars: BTreeMap<Arc<str>, Value>,
+    pub(super) has_unread_vars: bool,
     pub(super) env: BTreeMap<String, String>,
     pub(super) unread: BTreeSet<Arc<str>>,
 }
@@ -50,6 +51,8 @@ struct Record {
     materialization: Option<Materialization>,
     schema: Option<Arc<str>>,
     problems: Vec<Problem>,
+    /// It needs something that could not be read, which has been told.
+    is_unread: bool,
 }
 
 /// A call that could not be answered, found again in the text by its argument.
@@ -126,12 +129,7 @@ impl Renderer {
         })
     }
 
-    fn render(
-        &mut self,
-        text: &Text,
-        is_member: bool,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<(SqlText, Record)> {
+    fn render(&mut self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
         let template = &*text.value;
         let unrendered = SqlText::plain(text);
         if let Err(refusal) = guard::check(template) {
@@ -145,7 +143,7 @@ impl Renderer {
         *lock(&self.record) = Record::default();
         let outcome = self.environment.render_str(template, ());
         let record = std::mem::take(&mut *lock(&self.record));
-        let failed = !record.problems.is_empty();
+        let failed = !record.problems.is_empty() || record.is_unread;
         for problem in &record.problems {
             diagnostics.push(
                 Diagnostic::error(problem.code, problem.message.clone())
@@ -266,6 +264,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
             return printed.clone();
         }
         if tables.is_none() && known.unread.contains(source.as_str()) {
+            lock(&calls).is_unread = true;
             return String::new();
         }
         let problem = match tables {
@@ -296,6 +295,10 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>
     let (known, calls) = (Arc::clone(around), Arc::clone(record));
     environment.add_function("var", move |name: String, default: Option<Value>| {
         known.vars.get(name.as_str()).cloned().or(default).unwrap_or_else(|| {
+            if known.has_unread_vars {
+                lock(&calls).is_unread = true;
+                return Value::from("");
+            }
             lock(&calls).problems.push(Problem {
                 code: "missing-var",
                 message: format!("there is no var `{name}`"),
@@ -343,6 +346,16 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
         [("view", Materialization::View), ("table", Materialization::Table), ("ephemeral", Materialization::Ephemeral)];
     for key in options.args() {
         let value: Value = options.get(key)?;
+        if value.is_undefined() {
+            let example = if key == "schema" { "marts" } else { "view" };
+            record.problems.push(Problem {
+                code: "jinja-undefined",
+                message: format!("the value of `{key}` is a name that is not defined"),
+                hint: format!("a text needs quotes, as in {key}='{example}'"),
+                argument: key.to_owned(),
+            });
+            continue;
+        }
         let text = value.as_str().unwrap_or_default().to_owned();
         match key {
             "materialized" | "materialization" => match WORDS.iter().find(|(word, _)| *word == text) {
@@ -410,7 +423,9 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
             let tag = template[..start].rfind("{{").map_or(start, |open| open + 2);
             let call = template[tag..].split(name).next().unwrap_or_default().trim().trim_start_matches('-').trim();
             let hint = if is_member && call.is_empty() {
-                format!("for the member of that name write {{{name}}}, in single braces; values come from var('{name}')")
+                format!(
+                    "for the member of that name write {{{name}}}, in single braces; values come from var('{name}')"
+                )
             } else if call.ends_with(['(', '=', ',']) && call.len() < 60 {
                 format!("a text needs quotes: {call}'{name}')")
             } else {
@@ -458,7 +473,9 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                     format!("write source('{source}', '{table}')")
                 }
                 (None, Some(argument)) if name == "source" => format!("write source('{argument}', 'table')"),
-                _ => "ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)".to_owned(),
+                _ => {
+                    "ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)".to_owned()
+                }
             };
             Diagnostic::error("jinja-arguments", format!("the call `{shown}` has too few or too many arguments"))
                 .hint(hint)

@@ -109,13 +109,12 @@ pub(super) const NAME: Key = Key::required(
     "some_name",
     "What everything else calls it: small letters, digits and `_`, at most 200 characters.",
 );
-pub(super) const TITLE: Key = Key::optional(
-    "title",
-    Kind::Text,
-    "Net revenue",
-    "The name that people read. Default: made from `name`.",
-)
-.also(&["label", "display_name", "caption"]);
+pub(super) const TITLE: Key =
+    Key::optional("title", Kind::Text, "Net revenue", "The name that people read. Default: made from `name`.").also(&[
+        "label",
+        "display_name",
+        "caption",
+    ]);
 pub(super) const DESCRIPTION: Key =
     Key::optional("description", Kind::Text, "What it tells.", "What people should know about it.")
         .also(&["desc", "comment", "doc", "docs"]);

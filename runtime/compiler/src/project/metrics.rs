@@ -53,8 +53,11 @@ static FILTER: Shape = Shape::new(
     "filter",
     "A condition on a dimension.",
     &[
-        Key::required("member", Kind::Text, "orders.status", "The dimension, as `cube.dimension`.")
-            .also(&["dimension", "field", "column"]),
+        Key::required("member", Kind::Text, "orders.status", "The dimension, as `cube.dimension`.").also(&[
+            "dimension",
+            "field",
+            "column",
+        ]),
         Key::required("operator", Kind::Word(&OperatorWords), "equals", "How it is compared.").also(&["op"]),
         Key::optional("value", Kind::Values, "paid", "What it is compared with: a value, or a list of them.")
             .also(&["values"]),
@@ -98,7 +101,11 @@ pub(super) fn metric(
     }
     let body = match kind? {
         MetricKind::Ratio => {
-            if misplaced(&mut fields, "expression", "write `type: derived`, or `numerator` and `denominator` in its place") {
+            if misplaced(
+                &mut fields,
+                "expression",
+                "write `type: derived`, or `numerator` and `denominator` in its place",
+            ) {
                 return None;
             }
             let numerator = expression(&mut fields, "numerator", renderer);

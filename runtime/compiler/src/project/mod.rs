@@ -107,6 +107,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
             .collect(),
         tables: printed_tables(&sources, &*dialect),
         vars: settings.vars.clone(),
+        has_unread_vars: settings.has_unread_vars,
         env: inputs.env.clone(),
         unread: unread.clone(),
     });
@@ -212,8 +213,7 @@ fn each(
         }
         let NodeValue::List(items) = &node.value else {
             diagnostics.push(
-                fields::wrong_type(&format_args!("`{list}`"), "a list", node)
-                    .hint(fields::list_example(node, None)),
+                fields::wrong_type(&format_args!("`{list}`"), "a list", node).hint(fields::list_example(node, None)),
             );
             continue;
         };

@@ -60,11 +60,17 @@ pub(super) static WHEN: Shape = Shape::new(
     "The callers that a policy applies to.",
     &[
         Key::optional("roles", Kind::Texts, "[analyst]", "To callers with one of these roles."),
-        Key::optional("unless_roles", Kind::Texts, "[admin]", "Not to callers with one of these roles.")
-            .also(&["except_roles", "not_roles", "exclude_roles"]),
+        Key::optional("unless_roles", Kind::Texts, "[admin]", "Not to callers with one of these roles.").also(&[
+            "except_roles",
+            "not_roles",
+            "exclude_roles",
+        ]),
         Key::optional("groups", Kind::Texts, "[sales]", "To callers in one of these groups."),
-        Key::optional("unless_groups", Kind::Texts, "[finance]", "Not to callers in one of these groups.")
-            .also(&["except_groups", "not_groups", "exclude_groups"]),
+        Key::optional("unless_groups", Kind::Texts, "[finance]", "Not to callers in one of these groups.").also(&[
+            "except_groups",
+            "not_groups",
+            "exclude_groups",
+        ]),
         Key::optional(
             "attributes",
             Kind::ValuesByName,

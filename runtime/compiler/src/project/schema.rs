@@ -171,8 +171,7 @@ fn mapping(shape: &Shape) -> Schema {
         properties: keys.clone().map(|key| (key.name.to_owned(), value(key))).collect(),
         required: keys.filter(|key| key.is_required).map(|key| key.name.to_owned()).collect(),
         any_of: shape.one_of.iter().map(wanted).collect(),
-        not: (!shape.apart.is_empty())
-            .then(|| Box::new(Schema { required: names(shape.apart), ..Schema::default() })),
+        not: (!shape.apart.is_empty()).then(|| Box::new(Schema { required: names(shape.apart), ..Schema::default() })),
         ..Schema::of_types(&["object"]).described(shape.about).closed()
     }
 }
@@ -183,11 +182,9 @@ fn value(key: &Key) -> Schema {
 
 fn of_kind(kind: &Kind) -> Schema {
     match kind {
-        Kind::Name => Schema {
-            pattern: Some("^[a-z_][a-z0-9_]*$"),
-            max_length: Some(200),
-            ..Schema::of_types(&["string"])
-        },
+        Kind::Name => {
+            Schema { pattern: Some("^[a-z_][a-z0-9_]*$"), max_length: Some(200), ..Schema::of_types(&["string"]) }
+        }
         Kind::Text => text(),
         Kind::Boolean => {
             let words = ["yes", "no", "on", "off"].map(Literal::Text);

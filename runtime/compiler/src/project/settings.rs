@@ -75,6 +75,8 @@ pub(super) struct Settings {
     pub(super) materialization: Materialization,
     pub(super) schema: Option<Arc<str>>,
     pub(super) vars: BTreeMap<Arc<str>, Value>,
+    /// The file, or its `vars`, could not be read: nobody knows which there are.
+    pub(super) has_unread_vars: bool,
 }
 
 impl Default for Settings {
@@ -87,6 +89,7 @@ impl Default for Settings {
             materialization: Materialization::View,
             schema: None,
             vars: BTreeMap::new(),
+            has_unread_vars: false,
         }
     }
 }
@@ -104,7 +107,7 @@ pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnos
         Ok(node) => settings(&node, diagnostics),
         Err(diagnostic) => {
             diagnostics.push(diagnostic);
-            Settings::default()
+            Settings { has_unread_vars: true, ..Settings::default() }
         }
     }
 }
@@ -137,6 +140,7 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
                 settings.vars = map.iter().map(|(key, node)| (key.text.clone(), jinja_value(node))).collect();
             }
             _ => {
+                settings.has_unread_vars = true;
                 let hint = format!("write names and values, as in `{}`", fields.example("vars"));
                 fields.report(wrong_type(&"`vars` of the project", "a mapping", node).hint(hint));
             }

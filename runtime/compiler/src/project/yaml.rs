@@ -304,9 +304,12 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
         let rest: String = written.chars().skip(origin.column as usize - 1).collect();
         let name: String = rest.trim_start_matches('*').chars().take_while(|c| !" ,]}".contains(*c)).collect();
         origin.length = name.chars().count() as u32 + 1;
-        return Diagnostic::error("yaml-syntax", format!("the alias `*{name}` names no anchor: `{name}` is not defined"))
-            .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
-            .at(origin.span());
+        return Diagnostic::error(
+            "yaml-syntax",
+            format!("the alias `*{name}` names no anchor: `{name}` is not defined"),
+        )
+        .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
+        .at(origin.span());
     }
     if message.contains("limit") || message.contains("nest") {
         return limit().at(origin.span());

@@ -117,7 +117,8 @@ impl Reading<'_> {
         let column = level.column();
         let mut left = None;
         while let Some(top) = self.levels.last().copied() {
-            let is_deeper = top.column() > column || (top.column() == column && top != level && level == Level::Key(column));
+            let is_deeper =
+                top.column() > column || (top.column() == column && top != level && level == Level::Key(column));
             if !is_deeper {
                 break;
             }
@@ -130,7 +131,8 @@ impl Reading<'_> {
         }
         let is_first = top.is_none() && left.is_none();
         let may_open = matches!(self.last, Last::Opened) && left.is_none();
-        let is_list_below_key = matches!(level, Level::Dash(_)) && top == Some(Level::Key(column)) && matches!(self.last, Last::Opened);
+        let is_list_below_key =
+            matches!(level, Level::Dash(_)) && top == Some(Level::Key(column)) && matches!(self.last, Last::Opened);
         if is_first || may_open || is_list_below_key {
             self.levels.push(level);
             return None;
@@ -140,7 +142,11 @@ impl Reading<'_> {
         let at = start + column;
         Some(Slip {
             at: at..at + what.len(),
-            message: format!("`{what}` stands in column {}, and the lines around it in column {}", column + 1, neighbour + 1),
+            message: format!(
+                "`{what}` stands in column {}, and the lines around it in column {}",
+                column + 1,
+                neighbour + 1
+            ),
             hint: format!("indent it like its neighbours: begin it in column {}", neighbour + 1),
         })
     }
@@ -161,7 +167,10 @@ impl Reading<'_> {
                     return Some(Slip {
                         at: at..at + 1,
                         message: format!("this {quote} is never closed"),
-                        hint: format!("close it at the end of the text: {}", assign(&format!("{quote}{inside}{quote}"))),
+                        hint: format!(
+                            "close it at the end of the text: {}",
+                            assign(&format!("{quote}{inside}{quote}"))
+                        ),
                     });
                 };
                 return self.rest_of_line(end, |rest, at| Slip {
@@ -224,11 +233,10 @@ impl Reading<'_> {
             Last::Opened => true,
             Last::SkipTo(_) => false,
         };
-        let is_item = matches!(self.last, Last::Opened) && matches!(self.levels.last(), Some(Level::Dash(dash)) if *dash < column);
+        let is_item = matches!(self.last, Last::Opened)
+            && matches!(self.levels.last(), Some(Level::Dash(dash)) if *dash < column);
         let next = self.text[at..].split_inclusive('\n').nth(1).unwrap_or_default();
-        let has_keys_below = is_item
-            && next.len() - next.trim_start().len() == column
-            && key_of(next.trim()).is_some();
+        let has_keys_below = is_item && next.len() - next.trim_start().len() == column && key_of(next.trim()).is_some();
         if is_rest && !has_keys_below {
             self.last = Last::Plain;
             return None;
@@ -281,11 +289,7 @@ impl Reading<'_> {
 
 fn unclosed(at: usize, open: char) -> Slip {
     let close = if open == '[' { ']' } else { '}' };
-    Slip {
-        at: at..at + 1,
-        message: format!("this `{open}` is never closed"),
-        hint: format!("close it with `{close}`"),
-    }
+    Slip { at: at..at + 1, message: format!("this `{open}` is never closed"), hint: format!("close it with `{close}`") }
 }
 
 /// The whole value in quotes that it doesn't have in it.
@@ -305,7 +309,8 @@ fn key_of(content: &str) -> Option<usize> {
         '[' | '{' | '#' | '|' | '>' | '@' | '`' | '%' => return None,
         _ => 0,
     };
-    let colon = from + content[from..].find(": ").or_else(|| content.ends_with(':').then(|| content.len() - 1 - from))?;
+    let colon =
+        from + content[from..].find(": ").or_else(|| content.ends_with(':').then(|| content.len() - 1 - from))?;
     (!content[from..colon].contains(" #") && !content[from..colon].contains(['{', '"'])).then_some(colon)
 }
 

@@ -267,6 +267,8 @@ fn join(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>)
     let cube = fields.text("cube");
     let relationship = relationship(&mut fields);
     let always = fields.boolean("always", false);
+    // For people alone; read so that a slip in it is told.
+    fields.words("description");
     let sql = sql(&mut fields, "sql", renderer);
     Some(JoinDefinition { name, cube, relationship: relationship?, sql: sql?, always })
 }
@@ -288,6 +290,8 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
 fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<PreAggregationDefinition> {
     let mut fields = Fields::open(node, &PRE_AGGREGATION, diagnostics)?;
     let name = fields.name()?;
+    // For people alone; read so that a slip in it is told.
+    fields.words("description");
     let granularity = fields.choice("granularity", &GRANULARITIES);
     let partition_granularity = fields.choice("partition_granularity", &GRANULARITIES);
     let refresh_every = match fields.node("refresh") {

@@ -64,6 +64,8 @@ const TABLE_NAME: Key = Key::required("name", Kind::Text, "orders", "Its name in
 pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<SourceDefinition> {
     let mut fields = Fields::open(node, &SOURCE, diagnostics)?;
     let name = fields.name()?;
+    // For people alone; read so that a slip in it is told.
+    fields.words("title");
     let description = fields.words("description");
     let (database, schema) = (fields.text("database"), fields.text("schema"));
     let mut tables: Vec<TableDefinition> = Vec::new();
@@ -87,6 +89,8 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
     }
     let mut fields = Fields::open(node, &TABLE, diagnostics)?;
     let name = fields.text("name")?;
+    // For people alone; read so that a slip in it is told.
+    fields.words("title");
     let description = fields.words("description");
     let mut columns = Vec::new();
     for item in fields.list("columns") {
@@ -102,6 +106,8 @@ fn column(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ColumnDefini
     }
     let mut fields = Fields::open(node, &COLUMN, diagnostics)?;
     let name = fields.text("name")?;
+    // For people alone; read so that a slip in it is told.
+    fields.words("title");
     Some(ColumnDefinition { name, ty: fields.words("type"), description: fields.words("description") })
 }
 

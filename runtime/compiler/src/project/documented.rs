@@ -69,7 +69,6 @@ fn every_word_is_documented() {
 
 #[test]
 fn what_is_documented_is_read() {
-    let types = cubes::MEASURE_TYPES.list.iter().map(|(word, _)| *word);
     let shapes: [(&str, &Shape); 7] = [
         ("## Sources", &sources::SOURCE),
         ("## Cubes", &cubes::CUBE),

@@ -17,10 +17,12 @@ use crate::model::MetricKind;
 use crate::query::Operator;
 use crate::types::Value;
 
-pub(super) static METRIC: Shape = Shape::new(
-    "metric",
-    "A value of the business, computed from measures of any cubes.",
-    &[
+pub(super) static METRIC: Shape = Shape {
+    called: "metric",
+    about: "A value of the business, computed from measures of any cubes.",
+    one_of: &["expression", "numerator"],
+    apart: &["expression", "numerator"],
+    keys: &[
         NAME,
         Key::required("type", Kind::Word(&KINDS), "simple", "What it is made of.").also(&["kind"]),
         Key::optional(
@@ -47,7 +49,7 @@ pub(super) static METRIC: Shape = Shape::new(
         HIDDEN,
         META,
     ],
-);
+};
 
 static FILTER: Shape = Shape::new(
     "filter",

@@ -18,6 +18,7 @@ mod metrics;
 pub mod nearest;
 mod policies;
 mod policy;
+mod pre_aggregations;
 mod prune;
 mod reach;
 mod read;
@@ -28,6 +29,7 @@ mod snippet;
 mod tables;
 mod total;
 mod walk;
+mod written;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

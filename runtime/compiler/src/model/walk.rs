@@ -178,7 +178,7 @@ impl<'w> Walk<'w> {
                     if let Some(problem) = problem {
                         let at = offset_of(self.text, first.span.start);
                         let length = first.value.chars().count() + 1 + second.value.chars().count();
-                        self.problems.push(problem.at(at, length));
+                        self.problems.push(problem.at(at, length).narrowed(self.text));
                     }
                     None
                 }
@@ -209,18 +209,27 @@ impl<'w> Walk<'w> {
         let span = function.name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);
         let at = span.map_or(0, |span| offset_of(self.text, span.start));
         let length = name.chars().count();
+        let inside = argument_of(function);
         let misplaced = |message: String, hint: &str| Problem::new("misplaced-aggregate", message, hint).at(at, length);
         match self.scope.place {
             Place::Number => {}
             Place::Metric => {
-                let hint = "define a measure in a cube and name it here";
-                self.problems.push(misplaced(format!("{name} aggregates rows, and a metric has none"), hint));
+                let hint = match &inside {
+                    Some(inside) => format!("write `{inside}`: a measure is aggregated already, by its own type"),
+                    None => "define a measure in a cube and name it here".to_owned(),
+                };
+                self.problems.push(misplaced(format!("{name} aggregates rows, and a metric has none"), &hint));
                 return None;
             }
             Place::Measure => {
-                let hint = "leave the aggregation to `type`, or write `type: number`";
+                let hint = match &inside {
+                    Some(inside) => {
+                        format!("leave the aggregation to `type`: write `sql: {inside}`, or `type: number`")
+                    }
+                    None => "leave the aggregation to `type`, or write `type: number`".to_owned(),
+                };
                 self.problems
-                    .push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), hint));
+                    .push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), &hint));
                 return None;
             }
             _ => {
@@ -364,8 +373,8 @@ impl VisitorMut for Walk<'_> {
                 if self.subqueries == 0 && function.over.is_some() {
                     let problem = Problem::new(
                         "misplaced-window",
-                        "a window function needs all rows, and here stands one",
-                        "compute it in the cube's `sql`",
+                        format!("the window function `{}` needs all rows, and here stands one", function.name),
+                        "compute it in the cube's `sql`, and name its column here",
                     );
                     let ident = function.name.0.first().and_then(|part| part.as_ident()).cloned();
                     self.report(problem, &ident.unwrap_or_else(|| Ident::new("")));
@@ -418,6 +427,14 @@ impl VisitorMut for Walk<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The one argument of a call, as it is printed, where it holds no stand-ins.
+fn argument_of(function: &Function) -> Option<String> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else { return None };
+    let text = argument.to_string();
+    (!text.contains(|c| ('\u{E000}'..='\u{F8FF}').contains(&c))).then_some(text)
 }
 
 fn without_brackets(mut expr: &Expr) -> &Expr {

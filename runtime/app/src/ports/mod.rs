@@ -12,6 +12,7 @@ pub mod observer;
 pub mod plugins;
 pub mod providers;
 pub mod retention;
+pub mod severity;
 pub mod store;
 pub mod tokens;
 pub mod traces;

@@ -7,6 +7,7 @@ mod guests;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use guests::role::RoleGuest;
 use sha2::{Digest as _, Sha256};
@@ -18,7 +19,9 @@ use terrane_app::ports::plugins::{
 };
 use terrane_plugin_host::manifest::{self, AskedLimits};
 use terrane_plugin_host::signature::SecretKey;
-use terrane_plugin_host::{ComponentDetectors, Grants, PluginHost, PluginSettings, SearchPath, Settings, hooks_in};
+use terrane_plugin_host::{
+    ComponentDetectors, Elapsed, Grants, PluginHost, PluginSettings, SearchPath, Settings, hooks_in,
+};
 
 const ID: &str = "detector-test";
 
@@ -48,7 +51,9 @@ impl House {
 
     fn host(&self, settings: PluginSettings) -> PluginHost {
         let plugins = vec![settings];
-        PluginHost::new(Settings { plugins, ..Settings::new(SearchPath::default()) }).unwrap()
+        // Time stands still, so that what is let alone stays so.
+        let clock = Elapsed::new(|| Duration::ZERO);
+        PluginHost::new(Settings { plugins, clock, ..Settings::new(SearchPath::default()) }).unwrap()
     }
 }
 

@@ -12,6 +12,7 @@ mod telemetry;
 mod warehouse;
 
 pub use network::serve_settings;
+pub use plugins::REQUIRED_REFUSED;
 
 use std::sync::Arc;
 use std::time::Duration;

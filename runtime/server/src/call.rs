@@ -65,6 +65,7 @@ impl Call {
             auth_method: identity.method,
             scopes: identity.scopes,
             surface: Surface::Rest,
+            client,
         };
         Ok(Call { context, scopes: identity.scopes, identity, client, request })
     }

@@ -14,6 +14,7 @@ pub mod projects;
 pub mod providers;
 pub mod registrations;
 pub mod retention;
+pub mod severity;
 pub mod store;
 pub mod tokens;
 pub mod traces;

@@ -172,7 +172,7 @@ fn plugins_are_folders_or_a_list() {
         let (config, problems) = read_with(&file, &[("SALT", "hush")]);
         let [plugin] = &config.plugins.listed[..] else { panic!("{problems:?}") };
         assert!(problems.is_empty() && !plugin.is_required && plugin.is_monitored, "{problems:?}");
-        assert_eq!(plugin.config_json, r#"{"allow":["eu",1,true],"salt":"hush"}"#);
+        assert_eq!(&*plugin.config_json, r#"{"allow":["eu",1,true],"salt":"hush"}"#);
         assert_eq!(plugin.sha256, Some("ab".repeat(32)));
         assert!(plugin.grants.memo && plugin.grants.query_values && !plugin.grants.sample_rows);
         assert_eq!((plugin.limits.time_ms, plugin.limits.fuel), (Some(5), None));

@@ -4,7 +4,7 @@
 //! query takes one snapshot and sees nothing of a reload. Not here: reading files (cli).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use arrow::datatypes::DataType;
 use terrane_compiler::Access;
@@ -29,6 +29,8 @@ pub struct Snapshot {
     /// All problems, warnings included; what is broken is left out of the model.
     pub diagnostics: Vec<Diagnostic>,
     described: Described,
+    /// Made when it is first asked for.
+    graph: OnceLock<DependencyGraph>,
 }
 
 /// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
@@ -52,12 +54,21 @@ impl Snapshot {
     /// A model whose column types are known already.
     pub fn new(model: Model, definitions: Definitions, profile: DialectProfile, diagnostics: Vec<Diagnostic>) -> Self {
         let (definitions, profile) = (Arc::new(definitions), Arc::new(profile));
-        Snapshot { model, definitions, profile, diagnostics, described: Described::default() }
+        Snapshot { model, definitions, profile, diagnostics, described: Described::default(), graph: OnceLock::new() }
     }
 
     /// What depends on what, as far as a caller may see.
-    pub fn graph(&self, _: &Access<'_>) -> DependencyGraph {
-        DependencyGraph::build(&self.definitions, &self.diagnostics)
+    pub fn graph(&self, access: &Access<'_>) -> DependencyGraph {
+        self.graph
+            .get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics))
+            .seen_by(access)
+    }
+
+    /// How many nodes and edges the whole graph has.
+    pub fn graph_size(&self) -> (usize, usize) {
+        let graph =
+            self.graph.get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics));
+        (graph.nodes.len(), graph.edges.len())
     }
 
     /// For a load that need not ask the warehouse again about what is the same.
@@ -85,10 +96,24 @@ pub async fn load(
 ) -> Result<Snapshot, PluginError> {
     let profile = plugins.dialect(warehouse.name())?;
     let (definitions, model, mut diagnostics) = read_texts(tree, inputs).await;
-    let mut reading = Reading { model: &model, profile: &profile, warehouse, known, types: ColumnTypes::default(), described: Described::default() };
+    let mut reading = Reading {
+        model: &model,
+        profile: &profile,
+        warehouse,
+        known,
+        types: ColumnTypes::default(),
+        described: Described::default(),
+    };
     reading.types(&mut diagnostics).await;
     let (types, described) = (reading.types, reading.described);
-    Ok(Snapshot { model: model.with_types(&types), definitions: Arc::new(definitions), profile, diagnostics, described })
+    Ok(Snapshot {
+        model: model.with_types(&types),
+        definitions: Arc::new(definitions),
+        profile,
+        diagnostics,
+        described,
+        graph: OnceLock::new(),
+    })
 }
 
 /// On a thread that may take its time: a large project takes longer than a query may wait for a worker.

@@ -77,14 +77,8 @@ pub type Caller<'a> = (&'a Identity, &'a Origin);
 impl ProjectService {
     /// `texts` are those of the snapshot that the catalog holds.
     pub fn new(ports: ProjectPorts, gatekeeper: Gatekeeper, texts: ProjectTexts) -> Self {
-        let standing =
-            Standing { folder: Arc::clone(&texts.folder), loaded_at: ports.clock.now(), refused: None };
-        ProjectService {
-            ports,
-            gatekeeper,
-            changing: tokio::sync::Mutex::new(texts),
-            standing: Mutex::new(standing),
-        }
+        let standing = Standing { folder: Arc::clone(&texts.folder), loaded_at: ports.clock.now(), refused: None };
+        ProjectService { ports, gatekeeper, changing: tokio::sync::Mutex::new(texts), standing: Mutex::new(standing) }
     }
 
     /// How what is served stands to the files.
@@ -123,8 +117,7 @@ impl ProjectService {
     /// Serves a snapshot from now on.
     fn swap(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        *standing =
-            Standing { folder: Arc::clone(&texts.folder), loaded_at: self.ports.clock.now(), refused: None };
+        *standing = Standing { folder: Arc::clone(&texts.folder), loaded_at: self.ports.clock.now(), refused: None };
         drop(standing);
         self.swap_in_place(held, texts, snapshot);
     }

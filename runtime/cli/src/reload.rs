@@ -66,9 +66,7 @@ impl FolderWatch {
         if self.changes.recv().await.is_none() {
             return std::future::pending().await;
         }
-        let until_quiet = async {
-            while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {}
-        };
+        let until_quiet = async { while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {} };
         // Never quiet: what lies there by then is read.
         let _ = tokio::time::timeout(LONGEST, until_quiet).await;
     }

@@ -14,8 +14,8 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::catalog::Catalog;
-use terrane_app::limits::RateSettings;
 use terrane_app::governance::Gatekeeper;
+use terrane_app::limits::RateSettings;
 use terrane_app::ports::governance::Governance;
 use terrane_app::projects::{ProjectPorts, ProjectService};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings};
@@ -25,8 +25,8 @@ use terrane_server::{Anonymous, App, Connection, Cors, Edge, HttpSettings, Metri
 use crate::compare::differences;
 use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
 use crate::hooks::{FakeHook, FakeHooks};
-use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::project;
+use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
 
 /// One file: cases that belong together.

@@ -29,7 +29,11 @@ pub fn texts(path: Option<&str>) -> Option<ProjectTexts> {
         }
         Some("broken-model") => add(&mut tree, "models/paid.sql", "SELECT id,\n  count(\nFROM raw.orders"),
         Some("broken-cube") => {
-            add(&mut tree, "cubes/extra.yml", "cubes:\n  - name: extra\n    sql_table: raw.extra\n    measures:\n      - {name: total, type: summ, sql: amount}\n");
+            add(
+                &mut tree,
+                "cubes/extra.yml",
+                "cubes:\n  - name: extra\n    sql_table: raw.extra\n    measures:\n      - {name: total, type: summ, sql: amount}\n",
+            );
         }
         Some(_) => return None,
     }
@@ -92,4 +96,3 @@ impl Registrations for FakeRegistrations {
         Ok(list.len() < before)
     }
 }
-

@@ -179,7 +179,10 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
         .map(|asked| {
             known.get(asked.as_str()).copied().ok_or_else(|| {
                 let nearest = nearest(asked, known.keys().copied(), 5);
-                ProjectError::UnknownModel { name: asked.clone(), nearest: nearest.into_iter().map(str::to_owned).collect() }
+                ProjectError::UnknownModel {
+                    name: asked.clone(),
+                    nearest: nearest.into_iter().map(str::to_owned).collect(),
+                }
             })
         })
         .collect()

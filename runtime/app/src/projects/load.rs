@@ -1,7 +1,6 @@
 //! Loading: read the files, build the model, swap it in.
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::graph::DependencyGraph;
 use terrane_compiler::project::soften_registered;
 
 use super::outcome::{Loaded, ProjectError, missing_ref};
@@ -38,9 +37,7 @@ impl ProjectService {
             let missing = missing_ref(&snapshot.diagnostics, &texts.source);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing });
         }
-        let graph = DependencyGraph::build(&snapshot.definitions, &snapshot.diagnostics);
-        let size = (graph.nodes.len(), graph.edges.len());
-        let loaded = Loaded::of(&snapshot, size, self.ports.clock.elapsed().saturating_sub(started));
+        let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
         let mut record = self.record("project_loaded", caller, format!("project:{}", texts.folder));
         record.after = Some(contents(&snapshot).into());
         self.ports.audit.append(vec![record]).await?;

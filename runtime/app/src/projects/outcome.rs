@@ -58,16 +58,17 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    pub(super) fn of(snapshot: &Snapshot, graph: (usize, usize), elapsed: Duration) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, elapsed: Duration) -> Self {
         let definitions = &snapshot.definitions;
+        let (graph_nodes, graph_edges) = snapshot.graph_size();
         Loaded {
             project: snapshot.model.project.to_string(),
             sources: definitions.sources.len(),
             models: definitions.models.len(),
             cubes: snapshot.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).count(),
             metrics: snapshot.model.metrics.len(),
-            graph_nodes: graph.0,
-            graph_edges: graph.1,
+            graph_nodes,
+            graph_edges,
             diagnostics: snapshot.diagnostics.clone(),
             elapsed,
         }

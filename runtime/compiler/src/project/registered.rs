@@ -30,7 +30,7 @@ pub struct RegisteredCube {
 /// Adds what the files leave free.
 pub(super) fn add(
     registered: &[RegisteredCube],
-    unread: &BTreeSet<Arc<str>>,
+    unread: &mut BTreeSet<Arc<str>>,
     found: &mut Vec<CubeDefinition>,
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
@@ -53,7 +53,7 @@ pub(super) fn add(
         let path = format!("{PLACE}/{}.json", cube.name);
         let file = Arc::new(SourceFile { path: path.into(), text: Arc::clone(&cube.entry) });
         match yaml::parse(&file) {
-            Ok(node) => found.extend(cubes::cube(&node, renderer, diagnostics)),
+            Ok(node) => found.extend(cubes::cube(&node, renderer, unread, diagnostics)),
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }

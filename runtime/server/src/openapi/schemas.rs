@@ -544,7 +544,9 @@ fn projects() -> Schemas {
         ("node_count", count()),
         ("edge_count", count()),
     ];
-    let path = || ("project_path", json!({ "type": ["string", "null"], "description": "relative to the project that is served" }));
+    let path = || {
+        ("project_path", json!({ "type": ["string", "null"], "description": "relative to the project that is served" }))
+    };
     named([
         ("Problem", problem),
         ("ProjectLoad", closed(&[], [path(), ("strict", flag_or_null())])),

@@ -92,7 +92,8 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
         RegisterError::Unknown { name, .. } => ApiError::cube_not_found(&name),
         RegisterError::OfProject { .. } | RegisterError::TooMany => ApiError::new(Code::Conflict, message),
         RegisterError::NotAllowed { field, why } => {
-            let refusal = ApiError::missing_scope(Scope::Admin).detail("field", field).detail("reason", why.to_string());
+            let refusal =
+                ApiError::missing_scope(Scope::Admin).detail("field", field).detail("reason", why.to_string());
             match why {
                 NotAllowed::Function { .. } => refusal.detail("allowed_functions", allowed_functions().to_vec()),
                 _ => refusal,
@@ -104,13 +105,16 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
                 many => format!("the cube has {} errors", many.len()),
             };
             let message = if is_operator { errors } else { "the cube can't be registered".to_owned() };
-            ApiError::new(Code::ValidationError, message).detail("problems", problems_to_wire(&diagnostics, is_operator))
+            ApiError::new(Code::ValidationError, message)
+                .detail("problems", problems_to_wire(&diagnostics, is_operator))
         }
         RegisterError::Refused { gate } => {
             let findings: Vec<_> = gate
                 .findings
                 .iter()
-                .map(|found| json!({"hook": &*found.hook, "rule": found.finding.rule, "message": found.finding.message}))
+                .map(
+                    |found| json!({"hook": &*found.hook, "rule": found.finding.rule, "message": found.finding.message}),
+                )
                 .collect();
             let refusal = ApiError::new(Code::Forbidden, message).detail("findings", findings);
             if gate.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }

@@ -73,7 +73,8 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
         ProjectError::Invalid { diagnostics, missing } => {
             let refusal = match missing {
                 Some(missing) => {
-                    let message = format!("model `{}` refers to `{}`, which is no model", missing.model, missing.missing_ref);
+                    let message =
+                        format!("model `{}` refers to `{}`, which is no model", missing.model, missing.missing_ref);
                     ApiError::new(Code::ValidationError, message)
                         .detail("model", missing.model)
                         .detail("missing_ref", missing.missing_ref)
@@ -100,9 +101,9 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
                 None => refusal.detail("line", 1).detail("column", 1),
             }
         }
-        ProjectError::UnknownModel { name, nearest } => ApiError::new(Code::ValidationError, message)
-            .detail("model", name)
-            .detail("available_models", nearest),
+        ProjectError::UnknownModel { name, nearest } => {
+            ApiError::new(Code::ValidationError, message).detail("model", name).detail("available_models", nearest)
+        }
         ProjectError::Plugin(_) => ApiError::new(Code::PluginFault, message),
         ProjectError::Store(error) => ApiError::from_store(&error),
         ProjectError::Broken => ApiError::new(Code::InternalError, "the project could not be read; the log says why"),

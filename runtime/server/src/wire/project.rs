@@ -160,23 +160,24 @@ fn message(told: &Diagnostic, is_operator: bool) -> &str {
 }
 
 pub(crate) fn graph_to_wire(graph: &DependencyGraph) -> Json {
-    let id = |index: &u32| &*graph.nodes[*index as usize].unique_id;
+    let id = |index: u32| &*graph.nodes[index as usize].unique_id;
     let nodes = graph.nodes.iter().map(|node| {
         json!({
             "unique_id": &*node.unique_id,
-            "node_type": node.kind.as_str(),
+            "node_type": node.node_type.as_str(),
             "name": &*node.name,
-            "compiled": node.error.is_none(),
+            "compiled": node.compiled,
             "error": node.error.as_deref(),
         })
     });
-    let edges = graph.edges.iter().map(|edge| json!({"from": id(&edge.from), "to": id(&edge.to)}));
+    let batches = graph.parallel_batches.iter().map(|batch| batch.iter().map(|at| id(*at)).collect::<Vec<_>>());
+    let edges = graph.edges.iter().map(|edge| json!({"from": id(edge.0), "to": id(edge.1)}));
     json!({
         "success": graph.nodes.iter().all(|node| node.error.is_none()),
         "nodes": nodes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
-        "execution_order": graph.execution_order.iter().map(id).collect::<Vec<_>>(),
-        "parallel_batches": graph.parallel_batches.iter().map(|batch| batch.iter().map(id).collect::<Vec<_>>()).collect::<Vec<_>>(),
+        "execution_order": graph.execution_order().map(|node| &*node.unique_id).collect::<Vec<_>>(),
+        "parallel_batches": batches.collect::<Vec<_>>(),
         "node_count": graph.nodes.len(),
         "edge_count": graph.edges.len(),
     })

@@ -14,8 +14,7 @@ const SETTINGS: &str = "name: scratch\nwarehouse: {type: duckdb, init: [\"CREATE
 const CUBE: &str = "cubes:\n  - name: t\n    sql_table: t\n    measures: [{name: count, type: count}]\n    \
                     dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: region, type: string, sql: region}]\n";
 const MORE: &str = "cubes:\n  - name: more\n    sql_table: t\n    measures: [{name: total, type: sum, sql: amount}]\n";
-const POLICY: &str =
-    "policies:\n  - {name: own, cubes: [t], when: {unless_roles: [boss]}, row_filter: \"{region} = {{ user.attributes.region }}\"}\n";
+const POLICY: &str = "policies:\n  - {name: own, cubes: [t], when: {unless_roles: [boss]}, row_filter: \"{region} = {{ user.attributes.region }}\"}\n";
 const PAUSE: Duration = Duration::from_millis(50);
 
 fn project() -> Scratch {
@@ -23,7 +22,8 @@ fn project() -> Scratch {
 }
 
 fn key(project: &Scratch, arguments: &[&str]) -> String {
-    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(arguments).arguments(&["--json"]);
+    let made =
+        Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(arguments).arguments(&["--json"]);
     let output = made.run().unwrap();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned()
@@ -98,7 +98,8 @@ fn a_file_that_defines_a_registered_name_wins_and_nothing_is_lost() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
-    let cube = json!({"name": "more", "sql_table": "t", "measures": [{"name": "total", "type": "sum", "sql": "amount + 1"}]});
+    let cube =
+        json!({"name": "more", "sql_table": "t", "measures": [{"name": "total", "type": "sum", "sql": "amount + 1"}]});
     assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube).0, 201);
     assert_eq!(sum(server.address, &writer, "more.total"), json!(63));
     let project = project.with("cubes/more.yml", MORE);
@@ -118,7 +119,8 @@ fn who_registers_a_cube_sees_no_more_than_before() {
     assert_eq!(sum(server.address, &writer, "t.count"), json!(2));
     let (status, cube) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube());
     assert_eq!(status, 201, "{cube}");
-    let (status, answer) = send(server.address, &writer, "POST", "/api/v1/query", &json!({"measures": ["sales.total"]}));
+    let (status, answer) =
+        send(server.address, &writer, "POST", "/api/v1/query", &json!({"measures": ["sales.total"]}));
     let shown = &answer["data"][0]["sales.total"];
     assert!(status == 403 || *shown == json!(40), "a registered cube shows hidden rows: {status} {answer}");
     for (sql, words) in [
@@ -150,7 +152,8 @@ fn a_hangup_loads_anew_and_a_broken_project_leaves_the_old_one() {
         let sent = Command::new("kill").args(["-HUP", &server.process().to_string()]).status().unwrap();
         assert!(sent.success());
     };
-    let standing = || send(server.address, &writer, "GET", "/health/status", &Value::Null).1["project"]["status"].clone();
+    let standing =
+        || send(server.address, &writer, "GET", "/health/status", &Value::Null).1["project"]["status"].clone();
     assert_eq!(standing(), json!("ok"));
     let project = project.with("cubes/more.yml", MORE);
     hang_up();
@@ -192,7 +195,8 @@ fn projects_lie_below_folders_that_the_operator_named() {
     std::os::unix::fs::symlink(outside.path().join("private"), project.path().join("link")).unwrap();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
-    let load = |path: &str| send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"project_path": path}));
+    let load =
+        |path: &str| send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"project_path": path}));
     let private = outside.path().join("private").display().to_string();
     let mut told = Vec::new();
     for path in ["nowhere", "..", "/", "/etc", "link", &private, "inner/../..", "\u{0}", ""] {

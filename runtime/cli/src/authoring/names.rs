@@ -105,20 +105,18 @@ pub fn singular(name: &str) -> String {
         word.to_owned()
     } else if let Some(stem) = word.strip_suffix("ies") {
         format!("{stem}y")
-    } else if let Some(stem) = ["ses", "xes", "ches", "shes", "zes"]
-        .iter()
-        .find_map(|end| word.ends_with(end).then(|| &word[..word.len() - 2]))
-    {
-        // `houses` and `databases` lose one letter only, `statuses` and `boxes` two.
-        if word.ends_with("ses") && !word.ends_with("uses") && !word.ends_with("sses") {
-            format!("{stem}e")
-        } else {
-            stem.to_owned()
-        }
+    } else if ends_in_es(word) {
+        word[..word.len() - 2].to_owned()
     } else {
         word.strip_suffix('s').unwrap_or(word).to_owned()
     };
     format!("{lead}{word}")
+}
+
+/// `boxes`, `addresses` and `statuses` lose two letters, `houses` and `cases` one.
+fn ends_in_es(word: &str) -> bool {
+    ["sses", "xes", "ches", "shes", "zzes"].iter().any(|end| word.ends_with(end))
+        || (word.ends_with("uses") && !word.ends_with("ouses") && !word.ends_with("auses"))
 }
 
 /// The SQL of a column of a cube's own rows. A lower-case word that SQL doesn't know stands bare; any other
@@ -264,6 +262,7 @@ mod tests {
             ("addresses", "address"),
             ("status", "status"),
             ("people", "person"),
+            ("purchases", "purchase"),
             ("gas", "ga"),
             ("bus", "bus"),
         ];

@@ -149,7 +149,7 @@ async fn begin(
     progress("");
     let mut draft = read?;
     draft.files.insert(0, (PROJECT_FILE.to_owned(), project::settings(name, &opened.settings)));
-    draft.notes.splice(0..0, opened.notes.iter().cloned());
+    draft.notes = opened.notes.iter().chain(&draft.notes).cloned().collect();
     let variables = opened.variables.clone();
     opened.close(folder)?;
     Ok((draft, variables))

@@ -31,11 +31,11 @@ pub(super) fn cube(written: &Written, scope: &Scope, findings: &mut Vec<Diagnost
         Some(text) => {
             let relation = relation(&text.value, key, scope);
             match relation {
-                Ok((key, sql, notes)) => {
+                Ok((kind, sql, notes)) => {
                     for (note, cure) in notes {
-                        findings.push(changed(entry.span_of("sql"), format!("{} {note}", entry.what), cure));
+                        findings.push(changed(entry.span_of(key), format!("{} {note}", entry.what), cure));
                     }
-                    head.push((key.to_owned(), Yaml::Text(sql)));
+                    head.push((kind.to_owned(), Yaml::Text(sql)));
                 }
                 Err(Untranslatable { why, cure }) => {
                     let what = format!("{} is not carried over: {why}", entry.what);

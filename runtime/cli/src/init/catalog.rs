@@ -25,12 +25,12 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) async fn read(warehouse: &dyn Warehouse, choice: &Choice) -> Result<Vec<Table>, Failure> {
     let catalog = if warehouse.name() == "postgres" { &POSTGRES } else { &DUCKDB };
     let Catalog { tables, columns, keys } = catalog;
-    let listed = rows(warehouse, tables).await?;
+    let listed = rows(warehouse, tables).await.map_err(unreadable)?;
     let mut tables = chosen(&listed, choice)?;
     let index: HashMap<(String, String), usize> =
         tables.iter().enumerate().map(|(at, table)| ((table.schema.clone(), table.name.clone()), at)).collect();
     let find = |row: &[Value], at: usize| index.get(&(text(row, at)?, text(row, at + 1)?)).copied();
-    for row in rows(warehouse, columns).await? {
+    for row in rows(warehouse, columns).await.map_err(unreadable)? {
         let (Some(at), Some(name), Some(type_name)) = (find(&row, 0), text(&row, 2), text(&row, 3)) else { continue };
         tables[at].columns.push(Column {
             name,
@@ -41,7 +41,7 @@ pub(super) async fn read(warehouse: &dyn Warehouse, choice: &Choice) -> Result<V
             statistics: None,
         });
     }
-    let declared = rows(warehouse, keys).await?;
+    let declared = rows(warehouse, keys).await.map_err(unreadable)?;
     for constraint in constraints(&declared) {
         declare(&mut tables, &index, &constraint);
     }
@@ -49,13 +49,18 @@ pub(super) async fn read(warehouse: &dyn Warehouse, choice: &Choice) -> Result<V
 }
 
 /// All rows of a statement.
-pub(super) async fn rows(warehouse: &dyn Warehouse, statement: &str) -> Result<Vec<Vec<Value>>, Failure> {
+///
+/// # Errors
+/// What the warehouse said, in one line.
+pub(super) async fn rows(warehouse: &dyn Warehouse, statement: &str) -> Result<Vec<Vec<Value>>, String> {
     let answer = warehouse.execute(Statement::plain(statement), TIMEOUT).await;
-    let answer = answer.map_err(|error| {
-        Failure::new(error.to_string()).hint("the database's catalog must be readable to whoever connects")
-    })?;
-    let rows = Rows::of_statement(&answer.schema, &answer.batches).map_err(|error| Failure::new(error.to_string()))?;
+    let answer = answer.map_err(|error| error.message.lines().next().unwrap_or_default().to_owned())?;
+    let rows = Rows::of_statement(&answer.schema, &answer.batches).map_err(|error| error.to_string())?;
     Ok(rows.rows)
+}
+
+fn unreadable(why: String) -> Failure {
+    Failure::new(format!("the database's catalog can't be read: {why}")).hint("it must be readable to whoever connects")
 }
 
 fn text(row: &[Value], at: usize) -> Option<String> {

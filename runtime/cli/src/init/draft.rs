@@ -299,11 +299,14 @@ fn primary_time(table: &Table) -> Option<usize> {
         let name = snake(&table.columns[*at].name);
         let words: Vec<&str> = name.split('_').collect();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-        let rank = match () {
-            () if has(LATER) => 3,
-            () if has(BORN) || name.starts_with(&one) => 0,
-            () if matches!(&*name, "date" | "time" | "timestamp" | "ts") => 1,
-            () => 2,
+        let rank = if has(LATER) {
+            3
+        } else if has(BORN) || name.starts_with(&one) {
+            0
+        } else if matches!(&*name, "date" | "time" | "timestamp" | "ts") {
+            1
+        } else {
+            2
         };
         (rank, table.columns[*at].is_nullable, *at)
     })

@@ -33,8 +33,8 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
     }
     let counts = match rows(warehouse, &statements::uniqueness(table, &candidates)).await {
         Ok(rows) => rows.into_iter().next().unwrap_or_default(),
-        Err(failure) => {
-            notes.push(format!("{}: no key was looked for: {failure}", table.name));
+        Err(why) => {
+            notes.push(format!("{}: no key was looked for: {why}", table.name));
             return;
         }
     };
@@ -98,9 +98,9 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
         let statement = statements::containment(of, candidate.column, target, target.key[0]);
         let counts = match rows(warehouse, &statement).await {
             Ok(rows) => rows.into_iter().next().unwrap_or_default(),
-            Err(failure) => {
+            Err(why) => {
                 let column = &of.columns[candidate.column].name;
-                notes.push(format!("{}.{column} was not held against {}: {failure}", of.name, target.name));
+                notes.push(format!("{}.{column} was not held against {}: {why}", of.name, target.name));
                 continue;
             }
         };

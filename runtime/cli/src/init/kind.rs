@@ -4,7 +4,7 @@
 
 /// Types, as far as cubes tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub(super) enum Kind {
     Integer,
     Decimal,
     Float,
@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn of(type_name: &str) -> Kind {
+    pub(super) fn of(type_name: &str) -> Kind {
         let lower = type_name.to_ascii_lowercase();
         if lower.ends_with(']') || lower.starts_with("struct") || lower.starts_with("map") || lower.starts_with("union")
         {
@@ -39,10 +39,9 @@ impl Kind {
             }
             "boolean" | "bool" => Kind::Boolean,
             "date" => Kind::Date,
-            "timestamp" | "timestamp_s" | "timestamp_ms" | "timestamp_ns" | "datetime" => match () {
-                () if lower.ends_with("with time zone") => Kind::Instant,
-                () => Kind::Timestamp,
-            },
+            "timestamp" | "timestamp_s" | "timestamp_ms" | "timestamp_ns" | "datetime" => {
+                if lower.ends_with("with time zone") { Kind::Instant } else { Kind::Timestamp }
+            }
             "timestamp without time zone" => Kind::Timestamp,
             "timestamp with time zone" | "timestamptz" => Kind::Instant,
             "uuid" | "enum" => Kind::TextLike,
@@ -50,16 +49,16 @@ impl Kind {
         }
     }
 
-    pub fn is_number(self) -> bool {
+    pub(super) fn is_number(self) -> bool {
         matches!(self, Kind::Integer | Kind::Decimal | Kind::Float)
     }
 
-    pub fn is_time(self) -> bool {
+    pub(super) fn is_time(self) -> bool {
         matches!(self, Kind::Date | Kind::Timestamp | Kind::Instant)
     }
 
     /// Whether values can tell rows apart and be compared with those of another column.
-    pub fn is_key(self) -> bool {
+    pub(super) fn is_key(self) -> bool {
         matches!(self, Kind::Integer | Kind::Text | Kind::TextLike)
     }
 }

@@ -20,7 +20,7 @@ mod statistics;
 mod table;
 
 pub use draft::{Draft, Join};
-pub use table::{Evidence, Table};
+pub use table::Evidence;
 
 use terrane_app::ports::warehouse::Warehouse;
 

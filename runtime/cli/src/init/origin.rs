@@ -97,9 +97,7 @@ impl Opened {
     /// A file can't be copied.
     pub fn close(self, folder: &NewFolder) -> Result<(), Failure> {
         for (from, to) in &self.copies {
-            if !folder.staging().join(to).exists() {
-                folder.copy(from, to)?;
-            }
+            folder.copy(from, to)?;
         }
         Ok(())
     }

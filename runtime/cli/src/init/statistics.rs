@@ -21,8 +21,8 @@ pub(super) async fn read(warehouse: &dyn Warehouse, table: &mut Table, notes: &m
         let statement = statements::statistics(table, &columns);
         let row = match rows(warehouse, &statement).await {
             Ok(rows) => rows.into_iter().next().unwrap_or_default(),
-            Err(failure) => {
-                notes.push(format!("{}: its values were not looked at: {failure}", table.name));
+            Err(why) => {
+                notes.push(format!("{}: its values were not looked at: {why}", table.name));
                 return;
             }
         };

@@ -3,50 +3,50 @@
 use super::kind::Kind;
 
 #[derive(Debug, Clone)]
-pub struct Table {
-    pub schema: String,
-    pub name: String,
-    pub comment: Option<String>,
-    pub columns: Vec<Column>,
+pub(super) struct Table {
+    pub(super) schema: String,
+    pub(super) name: String,
+    pub(super) comment: Option<String>,
+    pub(super) columns: Vec<Column>,
     /// Columns that tell rows apart, by index; empty where nothing does.
-    pub key: Vec<usize>,
-    pub key_evidence: Evidence,
+    pub(super) key: Vec<usize>,
+    pub(super) key_evidence: Evidence,
     /// Other sets of columns that are unique and never null.
-    pub unique: Vec<Vec<usize>>,
-    pub references: Vec<Reference>,
+    pub(super) unique: Vec<Vec<usize>>,
+    pub(super) references: Vec<Reference>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Column {
-    pub name: String,
+pub(super) struct Column {
+    pub(super) name: String,
     /// As the warehouse writes it.
-    pub type_name: String,
-    pub kind: Kind,
-    pub is_nullable: bool,
-    pub comment: Option<String>,
+    pub(super) type_name: String,
+    pub(super) kind: Kind,
+    pub(super) is_nullable: bool,
+    pub(super) comment: Option<String>,
     /// Of numbers, over a sample of rows.
-    pub statistics: Option<Statistics>,
+    pub(super) statistics: Option<Statistics>,
 }
 
 /// What a sample of a column's numbers says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Statistics {
-    pub values: u64,
-    pub distinct: u64,
-    pub min: f64,
-    pub max: f64,
+pub(super) struct Statistics {
+    pub(super) values: u64,
+    pub(super) distinct: u64,
+    pub(super) min: f64,
+    pub(super) max: f64,
     /// The largest of the last two digits; of integers.
-    pub max_last_digits: Option<f64>,
+    pub(super) max_last_digits: Option<f64>,
 }
 
 /// Columns that hold another table's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
-    pub columns: Vec<usize>,
+pub(super) struct Reference {
+    pub(super) columns: Vec<usize>,
     /// Index of the table.
-    pub target: usize,
-    pub target_columns: Vec<usize>,
-    pub evidence: Evidence,
+    pub(super) target: usize,
+    pub(super) target_columns: Vec<usize>,
+    pub(super) evidence: Evidence,
 }
 
 /// How a key or a reference is known.
@@ -59,12 +59,12 @@ pub enum Evidence {
 }
 
 impl Table {
-    pub fn column_index(&self, name: &str) -> Option<usize> {
+    pub(super) fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 
     /// Whether a column alone refers to another table.
-    pub fn refers(&self, column: usize) -> bool {
+    pub(super) fn refers(&self, column: usize) -> bool {
         self.references.iter().any(|reference| reference.columns == [column])
     }
 }

@@ -30,19 +30,19 @@ const TABLES: &[&str] = &[
 /// File, line, code, and words of the message.
 const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("cubes/elsewhere.yml", 2, "not-carried-over", "data source `clickhouse`"),
-    ("cubes/events.yml", 14, "not-carried-over", "`wrong` of cube `page_views`"),
+    ("cubes/events.yml", 15, "not-carried-over", "`wrong` of cube `page_views`"),
     ("cubes/line_items.yml", 3, "changed", "`1 = 1`"),
-    ("cubes/orders.yml", 34, "not-carried-over", "granularity `fiscal_year`"),
-    ("cubes/orders.yml", 37, "not-carried-over", "`{created_at.month}`"),
-    ("cubes/orders.yml", 40, "not-carried-over", "sub_query"),
-    ("cubes/orders.yml", 50, "not-carried-over", "`nothing` can't be drilled into"),
-    ("cubes/orders.yml", 67, "not-carried-over", "its window moves"),
-    ("cubes/orders.yml", 77, "not-carried-over", "type string"),
-    ("cubes/orders.yml", 80, "not-carried-over", "ranks"),
-    ("cubes/orders.yml", 90, "changed", "hidden"),
-    ("cubes/orders.yml", 108, "not-carried-over", "`indexes`"),
-    ("cubes/orders.yml", 111, "not-carried-over", "original_sql"),
-    ("cubes/orders.yml", 114, "not-carried-over", "`refresh_key`"),
+    ("cubes/orders.yml", 38, "not-carried-over", "granularity `fiscal_year`"),
+    ("cubes/orders.yml", 41, "not-carried-over", "`{created_at.month}`"),
+    ("cubes/orders.yml", 44, "not-carried-over", "sub_query"),
+    ("cubes/orders.yml", 54, "not-carried-over", "`nothing` can't be drilled into"),
+    ("cubes/orders.yml", 70, "not-carried-over", "its window moves"),
+    ("cubes/orders.yml", 80, "not-carried-over", "type string"),
+    ("cubes/orders.yml", 83, "not-carried-over", "ranks"),
+    ("cubes/orders.yml", 93, "changed", "hidden"),
+    ("cubes/orders.yml", 111, "not-carried-over", "`indexes`"),
+    ("cubes/orders.yml", 114, "not-carried-over", "original_sql"),
+    ("cubes/orders.yml", 117, "not-carried-over", "`refresh_key`"),
     ("cubes/product_categories.yml", 3, "changed", "variable of the environment"),
     ("cubes/product_categories.yml", 9, "not-carried-over", "`hierarchies`"),
     ("cubes/templated.yml", 2, "not-read", "Jinja"),
@@ -55,7 +55,7 @@ const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("legacy/LegacyUsers.yml", 9, "changed", "`user_id`"),
     ("legacy/Old.js", 1, "not-read", "program"),
     ("views/orders_view.yml", 4, "not-carried-over", "line_items"),
-    ("views/orders_view.yml", 18, "not-carried-over", "`folders`"),
+    ("views/orders_view.yml", 19, "not-carried-over", "`folders`"),
     ("views/users_view.yml", 2, "not-carried-over", "access policy"),
 ];
 
@@ -138,7 +138,7 @@ fn a_shop_of_cube_becomes_a_project_and_tells_what_it_lacks() {
 fn without_a_place_nothing_is_written() {
     let output = Program::new(BINARY, &["import", "cube"], &path(MODEL)).run().unwrap();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    for words in ["cubes/orders.yml:67:", "warning[not-carried-over]", "hint:", "would make", "nothing was written"] {
+    for words in ["cubes/orders.yml:70:", "warning[not-carried-over]", "hint:", "would make", "nothing was written"] {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
 }

@@ -50,8 +50,8 @@ pub(super) async fn open(path: &Path, folder: &NewFolder, tables: &[String]) -> 
                 init.push(statement);
                 views += 1;
             }
-            Err(failure) => {
-                notes.push(format!("{} is left out: {failure}", file.kept_at));
+            Err(why) => {
+                notes.push(format!("{} is left out: {why}", file.kept_at));
                 let _ = fs::remove_file(folder.staging().join(&file.kept_at));
             }
         }
@@ -146,7 +146,7 @@ fn stem(name: &str) -> Option<&str> {
 
 /// The view over a file. What the engine guesses of a CSV's types from its first rows is held against all
 /// of them: a code that is a text in the last row only would break every query.
-async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<String, Failure> {
+async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<String, String> {
     let guessed = types(probe, &file.reader("")).await?;
     let mut options = String::new();
     if !file.is_parquet {
@@ -164,7 +164,7 @@ async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<String, Failure>
     Ok(format!("CREATE OR REPLACE VIEW {name} AS SELECT * FROM {}", file.reader(&options)))
 }
 
-async fn types(probe: &dyn Warehouse, relation: &str) -> Result<Vec<(String, String)>, Failure> {
+async fn types(probe: &dyn Warehouse, relation: &str) -> Result<Vec<(String, String)>, String> {
     let statement = format!("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {relation})");
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let rows = rows(probe, &statement).await?;

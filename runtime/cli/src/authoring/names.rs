@@ -234,7 +234,7 @@ mod tests {
             ("2024 sales", "n_2024_sales"),
             ("größe", "groesse"),
             ("注文", "unnamed"),
-            ("a--b__c", "a_b__c"),
+            ("a--b__c", "a_b_c"),
             ("address2Line", "address2_line"),
         ];
         for (text, name) in cases {

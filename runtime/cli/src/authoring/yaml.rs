@@ -131,7 +131,7 @@ fn write_list(text: &mut String, items: &[Yaml], indent: usize, depth: usize) {
         let item = match item {
             Yaml::Noted(comment, inner) => {
                 write_comment(text, comment, indent);
-                inner
+                &**inner
             }
             item => item,
         };
@@ -325,7 +325,6 @@ mod tests {
             "a ",
             "\u{feff}a",
             "=",
-            "<<",
             "---",
             "... x",
             "emoji \u{1f600}",

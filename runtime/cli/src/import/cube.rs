@@ -82,7 +82,6 @@ pub(super) fn cube(written: &Written, scope: &Scope, findings: &mut Vec<Diagnost
         name,
         span: written.span.clone(),
         head,
-        extends,
         data_source,
         is_closed,
         lists: [joins, dimensions, measures, segments, pre_aggregations],

@@ -14,7 +14,6 @@ pub(super) struct Draft {
     pub(super) span: Span,
     /// What stands before the lists.
     pub(super) head: Vec<(String, Yaml)>,
-    pub(super) extends: Option<String>,
     pub(super) data_source: Option<String>,
     /// Nobody may read it until its policies are written.
     pub(super) is_closed: bool,

@@ -23,7 +23,7 @@ mod view;
 
 use std::path::Path;
 
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{self, Diagnostic};
 use terrane_compiler::project::SourceTree;
 
 use crate::failure::Failure;
@@ -69,6 +69,6 @@ pub fn import(dir: &Path, warehouse: &str) -> Result<Imported, Failure> {
         .collect();
     drafts.extend(views);
     let files = settle::settle(&mut drafts, warehouse, &mut findings);
-    crate::report::sort(&mut findings);
+    diagnostic::sort(&mut findings);
     Ok(Imported { counts: draft::counts(&drafts), files, findings, tree })
 }

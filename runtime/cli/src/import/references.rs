@@ -125,11 +125,7 @@ impl Scope {
         })
     }
 
-    fn translate(
-        &self,
-        text: &str,
-        refer: impl Fn(&str) -> Result<(String, Option<(String, &'static str)>), Untranslatable>,
-    ) -> Result<Translated, Untranslatable> {
+    fn translate(&self, text: &str, refer: impl Fn(&str) -> Reference) -> Result<Translated, Untranslatable> {
         let mut translated = Translated::default();
         let mut rest = text;
         let mut in_text = false;
@@ -179,7 +175,7 @@ impl Scope {
     }
 
     /// What stands in one pair of braces.
-    fn reference(&self, own: &str, content: &str) -> Result<(String, Option<(String, &'static str)>), Untranslatable> {
+    fn reference(&self, own: &str, content: &str) -> Reference {
         let parts: Vec<&str> = content.split('.').map(str::trim).collect();
         if !is_path(content) {
             return Err(Untranslatable {
@@ -232,6 +228,9 @@ fn is_path(content: &str) -> bool {
 }
 
 type Call = Result<(&'static str, (String, &'static str)), Untranslatable>;
+
+/// What one pair of braces becomes, and what is to be said of it.
+type Reference = Result<(String, Option<(String, &'static str)>), Untranslatable>;
 
 /// Cube's own calls.
 fn calls(content: &str) -> Option<Call> {

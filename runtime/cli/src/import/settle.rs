@@ -30,7 +30,7 @@ pub(super) fn settle(
         for problem in &problems {
             let Some(span) = &problem.span else { continue };
             let Some(cube) = drafts.iter().position(|draft| draft.file() == *span.file) else { continue };
-            let text = files.iter().find(|(path, _)| *path == *span.file).map_or("", |(_, text)| text);
+            let text = files.iter().find(|(path, _)| *path == *span.file).map_or("", |(_, text)| text.as_str());
             let place = item_at(text, span);
             if !guilty.iter().any(|(known, at, _)| *known == cube && (*at == place || at.is_none())) {
                 guilty.push((cube, place, problem));

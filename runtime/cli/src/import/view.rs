@@ -66,7 +66,6 @@ pub(super) fn view(
         name: scope.cube(&written.name),
         span: written.span.clone(),
         head: Vec::new(),
-        extends: Some(root.draft.original.clone()),
         data_source: root.draft.data_source.clone(),
         is_closed: false,
         lists: Default::default(),
@@ -154,7 +153,7 @@ impl Part<'_> {
         };
         let name = found.and_then(|item| item.alias.as_deref()).unwrap_or(member);
         let name = self.prefix.as_ref().map_or_else(|| name.to_owned(), |prefix| format!("{prefix}_{name}"));
-        Some((name, found.map_or(&[][..], |item| &item.overrides)))
+        Some((name, found.map_or(&[][..], |item| item.overrides.as_slice())))
     }
 }
 

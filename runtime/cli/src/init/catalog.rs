@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use serde_json::Value;
+use arrow::array::Array as _;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use terrane_app::ports::warehouse::{Statement, Warehouse};
 use terrane_compiler::model::nearest::suggest;
 
@@ -16,7 +17,6 @@ use super::statements::{Catalog, DUCKDB, POSTGRES};
 use super::table::{Column, Evidence, Reference, Table};
 use crate::failure::Failure;
 use crate::report::plural;
-use crate::rows::Rows;
 
 /// More tables are no project that somebody reads through.
 const MAX_TABLES: usize = 300;
@@ -29,14 +29,14 @@ pub(super) async fn read(warehouse: &dyn Warehouse, choice: &Choice) -> Result<V
     let mut tables = chosen(&listed, choice)?;
     let index: HashMap<(String, String), usize> =
         tables.iter().enumerate().map(|(at, table)| ((table.schema.clone(), table.name.clone()), at)).collect();
-    let find = |row: &[Value], at: usize| index.get(&(text(row, at)?, text(row, at + 1)?)).copied();
+    let find = |row: &[Option<String>], at: usize| index.get(&(text(row, at)?, text(row, at + 1)?)).copied();
     for row in rows(warehouse, columns).await.map_err(unreadable)? {
         let (Some(at), Some(name), Some(type_name)) = (find(&row, 0), text(&row, 2), text(&row, 3)) else { continue };
         tables[at].columns.push(Column {
             name,
             kind: Kind::of(&type_name),
             type_name,
-            is_nullable: row.get(4) != Some(&Value::Bool(false)),
+            is_nullable: text(&row, 4).as_deref() != Some("false"),
             comment: text(&row, 5).filter(|comment| !comment.trim().is_empty()),
             statistics: None,
         });
@@ -52,24 +52,45 @@ pub(super) async fn read(warehouse: &dyn Warehouse, choice: &Choice) -> Result<V
 ///
 /// # Errors
 /// What the warehouse said, in one line.
-pub(super) async fn rows(warehouse: &dyn Warehouse, statement: &str) -> Result<Vec<Vec<Value>>, String> {
+pub(super) async fn rows(warehouse: &dyn Warehouse, statement: &str) -> Result<Vec<Row>, String> {
     let answer = warehouse.execute(Statement::plain(statement), TIMEOUT).await;
     let answer = answer.map_err(|error| error.message.lines().next().unwrap_or_default().to_owned())?;
-    let rows = Rows::of_statement(&answer.schema, &answer.batches).map_err(|error| error.to_string())?;
-    Ok(rows.rows)
+    let options = FormatOptions::new();
+    let mut rows = Vec::new();
+    for batch in &answer.batches {
+        let columns: Vec<ArrayFormatter<'_>> = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(&**column, &options))
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())?;
+        for at in 0..batch.num_rows() {
+            let cells = batch.columns().iter().zip(&columns);
+            rows.push(cells.map(|(column, cell)| column.is_valid(at).then(|| cell.value(at).to_string())).collect());
+        }
+    }
+    Ok(rows)
+}
+
+/// A row's cells as text; `None` is null.
+pub(super) type Row = Vec<Option<String>>;
+
+/// A cell that is a count.
+pub(super) fn count(row: &[Option<String>], at: usize) -> u64 {
+    row.get(at).and_then(Option::as_ref).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 fn unreadable(why: String) -> Failure {
     Failure::new(format!("the database's catalog can't be read: {why}")).hint("it must be readable to whoever connects")
 }
 
-fn text(row: &[Value], at: usize) -> Option<String> {
-    row.get(at)?.as_str().map(str::to_owned)
+fn text(row: &[Option<String>], at: usize) -> Option<String> {
+    row.get(at)?.clone()
 }
 
 /// The tables that are wanted, without columns. A view is taken where it is named: what it shows is as a
 /// rule shown by a table, too.
-fn chosen(listed: &[Vec<Value>], choice: &Choice) -> Result<Vec<Table>, Failure> {
+fn chosen(listed: &[Row], choice: &Choice) -> Result<Vec<Table>, Failure> {
     let of_schema = |schema: &str| choice.schema.as_ref().is_none_or(|wanted| wanted == schema);
     let mut missing: BTreeMap<&str, ()> = choice.tables.iter().map(|name| (name.as_str(), ())).collect();
     let (mut tables, mut known) = (Vec::new(), Vec::new());
@@ -83,7 +104,7 @@ fn chosen(listed: &[Vec<Value>], choice: &Choice) -> Result<Vec<Table>, Failure>
         missing.remove(name.as_str());
         missing.remove(full.as_str());
         known.push(name.clone());
-        let is_view = row.get(2) == Some(&Value::Bool(true));
+        let is_view = text(row, 2).as_deref() == Some("true");
         if is_named || (choice.tables.is_empty() && (!is_view || choice.views)) {
             tables.push(Table {
                 schema,
@@ -114,51 +135,41 @@ fn chosen(listed: &[Vec<Value>], choice: &Choice) -> Result<Vec<Table>, Failure>
 }
 
 /// Rows of one constraint, its columns in order.
-struct Constraint<'r> {
+struct Constraint {
     table: (String, String),
-    kind: &'r str,
+    kind: String,
     columns: Vec<String>,
     target: Option<(String, String)>,
     target_columns: Vec<String>,
 }
 
-fn constraints(rows: &[Vec<Value>]) -> Vec<Constraint<'_>> {
-    let mut found: Vec<(String, Constraint<'_>)> = Vec::new();
+fn constraints(rows: &[Row]) -> Vec<Constraint> {
+    let mut found: Vec<(String, Constraint)> = Vec::new();
     for row in rows {
         let (Some(schema), Some(table), Some(id)) = (text(row, 0), text(row, 1), text(row, 2)) else { continue };
-        let (Some(kind), Some(column)) = (row.get(3).and_then(Value::as_str), text(row, 4)) else { continue };
+        let (Some(kind), Some(column)) = (text(row, 3), text(row, 4)) else { continue };
         let target = text(row, 5).zip(text(row, 6));
-        let is_same = |(other, constraint): &&mut (String, Constraint<'_>)| {
-            *other == id && constraint.table == (schema.clone(), table.clone())
-        };
-        let constraint = match found.iter_mut().find(is_same) {
-            Some((_, constraint)) => constraint,
-            None => {
-                let new = Constraint {
-                    table: (schema, table),
-                    kind,
-                    columns: Vec::new(),
-                    target,
-                    target_columns: Vec::new(),
-                };
-                found.push((id, new));
-                let last = found.len() - 1;
-                &mut found[last].1
-            }
-        };
+        let owner = (schema, table);
+        let known = found.iter().position(|(other, constraint)| *other == id && constraint.table == owner);
+        let at = known.unwrap_or(found.len());
+        if known.is_none() {
+            let new = Constraint { table: owner, kind, columns: Vec::new(), target, target_columns: Vec::new() };
+            found.push((id, new));
+        }
+        let (_, constraint) = &mut found[at];
         constraint.columns.push(column);
         constraint.target_columns.extend(text(row, 7));
     }
     found.into_iter().map(|(_, constraint)| constraint).collect()
 }
 
-fn declare(tables: &mut [Table], index: &HashMap<(String, String), usize>, constraint: &Constraint<'_>) {
+fn declare(tables: &mut [Table], index: &HashMap<(String, String), usize>, constraint: &Constraint) {
     let Some(&at) = index.get(&constraint.table) else { return };
     let indexes = |table: &Table, names: &[String]| -> Option<Vec<usize>> {
         names.iter().map(|name| table.column_index(name)).collect()
     };
     let Some(columns) = indexes(&tables[at], &constraint.columns) else { return };
-    match constraint.kind {
+    match constraint.kind.as_str() {
         "p" => tables[at].key = columns,
         // Null stands beside null in a unique column.
         "u" if columns.iter().all(|column| !tables[at].columns[*column].is_nullable) => tables[at].unique.push(columns),

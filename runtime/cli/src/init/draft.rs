@@ -86,8 +86,8 @@ fn model_of(files: &[(String, String)], warehouse: &str) -> Model {
 /// A join by which a cube is reached a second time as directly as by another: its owner and target. What
 /// lies behind a role is reached by each role alike, and stays so: the first join is taken.
 fn second_way(model: &Model, cubes: &[String], joins: &[Vec<Join>]) -> Option<(usize, String)> {
-    let ties = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).flat_map(|cube| model.ties(cube.id));
-    ties.into_iter().find_map(|tie| {
+    let mut ties = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).flat_map(|cube| model.ties(cube.id));
+    ties.find_map(|tie| {
         let owner = tie.other.iter().rev().nth(1).copied().unwrap_or(tie.start);
         let owner = cubes.iter().position(|name| **name == *model.cube(owner).name)?;
         let target = &*model.cube(tie.to).name;

@@ -6,7 +6,7 @@
 
 use terrane_app::ports::warehouse::Warehouse;
 
-use super::catalog::rows;
+use super::catalog::{count, rows};
 use super::kind::Kind;
 use super::statements;
 use super::table::{Evidence, Reference, Table};
@@ -38,10 +38,10 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
             return;
         }
     };
-    let count = |at: usize| counts.get(at).and_then(serde_json::Value::as_u64).unwrap_or_default();
-    let total = count(0);
+    let total = count(&counts, 0);
     // Any column of one row is unique.
-    let proved = (0..candidates.len()).find(|at| total > 1 && count(1 + 2 * at) == total && count(2 + 2 * at) == total);
+    let proved = (0..candidates.len())
+        .find(|at| total > 1 && count(&counts, 1 + 2 * at) == total && count(&counts, 2 + 2 * at) == total);
     if let Some(at) = proved {
         table.key = vec![candidates[at]];
         table.key_evidence = Evidence::Found { found: total, of: total };
@@ -104,8 +104,7 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
                 continue;
             }
         };
-        let count = |at: usize| counts.get(at).and_then(serde_json::Value::as_u64).unwrap_or_default();
-        let (all, contained) = (count(0), count(1));
+        let (all, contained) = (count(&counts, 0), count(&counts, 1));
         // Where the name says it, a reference may miss here and there, as they do in files. Where only the
         // values say it, nearly all of them must be there, and several: two flags, or the numbers 1 to 9,
         // are found in many keys by accident.

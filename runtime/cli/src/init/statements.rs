@@ -67,6 +67,7 @@ pub(super) const POSTGRES: Catalog = Catalog {
            LEFT JOIN pg_class fc ON fc.oid = k.confrelid LEFT JOIN pg_namespace fn ON fn.oid = fc.relnamespace \
            LEFT JOIN pg_attribute fa ON fa.attrelid = k.confrelid AND fa.attnum = u.target \
            WHERE k.contype IN ('p', 'u', 'f') AND k.convalidated AND NOT c.relispartition \
+           AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
            ORDER BY n.nspname, c.relname, k.conname, u.position",
 };
 

@@ -3,7 +3,6 @@
 //! In: a table. Out: [`Statistics`] of its columns of numbers. A statement that fails costs the statistics
 //! and is noted; names and types still say something.
 
-use serde_json::Value;
 use terrane_app::ports::warehouse::Warehouse;
 
 use super::catalog::rows;
@@ -32,9 +31,10 @@ pub(super) async fn read(warehouse: &dyn Warehouse, table: &mut Table, notes: &m
     }
 }
 
-fn of_cells(cells: &[Value]) -> Option<Statistics> {
-    let count = |at: usize| cells.get(at).and_then(Value::as_u64);
-    let number = |at: usize| cells.get(at).and_then(Value::as_str).and_then(|text| text.parse::<f64>().ok());
+fn of_cells(cells: &[Option<String>]) -> Option<Statistics> {
+    let text = |at: usize| cells.get(at).and_then(Option::as_ref);
+    let count = |at: usize| text(at).and_then(|text| text.parse::<u64>().ok());
+    let number = |at: usize| text(at).and_then(|text| text.parse::<f64>().ok());
     Some(Statistics {
         values: count(0)?,
         distinct: count(1)?,

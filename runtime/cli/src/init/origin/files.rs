@@ -6,7 +6,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use terrane_app::ports::warehouse::Warehouse;
 
 use super::{DATA, Opened, fits, inside, open_duckdb};
@@ -166,9 +165,12 @@ async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<String, String> 
 
 async fn types(probe: &dyn Warehouse, relation: &str) -> Result<Vec<(String, String)>, String> {
     let statement = format!("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {relation})");
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let rows = rows(probe, &statement).await?;
-    Ok(rows.iter().map(|row| (text(row.first()), text(row.get(1)))).collect())
+    let pairs = rows.into_iter().filter_map(|row| match <[Option<String>; 2]>::try_from(row) {
+        Ok([Some(name), Some(ty)]) => Some((name, ty)),
+        _ => None,
+    });
+    Ok(pairs.collect())
 }
 
 #[cfg(test)]

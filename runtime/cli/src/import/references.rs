@@ -7,7 +7,6 @@
 use std::collections::{HashMap, HashSet};
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::project::yaml::NodeValue;
 
 use super::entry::Entry;
 use super::finding::changed;

@@ -62,9 +62,4 @@ impl Table {
     pub(super) fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
-
-    /// Whether a column alone refers to another table.
-    pub(super) fn refers(&self, column: usize) -> bool {
-        self.references.iter().any(|reference| reference.columns == [column])
-    }
 }

@@ -57,7 +57,6 @@ fn keeps_its_word(project: &Path, variables: &[(&str, &str)], cases: &[(&str, &s
     };
     let output = with("check", &["--data"]);
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
-    assert!(!output.stdout.contains("error"), "{}", output.stdout);
     let mut expected = String::from("tests:\n");
     for (index, (query, sql)) in cases.iter().enumerate() {
         let sql = serde_json::to_string(sql).unwrap();

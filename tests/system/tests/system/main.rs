@@ -9,6 +9,8 @@ mod data_check;
 mod engines;
 mod expectations;
 mod governance;
+mod import;
+mod init;
 mod interface;
 mod logging;
 mod operating;

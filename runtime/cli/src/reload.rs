@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// Watches a project's folder as long as it lives.
 #[derive(Debug)]
-pub struct FolderWatch {
+pub(crate) struct FolderWatch {
     _watcher: RecommendedWatcher,
     changes: mpsc::Receiver<()>,
 }
@@ -35,7 +35,7 @@ impl FolderWatch {
     ///
     /// # Errors
     /// The system watches no more files.
-    pub fn of(folder: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
         // One place: a change that waits stands for all behind it.
         let (tell, changes) = mpsc::channel(1);
         let root = folder.to_owned();
@@ -83,7 +83,7 @@ fn is_definition(root: &Path, path: &Path) -> bool {
 ///
 /// # Errors
 /// The system takes no handler of the signal.
-pub fn keep_loaded(
+pub(crate) fn keep_loaded(
     projects: Arc<ProjectService>,
     watch: Option<FolderWatch>,
 ) -> Result<impl Future<Output = ()> + Send, Failure> {

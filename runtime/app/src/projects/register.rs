@@ -22,7 +22,7 @@ use crate::query::RequestContext;
 use crate::security::Scope;
 
 /// How many cubes may be registered beside the files.
-pub const MAX_REGISTERED: usize = 1_000;
+const MAX_REGISTERED: usize = 1_000;
 
 /// A cube to register.
 #[derive(Debug, Clone, Default, PartialEq)]

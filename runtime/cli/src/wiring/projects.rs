@@ -15,7 +15,7 @@ use crate::project::Project;
 
 /// Reads the projects that this server may serve.
 #[derive(Debug)]
-pub struct FolderProjects {
+pub(super) struct FolderProjects {
     /// Of the project that is served; canonical.
     root: PathBuf,
     /// Canonical too; the served project's is among them.
@@ -26,7 +26,7 @@ pub struct FolderProjects {
 }
 
 impl FolderProjects {
-    pub fn of(project: &Project) -> Self {
+    pub(super) fn of(project: &Project) -> Self {
         let root = project.folder.root().to_owned();
         let named = project.config.server.project_roots.iter();
         // A folder that isn't there yet holds no project.

@@ -10,6 +10,7 @@ use arrow::datatypes::DataType;
 use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::graph::DependencyGraph;
+use terrane_compiler::lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::profile::DialectProfile;
@@ -31,6 +32,7 @@ pub struct Snapshot {
     described: Described,
     /// Made when it is first asked for.
     graph: OnceLock<DependencyGraph>,
+    lineage: OnceLock<Lineage>,
 }
 
 /// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
@@ -54,7 +56,15 @@ impl Snapshot {
     /// A model whose column types are known already.
     pub fn new(model: Model, definitions: Definitions, profile: DialectProfile, diagnostics: Vec<Diagnostic>) -> Self {
         let (definitions, profile) = (Arc::new(definitions), Arc::new(profile));
-        Snapshot { model, definitions, profile, diagnostics, described: Described::default(), graph: OnceLock::new() }
+        Snapshot {
+            model,
+            definitions,
+            profile,
+            diagnostics,
+            described: Described::default(),
+            graph: OnceLock::new(),
+            lineage: OnceLock::new(),
+        }
     }
 
     /// What depends on what, as far as a caller may see.
@@ -62,6 +72,12 @@ impl Snapshot {
         self.graph
             .get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics))
             .seen_by(access)
+    }
+
+    /// Which column becomes which measure.
+    pub fn lineage(&self) -> &Lineage {
+        self.lineage
+            .get_or_init(|| Lineage::build(&self.definitions, &self.model, &KnownColumns::declared(&self.definitions)))
     }
 
     /// How many nodes and edges the whole graph has.

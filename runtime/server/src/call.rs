@@ -107,6 +107,14 @@ impl Call {
         if is_empty { Ok(Bytes::new()) } else { self.json_body(app).await }
     }
 
+    /// The route's two path parameters, decoded.
+    pub(crate) async fn path_parameters(&mut self) -> Result<(String, String), ApiError> {
+        match self.request.extract_parts::<Path<(String, String)>>().await {
+            Ok(Path(texts)) => Ok(texts),
+            Err(_) => Err(ApiError::not_found(self.request.uri().path())),
+        }
+    }
+
     /// The body of a JSON request, within the limits of size and time.
     pub(crate) async fn json_body(self, app: &App) -> Result<Bytes, ApiError> {
         let headers = self.request.headers();

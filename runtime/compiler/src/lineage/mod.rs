@@ -64,7 +64,7 @@ impl NodeType {
         }
     }
 
-    fn is_column(self) -> bool {
+    pub fn is_column(self) -> bool {
         matches!(self, NodeType::SourceColumn | NodeType::TableColumn | NodeType::ModelColumn)
     }
 }

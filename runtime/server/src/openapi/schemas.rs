@@ -547,7 +547,37 @@ fn projects() -> Schemas {
     let path = || {
         ("project_path", json!({ "type": ["string", "null"], "description": "relative to the project that is served" }))
     };
+    let lineage_node = object(
+        &["id", "name", "type", "cube", "sql", "reason"],
+        [
+            ("id", text()),
+            ("name", text()),
+            ("type", text()),
+            ("cube", text_or_null()),
+            ("sql", text_or_null()),
+            ("reason", text_or_null()),
+            ("depth", count()),
+        ],
+    );
+    let lineage_edge = || {
+        object(
+            &["source", "target", "relationship"],
+            [("source", text()), ("target", text()), ("relationship", text())],
+        )
+    };
+    let lineage = [("nodes", list(reference("LineageNode"))), ("edges", list(lineage_edge()))];
+    let impact = [
+        ("column_id", text()),
+        ("nodes", list(reference("LineageNode"))),
+        ("edges", list(lineage_edge())),
+        ("affected_count", count()),
+        ("affected", json!({ "type": "object" })),
+    ];
     named([
+        ("LineageNode", lineage_node),
+        ("Lineage", object(&["nodes", "edges"], lineage)),
+        ("LineageImpact", closed(&["column_id"], [("column_id", text())])),
+        ("LineageImpactResult", object(&["column_id", "nodes", "edges", "affected_count", "affected"], impact)),
         ("Problem", problem),
         ("ProjectLoad", closed(&[], [path(), ("strict", flag_or_null())])),
         ("ProjectLoadResult", object(&load.each_ref().map(|(name, _)| *name), load)),

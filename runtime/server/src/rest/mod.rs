@@ -4,6 +4,7 @@ mod audit;
 mod auth;
 mod docs;
 mod health;
+mod lineage;
 mod metadata;
 mod metrics;
 mod oauth;
@@ -21,7 +22,7 @@ use crate::error::ApiError;
 use crate::routes::{Route, Routes};
 
 fn all() -> Routes {
-    let routes = project::register(query::register(Routes::default()));
+    let routes = lineage::register(project::register(query::register(Routes::default())));
     let routes = health::register(metadata::register(routes));
     docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
 }

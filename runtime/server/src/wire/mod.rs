@@ -11,6 +11,7 @@ pub(crate) mod explanation;
 mod fields;
 mod filter;
 pub(crate) mod format;
+pub(crate) mod lineage;
 pub(crate) mod metadata;
 mod number;
 pub(crate) mod oauth;
@@ -30,6 +31,7 @@ pub(crate) const BODIES: &[(&str, &[&str])] = &[
     ("RefreshToken", auth::REFRESH_TOKEN),
     ("ProjectLoad", project::LOAD),
     ("ProjectCompile", project::COMPILE),
+    ("LineageImpact", lineage::IMPACT),
     ("CubeRegistration", registration::CUBE),
     ("NewMeasure", registration::MEASURE),
     ("NewDimension", registration::DIMENSION),

@@ -5,7 +5,7 @@
 //! start at once migrate once. A database that a newer program has migrated is left as it is.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -114,13 +114,13 @@ async fn open_file(file: &Path) -> Result<SqlitePool, sqlx::Error> {
 /// Tries again while others hold the file: `SQLite` refuses a change of the journal's mode at once,
 /// without waiting as its busy timeout says.
 async fn while_busy<T, F: Future<Output = Result<T, sqlx::Error>>>(attempt: impl Fn() -> F) -> Result<T, sqlx::Error> {
-    let until = Instant::now() + MIGRATION_PATIENCE;
-    loop {
+    for _ in 0..MIGRATION_PATIENCE.as_millis() / RETRY_PAUSE.as_millis() {
         match attempt().await {
-            Err(error) if is_busy(&error) && Instant::now() < until => tokio::time::sleep(RETRY_PAUSE).await,
+            Err(error) if is_busy(&error) => tokio::time::sleep(RETRY_PAUSE).await,
             outcome => return outcome,
         }
     }
+    attempt().await
 }
 
 /// `SQLITE_BUSY` or `SQLITE_LOCKED`, whatever their extended code adds.

@@ -1,6 +1,8 @@
 //! `terrane import cube`: a shop in Cube's YAML becomes a project that answers as SQL by hand, and whatever
 //! it has not as it was is told at its place.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
 use std::fs;
 
 use serde_json::Value;

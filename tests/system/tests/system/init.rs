@@ -1,6 +1,8 @@
 //! `terrane init`: projects made of a DuckDB file, of files and of PostgreSQL, which load, keep their word on
 //! rows and answer as SQL by hand; and what is left behind when one can't be made.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

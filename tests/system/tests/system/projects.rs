@@ -1,5 +1,7 @@
 //! What is served changes while the real server runs: loads, reloads, registered cubes, and what survives.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
 use std::fs;
 use std::net::SocketAddr;
 use std::process::Command;

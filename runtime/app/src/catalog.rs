@@ -129,6 +129,7 @@ pub async fn load(
         diagnostics,
         described,
         graph: OnceLock::new(),
+        lineage: OnceLock::new(),
     })
 }
 

@@ -13,6 +13,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
 use terrane_app::limits::{RateExceeded, RateScope};
+use terrane_app::ports::plugins::PluginError;
 use terrane_app::ports::providers::ProviderFault;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
@@ -231,6 +232,12 @@ impl ApiError {
     pub(crate) fn from_store(error: &StoreError) -> Self {
         tracing::error!(event = "state_unavailable", error_message = %error);
         ApiError::new(Code::StateUnavailable, "the state database cannot be reached")
+    }
+
+    /// A component of the server doesn't work; its own words name files and are in the log.
+    pub(crate) fn from_plugin(error: &PluginError) -> Self {
+        tracing::error!(event = "plugin_refused", error_message = %error);
+        ApiError::new(Code::PluginFault, "the warehouse's dialect can't be had; the log says why")
     }
 
     /// A policy closed what was asked for.

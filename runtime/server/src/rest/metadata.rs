@@ -119,7 +119,7 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
             let refusal = ApiError::new(Code::Forbidden, message).detail("findings", findings);
             if gate.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
         }
-        RegisterError::Plugin(_) => ApiError::new(Code::PluginFault, message),
+        RegisterError::Plugin(error) => ApiError::from_plugin(&error),
         RegisterError::Store(error) => ApiError::from_store(&error),
     }
 }

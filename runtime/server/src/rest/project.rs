@@ -104,7 +104,7 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
         ProjectError::UnknownModel { name, nearest } => {
             ApiError::new(Code::ValidationError, message).detail("model", name).detail("available_models", nearest)
         }
-        ProjectError::Plugin(_) => ApiError::new(Code::PluginFault, message),
+        ProjectError::Plugin(error) => ApiError::from_plugin(&error),
         ProjectError::Store(error) => ApiError::from_store(&error),
         ProjectError::Broken => ApiError::new(Code::InternalError, "the project could not be read; the log says why"),
     }

@@ -159,7 +159,7 @@ pub(crate) fn base() -> SourceTree {
 
 /// All that is told of a project, by place.
 pub(crate) fn load(tree: &SourceTree, env: &BTreeMap<String, String>) -> Vec<Diagnostic> {
-    let inputs = Inputs { warehouse: "duckdb".into(), env: env.clone() };
+    let inputs = Inputs { warehouse: "duckdb".into(), env: env.clone(), ..Inputs::default() };
     let (definitions, mut told) = read(tree, &inputs);
     told.extend(build(&definitions).1);
     diagnostic::sort(&mut told);

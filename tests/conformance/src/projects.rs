@@ -3,11 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::projects::{NoProject, ProjectFiles, ProjectTexts};
 use terrane_app::ports::registrations::{Registration, Registrations};
 use terrane_app::ports::store::StoreError;
-use terrane_compiler::project::{Inputs, SourceTree};
+use terrane_compiler::project::{Inputs, RegisteredCube, SourceTree};
 
 use crate::project;
 
@@ -63,7 +64,11 @@ pub struct FakeRegistrations {
 
 impl FakeRegistrations {
     pub fn new(is_down: bool) -> Self {
-        FakeRegistrations { list: Mutex::default(), is_down }
+        let entry =
+            r#"{"name": "archived", "sql_table": "raw.archived", "measures": [{"name": "count", "type": "count"}]}"#;
+        let cube = RegisteredCube { name: "archived".into(), entry: entry.into() };
+        let archived = Registration { cube, registered_by: "ada".into(), registered_at: Timestamp::UNIX_EPOCH };
+        FakeRegistrations { list: Mutex::new(vec![archived]), is_down }
     }
 
     fn list(&self) -> Result<MutexGuard<'_, Vec<Registration>>, StoreError> {

@@ -118,7 +118,7 @@ fn what_is_wrong_has_its_place_and_the_nearest_name() {
         ("security: {anonymous: {scopes: [raed]}}\n", "service_project.yml:1:23: error[wrong-value]", "`raed`"),
         ("security: {jwt: {secrets: x}}\n", "service_project.yml:1:18: error[unknown-key]", "did you mean `secret`"),
         ("log: {format: xml}\n", "service_project.yml:1:15: error[wrong-value]", "json, console, pretty"),
-        ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "unclosed"),
+        ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "never closed"),
         ("[]\n", "service_project.yml:1:1: error[wrong-type]", "mapping"),
     ] {
         let text = problem(file, &[]);

@@ -10,6 +10,7 @@ use super::grammar::grammar;
 use super::relation::Models;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::project::{Definitions, ModelDefinition, quote_name};
+use crate::sql::print_queries;
 
 /// One model's query.
 #[derive(Debug, Clone)]
@@ -38,19 +39,15 @@ pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
             needed.insert(*direct);
             needed.extend(reads.get(*direct).into_iter().flatten());
         }
-        let parts: Option<Vec<String>> = needed
+        let parts: Option<Vec<(String, Arc<str>)>> = needed
             .iter()
             .chain(std::iter::once(&at))
             .map(|part| {
                 let name = quote_name(&definitions.models[*part].name.value, &*dialect);
-                Some(format!("{name} AS (\n{}\n)", models.text(*part)?))
+                Some((name, Arc::clone(models.text(*part)?)))
             })
             .collect();
-        let name = quote_name(&model.name.value, &*dialect);
-        let text = parts.map(|parts| match parts.as_slice() {
-            [_] => models.text(at).cloned().unwrap_or_default(),
-            _ => format!("WITH {}\nSELECT * FROM {name}", parts.join(",\n")).into(),
-        });
+        let text = parts.map(|parts| print_queries(&parts));
         let file = &model.name.origin.file.path;
         let own = diagnostics.iter().filter(|told| told.span.as_ref().is_some_and(|span| span.file == *file));
         runnable.push(RunnableModel { index: at, text, diagnostics: own.cloned().collect() });

@@ -88,7 +88,8 @@ async fn notes_without_end_end_the_call_and_leave_the_others_theirs() {
         "(local $i i32)
         (if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then
           (loop $again
-            (i32.store (i32.const 3080) (local.get $i))
+            (i32.store (i32.const 3080) (i32.add (i32.const 0x30303030) (i32.or (i32.and (local.get $i) (i32.const 63))
+              (i32.shl (i32.and (i32.shr_u (local.get $i) (i32.const 6)) (i32.const 63)) (i32.const 8)))))
             (call $put (i32.const 3080) (i32.const 4) (i32.const 65536) (i32.const 4096) (i32.const 0) (i32.const 5120))
             (local.set $i (i32.add (local.get $i) (i32.const 1)))
             (br $again))))

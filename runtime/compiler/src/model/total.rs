@@ -28,6 +28,11 @@ impl Form<'_> {
     fn part(&self, expr: &Expr) -> Option<&SqlPart> {
         match expr {
             Expr::Identifier(ident) => self.parts.get(stand_in(ident, PART)?),
+            // `{orders}.amount`: the whole reference is one stand-in.
+            Expr::CompoundIdentifier(idents) => match idents.as_slice() {
+                [ident] => self.parts.get(stand_in(ident, PART)?),
+                _ => None,
+            },
             Expr::Nested(inner) => self.part(inner),
             _ => None,
         }

@@ -140,7 +140,7 @@ fn who_registers_a_cube_sees_no_more_than_before() {
         let cube = json!({"name": "spy", "sql_table": table, "measures": [{"name": "x", "type": "count"}]});
         assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube).0, 403, "{table}");
     }
-    let cube = json!({"name": "spy", "sql_table": "nothing_there", "measures": [{"name": "x", "type": "count"}]});
+    let cube = json!({"name": "spy", "sql_table": "nothing_there", "measures": [{"name": "x", "type": "sum", "sql": "amount"}]});
     let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
     assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
 }

@@ -9,8 +9,6 @@ pub mod diagnostic;
 mod explain;
 pub mod explanation;
 pub mod governance;
-pub mod graph;
-pub mod lineage;
 pub mod model;
 pub mod plan;
 pub mod profile;

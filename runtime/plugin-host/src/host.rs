@@ -87,7 +87,6 @@ impl PluginHost {
                 None
             }
         });
-        let blocking = Blocking::new(settings.host);
         let workshop = Arc::new(Workshop {
             engine,
             cache,
@@ -110,7 +109,7 @@ impl PluginHost {
                 PluginRole::Check => registry.list::<CheckPlugin>(plugin),
             }
         }
-        Ok(PluginHost { workshop, dialects, registry, blocking })
+        Ok(PluginHost { workshop, dialects, registry, blocking: Blocking::default() })
     }
 
     fn statuses(&self, all: bool) -> Vec<PluginStatus> {

@@ -5,7 +5,6 @@
 //! one keeps serving. Not here: which plugins there are (`registry`).
 
 use std::mem;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use terrane_app::ports::plugins::{
@@ -14,7 +13,6 @@ use terrane_app::ports::plugins::{
 };
 
 use crate::limits::CallLimits;
-use crate::loader;
 use crate::making::Workshop;
 use crate::manifest::{Capability, Version};
 use crate::plugin::{Configured, Plugin, PluginSettings};
@@ -55,7 +53,7 @@ pub(crate) trait AnySlot: Send + Sync {
     /// [`ChangeError::Refused`]; what served before still does.
     fn reload(&self, workshop: &Workshop) -> Result<(), ChangeError>;
     /// # Errors
-    /// [`ChangeError::Already`], [`ChangeError::NotEnabled`].
+    /// [`ChangeError::Already`].
     fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError>;
 }
 
@@ -100,15 +98,6 @@ impl<R: Role> Slot<R> {
         self.is_listed
     }
 
-    /// Whether a file has the very bytes of this plugin's.
-    pub(crate) fn is_copy(&self, file: &Path) -> bool {
-        let own = match &self.read().serving {
-            Ok(plugin) => Some(plugin.digest.to_string()),
-            Err(absent) => absent.digest.clone(),
-        };
-        own.is_some() && loader::read(file).ok().map(|bytes| loader::digest(&bytes)) == own
-    }
-
     /// The plugin as adapters see it.
     pub(crate) fn configured(&self) -> Configured<R> {
         self.roll_back();
@@ -128,9 +117,8 @@ impl<R: Role> Slot<R> {
         }
     }
 
-    /// A reload is taken back when what it brought was let alone within its first calls, or ended in quarantine.
-    /// Not that of a hook: what it said before may let through what it was changed to hold back, so it stays
-    /// closed.
+    /// A reload that ended in quarantine is taken back. Not that of a hook: what it said before may let
+    /// through what it was changed to hold back, so it stays closed.
     fn roll_back(&self) {
         if R::ROLE == PluginRole::Governance || !self.read().may_roll_back() {
             return;
@@ -142,10 +130,7 @@ impl<R: Role> Slot<R> {
         }
         if let Some(previous) = now.previous.take() {
             let (component, version) = (&*self.settings.id, &*previous.version);
-            let fault = now.serving.as_ref().ok().and_then(|failing| failing.health.early_failure());
-            let error_message = fault.as_ref().map(tracing::field::display);
-            tracing::warn!(event = "plugin_rolled_back", component, version, error_message);
-            now.reload_refused = fault.map(|fault| faulted(&self.settings, &fault));
+            tracing::warn!(event = "plugin_rolled_back", component, version);
             previous.health.forgive();
             now.serving = Ok(previous);
         }
@@ -166,10 +151,8 @@ impl<R: Role> Slot<R> {
 
 impl<R: Role> Now<R> {
     fn may_roll_back(&self) -> bool {
-        let has_failed = |plugin: &Arc<Plugin<R>>| {
-            plugin.health.early_failure().is_some() || plugin.health.state() == PluginState::Quarantined
-        };
-        self.previous.is_some() && self.serving.as_ref().is_ok_and(has_failed)
+        let is_quarantined = |plugin: &Arc<Plugin<R>>| plugin.health.state() == PluginState::Quarantined;
+        self.previous.is_some() && self.serving.as_ref().is_ok_and(is_quarantined)
     }
 
     fn state(&self, settings: &PluginSettings) -> PluginState {
@@ -256,10 +239,6 @@ impl<R: Role> AnySlot for Slot<R> {
 
     fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError> {
         let mut now = self.write();
-        if let (false, Err(absent)) = (is_disabled, &now.serving) {
-            let (name, error) = (self.settings.id.clone(), Box::new(faulted(&self.settings, &absent.fault)));
-            return Err(ChangeError::NotEnabled { name, error });
-        }
         let is_healthy = now.state(&self.settings) == PluginState::Active;
         if now.is_disabled == is_disabled && (is_disabled || is_healthy) {
             let state = if is_disabled { "disabled" } else { "enabled" };

@@ -8,7 +8,6 @@ pub mod compare;
 pub mod fakes;
 pub mod hooks;
 pub mod project;
-pub mod projects;
 pub mod provider;
 pub mod security;
 pub mod socket;

@@ -4,12 +4,10 @@ mod audit;
 mod auth;
 mod docs;
 mod health;
-mod lineage;
 mod metadata;
 mod metrics;
 mod oauth;
 mod plugins;
-mod project;
 mod query;
 
 use axum::extract::Request;
@@ -22,7 +20,7 @@ use crate::error::ApiError;
 use crate::routes::{Route, Routes};
 
 fn all() -> Routes {
-    let routes = lineage::register(project::register(query::register(Routes::default())));
+    let routes = query::register(Routes::default());
     let routes = health::register(metadata::register(routes));
     docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
 }

@@ -21,9 +21,7 @@ impl Hook for Probe {
         if config.get("unless_role").and_then(Json::text).is_some_and(|role| who.has_role(role)) {
             return Ok(Verdict::abstain());
         }
-        if config.get("only_for").and_then(Json::text).is_none_or(|cube| query.reads(cube)) {
-            misbehave(&config)?;
-        }
+        misbehave(&config)?;
         if let Some(code) = config.get("deny").and_then(Json::text) {
             return Ok(Verdict::deny(code, "the probe says no", "for the audit log only"));
         }

@@ -15,7 +15,6 @@ mod new;
 mod run;
 mod sign;
 mod test;
-mod toolchain;
 
 use std::path::{Path, PathBuf};
 

@@ -1,1 +1,0 @@
-SELECT * FROM {{ ref('paid_orders') }} WHERE amount > 1000

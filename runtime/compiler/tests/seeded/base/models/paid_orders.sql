@@ -1,6 +1,0 @@
-SELECT
-  id,
-  customer_id,
-  amount
-FROM {{ ref('staged_orders') }}
-WHERE status = 'paid'

@@ -1,1 +1,0 @@
-cube(`Old`, { sql: `SELECT 1` });

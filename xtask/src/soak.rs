@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: a real server under attack, then under many clients; then the sandbox under guests that
-//! return rubbish.
+//! `cargo xtask soak`: a real server under attack, then under many clients; then the sandbox under guests whose
+//! answers are right, nearly right and rubbish. With `--looping-hook` instead: a server whose hook loops for some.
 //!
 //! In: how much of it. Out: figures, and failure if a rule was broken: a 5xx, an error without its shape, a
 //! secret in an answer, a liveness probe over 2 seconds, an end that was not asked for, memory that grows. Absent on purpose: the
@@ -25,10 +25,19 @@ pub(crate) struct SoakArguments {
     /// How long they ask.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
-    /// Calls of plugins that return rubbish.
+    /// Calls of plugins whose answers are right, nearly right and rubbish.
     #[arg(long, default_value_t = 1_000_000)]
     guest_calls: u64,
+    /// Only compare how long others wait with and without callers for whom a hook loops.
+    #[arg(long)]
+    looping_hook: bool,
+    /// Callers for whom it loops.
+    #[arg(long, default_value_t = 4, requires = "looping_hook")]
+    looping: u64,
 }
+
+/// Others who ask while a hook loops, as many as two cores answer without a queue.
+const OTHERS: u64 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
@@ -36,7 +45,12 @@ pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCo
     anyhow::ensure!(built.success(), "the build failed");
     let mut command = context.cargo();
     command.args(["run", "--quiet", "--package", "terrane-system-tests", "--bin", "terrane-soak", "--"]);
-    let SoakArguments { requests, seed, clients, seconds, guest_calls } = arguments;
+    let SoakArguments { requests, seed, clients, seconds, guest_calls, looping_hook, looping } = arguments;
+    if *looping_hook {
+        command.arg("looping-hook").args([&OTHERS, looping, seconds].map(u64::to_string));
+        let status = command.status().context("starting the soak")?;
+        return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     command.args([requests, seed, clients, seconds].map(u64::to_string));
     let status = command.status().context("starting the soak")?;
     let survived = hostile_guests(context, *guest_calls)?;

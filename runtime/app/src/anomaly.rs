@@ -16,12 +16,13 @@ use terrane_compiler::types::Granularity;
 
 use crate::catalog::Catalog;
 use crate::ports::calls::CallFacts;
-use crate::ports::checks::Severity;
 use crate::ports::clock::Clock;
 use crate::ports::detectors::{Detection, DetectorError, DetectorKind, DetectorParams, Detectors, SeriesBatch};
+use crate::ports::severity::Severity;
 use crate::query::{QueryService, RequestContext, RunError};
 use bucket::Bucket;
 use series::Series;
+pub use series::Unreadable;
 
 /// The specification's default.
 pub const TRAINING_SIZE: u32 = 100;
@@ -99,6 +100,8 @@ pub enum AnomalyError {
     NoTimeDimension { cube: Arc<str> },
     #[error("`{text}` is not a date or timestamp like 2024-01-31 or 2024-01-31T15:00:00")]
     Moment { text: Arc<str> },
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     #[error("the sensitivity is {sensitivity}, and must be greater than 0")]
     Sensitivity { sensitivity: f64 },
     #[error("the training size is {found}, and must be from 1 to {limit}")]
@@ -159,7 +162,7 @@ impl AnomalyService {
         if answer.truncated != Some(false) {
             return Err(AnomalyError::TooManyPoints { limit });
         }
-        let all = series::begun(series::of_answer(&answer, request.dimensions.len()));
+        let all = series::begun(series::of_batches(&answer.batches, request.dimensions.len())?);
         let parts: Vec<Parts<'_>> = all.iter().map(|series| Parts::of(series, from, request.training_size)).collect();
         if !all.is_empty() && parts.iter().all(|parts| parts.points.is_empty()) {
             return Err(AnomalyError::NothingToJudge { training_size: request.training_size });

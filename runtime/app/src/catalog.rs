@@ -3,12 +3,16 @@
 //! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic found on the way. A
 //! query takes one snapshot and sees nothing of a reload. Not here: reading files (cli).
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use arrow::datatypes::DataType;
+use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::graph::DependencyGraph;
+use terrane_compiler::lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model};
-use terrane_compiler::project::{self, Inputs, SourceTree};
+use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
 use terrane_compiler::types::LogicalType;
@@ -20,12 +24,81 @@ use crate::ports::warehouse::{Statement, Warehouse};
 #[derive(Debug)]
 pub struct Snapshot {
     pub model: Model,
+    /// What the model was built from.
+    pub definitions: Arc<Definitions>,
     pub profile: Arc<DialectProfile>,
     /// All problems, warnings included; what is broken is left out of the model.
     pub diagnostics: Vec<Diagnostic>,
+    described: Described,
+    /// Made when it is first asked for.
+    graph: OnceLock<DependencyGraph>,
+    lineage: OnceLock<Lineage>,
 }
 
-/// Loads a project: text to model, then the column types from the warehouse.
+/// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
+/// changed.
+#[derive(Debug, Clone, Default)]
+pub struct Described {
+    /// Of each type probe, by its text.
+    types: HashMap<Arc<str>, Arc<[LogicalType]>>,
+    /// Models that it could read, by their runnable text.
+    accepted: HashSet<Arc<str>>,
+}
+
+impl Described {
+    /// The warehouse has read this model before.
+    pub fn accepts(&self, model: &str) -> bool {
+        self.accepted.contains(model)
+    }
+}
+
+impl Snapshot {
+    /// A model whose column types are known already.
+    pub fn new(model: Model, definitions: Definitions, profile: DialectProfile, diagnostics: Vec<Diagnostic>) -> Self {
+        let (definitions, profile) = (Arc::new(definitions), Arc::new(profile));
+        Snapshot {
+            model,
+            definitions,
+            profile,
+            diagnostics,
+            described: Described::default(),
+            graph: OnceLock::new(),
+            lineage: OnceLock::new(),
+        }
+    }
+
+    /// What depends on what, as far as a caller may see.
+    pub fn graph(&self, access: &Access<'_>) -> DependencyGraph {
+        self.graph
+            .get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics))
+            .seen_by(access)
+    }
+
+    /// Which column becomes which measure.
+    pub fn lineage(&self) -> &Lineage {
+        self.lineage
+            .get_or_init(|| Lineage::build(&self.definitions, &self.model, &KnownColumns::declared(&self.definitions)))
+    }
+
+    /// How many nodes and edges the whole graph has.
+    pub fn graph_size(&self) -> (usize, usize) {
+        let graph =
+            self.graph.get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics));
+        (graph.nodes.len(), graph.edges.len())
+    }
+
+    /// For a load that need not ask the warehouse again about what is the same.
+    pub fn described(&self) -> &Described {
+        &self.described
+    }
+
+    /// Notes models that the warehouse could read.
+    pub(crate) fn accept(&mut self, models: Vec<Arc<str>>) {
+        self.described.accepted.extend(models);
+    }
+}
+
+/// Loads a project: text to model, then the column types from the warehouse, but for what `known` tells.
 ///
 /// # Errors
 /// [`PluginError`] when the warehouse's dialect can't be had. Problems of the project itself are
@@ -33,15 +106,46 @@ pub struct Snapshot {
 pub async fn load(
     tree: &SourceTree,
     inputs: &Inputs,
+    known: &Described,
     plugins: &dyn Plugins,
     warehouse: &dyn Warehouse,
 ) -> Result<Snapshot, PluginError> {
     let profile = plugins.dialect(warehouse.name())?;
-    let (definitions, mut diagnostics) = project::read(tree, inputs);
-    let (model, problems) = model::build(&definitions);
-    diagnostics.extend(problems);
-    let types = read_types(&model, &profile, warehouse, &mut diagnostics).await;
-    Ok(Snapshot { model: model.with_types(&types), profile, diagnostics })
+    let (definitions, model, mut diagnostics) = read_texts(tree, inputs).await;
+    let mut reading = Reading {
+        model: &model,
+        profile: &profile,
+        warehouse,
+        known,
+        types: ColumnTypes::default(),
+        described: Described::default(),
+    };
+    reading.types(&mut diagnostics).await;
+    let (types, described) = (reading.types, reading.described);
+    Ok(Snapshot {
+        model: model.with_types(&types),
+        definitions: Arc::new(definitions),
+        profile,
+        diagnostics,
+        described,
+        graph: OnceLock::new(),
+        lineage: OnceLock::new(),
+    })
+}
+
+/// On a thread that may take its time: a large project takes longer than a query may wait for a worker.
+async fn read_texts(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Model, Vec<Diagnostic>) {
+    let (tree, inputs) = (tree.clone(), inputs.clone());
+    let read = move || {
+        let (definitions, mut diagnostics) = project::read(&tree, &inputs);
+        let (model, problems) = model::build(&definitions);
+        diagnostics.extend(problems);
+        (definitions, model, diagnostics)
+    };
+    match tokio::task::spawn_blocking(read).await {
+        Ok(read) => read,
+        Err(broken) => std::panic::resume_unwind(broken.into_panic()),
+    }
 }
 
 /// What the warehouse can't read of a cube: a warning, since the rest can be served.
@@ -49,34 +153,30 @@ pub const NOT_DESCRIBED: &str = "cube-not-described";
 /// The same of one member.
 pub const NOT_READABLE: &str = "member-not-readable";
 
-/// Asks the warehouse for the types of each cube's members. What the warehouse refuses is a warning: its
-/// queries will be refused with the warehouse's own words.
-async fn read_types(
-    model: &Model,
-    profile: &DialectProfile,
-    warehouse: &dyn Warehouse,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> ColumnTypes {
-    let mut reading = Reading { model, profile, warehouse, types: ColumnTypes::default() };
-    for cube in &model.cubes {
-        let found = match reading.cube(cube.id).await {
-            Ok(()) => Vec::new(),
-            Err(problem) => reading.culprits(cube, &problem).await,
-        };
-        // An alias has its cube's problems.
-        diagnostics.extend(found.into_iter().filter(|_| cube.alias_of.is_none()));
-    }
-    reading.types
-}
-
 struct Reading<'a> {
     model: &'a Model,
     profile: &'a DialectProfile,
     warehouse: &'a dyn Warehouse,
+    known: &'a Described,
     types: ColumnTypes,
+    described: Described,
 }
 
 impl Reading<'_> {
+    /// Asks the warehouse for the types of each cube's members. What the warehouse refuses is a warning: its
+    /// queries will be refused with the warehouse's own words.
+    async fn types(&mut self, diagnostics: &mut Vec<Diagnostic>) {
+        let model = self.model;
+        for cube in &model.cubes {
+            let found = match self.cube(cube.id).await {
+                Ok(()) => Vec::new(),
+                Err(problem) => self.culprits(cube, &problem).await,
+            };
+            // An alias has its cube's problems.
+            diagnostics.extend(found.into_iter().filter(|_| cube.alias_of.is_none()));
+        }
+    }
+
     async fn cube(&mut self, cube: CubeId) -> Result<(), String> {
         match type_probe(self.model, cube, self.profile).map_err(|error| error.to_string())? {
             Some(probe) => self.describe(&probe).await,
@@ -85,9 +185,8 @@ impl Reading<'_> {
     }
 
     async fn describe(&mut self, probe: &TypeProbe) -> Result<(), String> {
-        let schema = self.warehouse.describe(Statement::plain(&probe.text)).await.map_err(|error| error.message)?;
-        for (member, field) in probe.members.iter().zip(schema.fields()) {
-            let ty = logical_type(field.data_type());
+        let types = self.types_of(&probe.text).await?;
+        for (member, ty) in probe.members.iter().zip(types.iter().copied()) {
             match member {
                 ProbedMember::Dimension(id) => {
                     self.types.dimensions.insert(*id, ty);
@@ -102,6 +201,19 @@ impl Reading<'_> {
             }
         }
         Ok(())
+    }
+
+    async fn types_of(&mut self, probe: &str) -> Result<Arc<[LogicalType]>, String> {
+        let (text, types) = match self.known.types.get_key_value(probe) {
+            Some((text, types)) => (Arc::clone(text), Arc::clone(types)),
+            None => {
+                let schema = self.warehouse.describe(Statement::plain(probe)).await.map_err(|error| error.message)?;
+                let types = schema.fields().iter().map(|field| logical_type(field.data_type())).collect();
+                (probe.into(), types)
+            }
+        };
+        self.described.types.insert(text, Arc::clone(&types));
+        Ok(types)
     }
 
     /// Which members the warehouse refuses, each asked for alone; the others get their types.

@@ -8,6 +8,7 @@ pub mod limits;
 pub mod plugins;
 pub mod ports;
 pub mod profiling;
+pub mod projects;
 pub mod query;
 pub mod security;
 pub mod upkeep;

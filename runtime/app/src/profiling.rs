@@ -20,10 +20,11 @@ use terrane_compiler::query::{DateRange, QueryError};
 use crate::catalog::Catalog;
 use crate::ports::calls::{CallFacts, ComponentFault};
 use crate::ports::checks::{
-    CheckAggregate, CheckCall, CheckPlan, CheckRequest, Checks, Finding, ProfiledColumn, QualityDimension, Severity,
+    CheckAggregate, CheckCall, CheckPlan, CheckRequest, Checks, Finding, ProfiledColumn, QualityDimension,
 };
 use crate::ports::clock::Clock;
 use crate::ports::plugins::PluginFault;
+use crate::ports::severity::Severity;
 use crate::query::{QueryService, RequestContext, RunError};
 use answers::Answers;
 pub use config::{ConfigError, ProfileConfig};

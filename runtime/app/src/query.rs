@@ -13,6 +13,7 @@ mod profile;
 mod rows;
 mod tally;
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct RequestContext {
     pub auth_method: AuthMethod,
     pub scopes: Scopes,
     pub surface: Surface,
+    /// The address that the request came from; `None` where it came from no network.
+    pub client: Option<IpAddr>,
 }
 
 /// What the operator set.

@@ -4,14 +4,18 @@
 //! configuration or data problem, 2 a wrong call. A library too, so that the system tests run a
 //! project's expectations in process. Not here: what a query means (compiler), HTTP (server).
 
+pub mod authoring;
 pub mod caller;
 pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod expectations;
 pub mod failure;
+pub mod import;
+pub mod init;
 pub mod project;
 pub mod project_files;
+mod reload;
 pub mod report;
 pub mod rows;
 pub mod start_rules;
@@ -29,8 +33,8 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, plugin, profile, query, serve,
-    state, tell, tell_problems, test,
+    Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
+    init as init_command, plugin, profile, query, serve, state, tell, tell_problems, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -57,6 +61,7 @@ A project is a folder:
 runtime/PROJECT.md describes every key, runtime/QUERY.md the queries.
 
 First steps:
+  terrane init shop --from exports/   a project of the tables of a folder, a DuckDB file or a PostgreSQL
   terrane check examples/flights      what is wrong with the project, if anything
   terrane query examples/flights '{\"measures\": [\"flights.count\"], \"dimensions\": [\"flights.origin\"]}'
   terrane serve examples/flights      answers on http://127.0.0.1:8000
@@ -74,6 +79,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make a project, of a warehouse's tables or empty
+    Init(init_command::InitArguments),
+    /// Make a project of another tool's model
+    Import(import_command::ImportArguments),
     /// Serve a project over HTTP
     Serve(serve::ServeArguments),
     /// Find every problem of a project
@@ -132,6 +141,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(command: Command, environment: &Environment, terminal: Terminal) -> Result<bool, Failure> {
     let read = |dir: &Path| Project::read(dir, environment);
     match command {
+        Command::Init(arguments) => in_runtime(None, init_command::run(&arguments, terminal))?.map(|()| true),
+        Command::Import(arguments) => import_command::run(&arguments, terminal),
         Command::Serve(arguments) => {
             let project = read(&arguments.dir)?;
             let workers = project.config.server.workers;

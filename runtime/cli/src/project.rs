@@ -22,6 +22,8 @@ pub struct Project {
     /// The texts to compile: the environment may have changed what the project file defines.
     pub source: SourceTree,
     pub inputs: Inputs,
+    /// What it was read with, to read it again.
+    pub environment: Environment,
     /// Of the configuration and the files; the compiler's own come with the snapshot.
     pub problems: Vec<Diagnostic>,
 }
@@ -44,7 +46,11 @@ impl Project {
         if let Some(definitions) = &config.definitions {
             source.files.insert(PROJECT_FILE.into(), definitions.as_str().into());
         }
-        let inputs = Inputs { warehouse: Arc::from(&*config.warehouse.kind), env: environment.for_projects() };
-        Ok(Project { folder, config, tree, source, inputs, problems })
+        let inputs = Inputs {
+            warehouse: Arc::from(&*config.warehouse.kind),
+            env: environment.for_projects(),
+            registered: Vec::new(),
+        };
+        Ok(Project { folder, config, tree, source, inputs, environment: environment.clone(), problems })
     }
 }

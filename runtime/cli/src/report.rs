@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
+use terrane_compiler::diagnostic::{Diagnostic, Severity, Span, Step};
 use terrane_compiler::project::SourceTree;
 
 /// Whether escape codes for colours may be written.
@@ -70,6 +70,11 @@ fn draw_one(diagnostic: &Diagnostic, tree: &SourceTree, style: Style) -> String 
             draw_line(&mut text, line, span, colour, style);
         }
     }
+    let following = diagnostic.path.iter().skip(1).chain(diagnostic.path.first());
+    for (step, next) in diagnostic.path.iter().zip(following) {
+        let place = step.span.as_ref().map_or(String::new(), |span| format!(": {span}"));
+        let _ = writeln!(text, "  {} → {}{}", printable(&step.name), printable(&next.name), printable(&place));
+    }
     if let Some(hint) = &diagnostic.hint {
         let _ = writeln!(text, "  {} {}", style.paint(CYAN, "hint:"), printable(hint));
     }
@@ -78,6 +83,7 @@ fn draw_one(diagnostic: &Diagnostic, tree: &SourceTree, style: Style) -> String 
 
 /// The source line and a caret under the place; a long line is shown around it.
 fn draw_line(text: &mut String, line: &str, span: &Span, colour: &str, style: Style) {
+    let line = line.strip_prefix('\u{FEFF}').unwrap_or(line);
     let characters: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let at = (span.column as usize - 1).min(characters.len());
     let start = if characters.len() > SHOWN_WIDTH { at.saturating_sub(SHOWN_WIDTH / 3) } else { 0 };
@@ -86,10 +92,30 @@ fn draw_line(text: &mut String, line: &str, span: &Span, colour: &str, style: St
     let (before, after) = (if start > 0 { "…" } else { "" }, if end < characters.len() { "…" } else { "" });
     let number = span.line.to_string();
     let margin = " ".repeat(number.len());
-    let carets = "^".repeat((span.length as usize).clamp(1, (end - at.min(end)).max(1)));
-    let indent = " ".repeat(at - start + before.chars().count());
+    let length = (span.length as usize).clamp(1, (end - at.min(end)).max(1));
+    let marked = &characters[at.min(end)..(at + length).min(end)];
+    let carets = "^".repeat(width(marked).max(1));
+    let indent = " ".repeat(width(&characters[start..at]) + before.chars().count());
     let _ = writeln!(text, "  {} {before}{shown}{after}", style.paint(CYAN, &format!("{number} |")));
     let _ = writeln!(text, "  {} {indent}{}", style.paint(CYAN, &format!("{margin} |")), style.paint(colour, &carets));
+}
+
+/// Columns of a terminal: East Asian characters and pictures take two, marks on other characters none.
+fn width(characters: &[char]) -> usize {
+    let of_one = |c: &char| match *c as u32 {
+        0x0300..=0x036F | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
+        0x1100..=0x115F
+        | 0x2E80..=0xA4CF
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1FAFF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    };
+    characters.iter().map(of_one).sum()
 }
 
 /// Whether a line of the project file has something in it that belongs on no terminal.
@@ -127,6 +153,31 @@ pub struct DiagnosticJson<'a> {
     line: Option<u32>,
     column: Option<u32>,
     length: Option<u32>,
+    /// The column after the last character that is meant.
+    end_column: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path: Vec<StepJson<'a>>,
+}
+
+/// One part of a circle, and where it refers to the next.
+#[derive(Debug, Serialize)]
+struct StepJson<'a> {
+    name: &'a str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+impl<'a> From<&'a Step> for StepJson<'a> {
+    fn from(step: &'a Step) -> Self {
+        let span = step.span.as_ref();
+        StepJson {
+            name: &step.name,
+            file: span.map(|span| &*span.file),
+            line: span.map(|span| span.line),
+            column: span.map(|span| span.column),
+        }
+    }
 }
 
 impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
@@ -144,6 +195,8 @@ impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
             line: span.map(|span| span.line),
             column: span.map(|span| span.column),
             length: span.map(|span| span.length),
+            end_column: span.map(|span| span.column + span.length),
+            path: diagnostic.path.iter().map(StepJson::from).collect(),
         }
     }
 }
@@ -166,6 +219,15 @@ mod tests {
         let drawn = draw(&[problem], &tree("cubes:\n  - nmae: x\n"), Style::Plain);
         let expected = "cubes/a.yml:2:5: error[unknown-key]: no `nmae`\n  2 |   - nmae: x\n    |     ^^^^\n  hint: did you mean `name`?\n";
         assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn the_caret_follows_wide_characters_and_tabs() {
+        let problem = || Diagnostic::error("x", "y").at(at(1, 4, 1));
+        let wide = draw(&[problem()], &tree("電子 x"), Style::Plain);
+        assert!(wide.contains("  1 | 電子 x\n    |      ^\n"), "{wide}");
+        let tabs = draw(&[problem()], &tree("\t\t x"), Style::Plain);
+        assert!(tabs.contains("  1 |    x\n    |    ^\n"), "{tabs}");
     }
 
     #[test]

@@ -5,33 +5,40 @@
 
 mod network;
 mod plugins;
+mod projects;
 mod providers;
 mod security;
 mod telemetry;
 mod warehouse;
 
 pub use network::serve_settings;
+pub use plugins::REQUIRED_REFUSED;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use terrane_app::anomaly::AnomalyService;
-use terrane_app::catalog::{self, Catalog, Snapshot};
+use terrane_app::catalog::{self, Catalog, Described, Snapshot};
+use terrane_app::governance::Gatekeeper;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::detectors::Detectors;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::plugins::Plugins;
+use terrane_app::ports::projects::ProjectTexts;
+use terrane_app::ports::registrations::Registrations as _;
 use terrane_app::ports::store::Store;
 use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::profiling::ProfilingService;
+use terrane_app::projects::{ProjectPorts, ProjectService};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_app::security::api_key;
 use terrane_app::upkeep::{Upkeep, UpkeepSettings};
 use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::{model, project};
 use terrane_identity::OsRandomness;
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
@@ -63,6 +70,7 @@ pub struct Engine {
     pub detectors: Arc<dyn Detectors>,
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
+    pub hooks: Arc<Hooks>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -78,18 +86,19 @@ pub struct Checked {
 /// # Errors
 /// Every problem of the project, if one of them is an error.
 pub async fn load(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    load_observed(project, Arc::new(Unobserved)).await
+    load_observed(project, Arc::new(Unobserved), Vec::new()).await
 }
 
-/// The same, and tells somebody how queries go.
+/// The same with registered cubes, and tells somebody how queries go.
 ///
 /// # Errors
 /// As [`load`].
 pub async fn load_observed(
     project: &Project,
     observer: Arc<dyn Observer>,
+    registered: Vec<RegisteredCube>,
 ) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    let Checked { engine, problems } = open(project, observer).await;
+    let Checked { engine, problems } = open(project, observer, registered).await;
     match engine {
         Some(engine) if !problems.iter().any(Diagnostic::is_error) => Ok((engine, problems)),
         _ => Err(Failure::Project { problems, tree: project.tree.clone() }),
@@ -98,18 +107,20 @@ pub async fn load_observed(
 
 /// Connects and loads whatever can be, and collects every problem on the way.
 pub async fn check(project: &Project) -> Checked {
-    open(project, Arc::new(Unobserved)).await
+    open(project, Arc::new(Unobserved), Vec::new()).await
 }
 
-async fn open(project: &Project, observer: Arc<dyn Observer>) -> Checked {
+async fn open(project: &Project, observer: Arc<dyn Observer>, registered: Vec<RegisteredCube>) -> Checked {
     let mut problems = project.problems.clone();
     let plugins = plugins::host(project, &mut problems);
     let warehouse = warehouse::open(project, &mut problems).await;
     let mut loaded = None;
     let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
-        match catalog::load(&project.source, &project.inputs, &*plugins, &*warehouse).await {
-            Ok(snapshot) => {
+        let inputs = Inputs { registered, ..project.inputs.clone() };
+        match catalog::load(&project.source, &inputs, &Described::default(), &*plugins, &*warehouse).await {
+            Ok(mut snapshot) => {
+                project::soften_registered(&mut snapshot.diagnostics);
                 problems.extend(snapshot.diagnostics.iter().cloned());
                 loaded = Some(engine(&project.config, snapshot, (plugins, hooks), warehouse, observer));
             }
@@ -151,8 +162,9 @@ fn engine(
             queued_per_tenant: config.limits.max_queued_per_tenant,
         },
     };
+    let hooks = Arc::new(hooks);
     let queries = QueryService::new(Arc::clone(&catalog), Arc::clone(&warehouse), Arc::clone(&clock), settings);
-    let queries = Arc::new(queries.observed_by(observer).governed_by(Arc::new(hooks)));
+    let queries = Arc::new(queries.observed_by(observer).governed_by(hooks.clone()));
     let detectors: Arc<dyn Detectors> = Arc::new(ComponentDetectors::new(Arc::clone(&plugins)));
     let checks = Arc::new(ComponentChecks::new(Arc::clone(&plugins)));
     let of = || (Arc::clone(&catalog), Arc::clone(&queries), Arc::clone(&clock));
@@ -160,7 +172,7 @@ fn engine(
     let anomalies = Arc::new(AnomalyService::new(models, asked, Arc::clone(&detectors), time));
     let (models, asked, time) = of();
     let profiling = Arc::new(ProfilingService::new(models, asked, checks, time));
-    Engine { catalog, queries, warehouse, plugins, detectors, anomalies, profiling, clock }
+    Engine { catalog, queries, warehouse, plugins, detectors, anomalies, profiling, hooks, clock }
 }
 
 /// The state database.
@@ -177,11 +189,51 @@ fn unwritable(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(error.to_string()).hint("check `state.url`: a file's folder must be yours to write, a server must be there and its name, user and password right")
 }
 
+/// Cubes that were registered while a server ran, oldest first.
+///
+/// # Errors
+/// The state database can't be read.
+pub async fn registered(store: &StateStore) -> Result<Vec<RegisteredCube>, Failure> {
+    let registrations = store.registrations().await.map_err(|error| unwritable(&error))?;
+    Ok(registrations.into_iter().map(|registration| registration.cube).collect())
+}
+
+/// The use case that changes what is served.
+fn projects(
+    project: &Project,
+    engine: &Engine,
+    store: &Arc<StateStore>,
+    registered: Vec<RegisteredCube>,
+) -> Arc<ProjectService> {
+    let ports = ProjectPorts {
+        files: Arc::new(projects::FolderProjects::of(project)),
+        catalog: Arc::clone(&engine.catalog),
+        plugins: Arc::clone(&engine.plugins),
+        warehouse: Arc::clone(&engine.warehouse),
+        registrations: store.clone(),
+        audit: store.clone(),
+        clock: Arc::clone(&engine.clock),
+    };
+    let gatekeeper = Gatekeeper::new(engine.hooks.clone(), engine.clock.clone(), &project.config.query.timezone);
+    let texts = ProjectTexts {
+        folder: project.folder.root().display().to_string().into(),
+        source: project.source.clone(),
+        inputs: Inputs { registered, ..project.inputs.clone() },
+        problems: project.problems.clone(),
+    };
+    Arc::new(ProjectService::new(ports, gatekeeper, texts))
+}
+
 /// What the server's handlers ask, with this start noted in the state database.
 ///
 /// # Errors
 /// The state database can't be written, or a key file can't be used.
-pub async fn ports(project: &Project, engine: &Engine, store: &Arc<StateStore>) -> Result<Ports, Failure> {
+pub async fn ports(
+    project: &Project,
+    engine: &Engine,
+    store: &Arc<StateStore>,
+    registered: Vec<RegisteredCube>,
+) -> Result<Ports, Failure> {
     let now = engine.clock.now().to_string();
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
@@ -189,6 +241,7 @@ pub async fn ports(project: &Project, engine: &Engine, store: &Arc<StateStore>) 
     engine.queries.audited_by(Arc::clone(&journal));
     Ok(Ports {
         queries: Arc::clone(&engine.queries),
+        projects: projects(project, engine, store, registered),
         catalog: Arc::clone(&engine.catalog),
         warehouse: Arc::clone(&engine.warehouse),
         store: store.clone(),

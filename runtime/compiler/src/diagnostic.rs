@@ -40,6 +40,22 @@ pub struct Diagnostic {
     /// An action: what to do about it.
     pub hint: Option<String>,
     pub span: Option<Span>,
+    /// Of a circle: what goes round, each with the place where it refers to the next.
+    pub path: Vec<Step>,
+}
+
+/// One part of a circle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub name: Arc<str>,
+    /// Where it refers to the next step; that of the last to the first.
+    pub span: Option<Span>,
+}
+
+/// `a → b → a`.
+pub fn circle(path: &[Step]) -> String {
+    let names: Vec<&str> = path.iter().chain(path.first()).map(|step| &*step.name).collect();
+    names.join(" → ")
 }
 
 /// By place: file, line, column; what has no place comes first.
@@ -49,7 +65,14 @@ pub fn sort(diagnostics: &mut [Diagnostic]) {
 
 impl Diagnostic {
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
-        Diagnostic { code, severity: Severity::Error, message: message.into(), hint: None, span: None }
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            hint: None,
+            span: None,
+            path: Vec::new(),
+        }
     }
 
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
@@ -68,6 +91,12 @@ impl Diagnostic {
         self
     }
 
+    #[must_use]
+    pub fn along(mut self, path: Vec<Step>) -> Self {
+        self.path = path;
+        self
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -83,6 +112,12 @@ impl fmt::Display for Diagnostic {
             Severity::Warning => "warning",
         };
         write!(f, "{severity}[{}]: {}", self.code, self.message)?;
+        let following = self.path.iter().skip(1).chain(self.path.first());
+        for (step, next) in self.path.iter().zip(following) {
+            if let Some(span) = &step.span {
+                write!(f, "\n  {} → {}: {span}", step.name, next.name)?;
+            }
+        }
         match &self.hint {
             Some(hint) => write!(f, "\n  hint: {hint}"),
             None => Ok(()),

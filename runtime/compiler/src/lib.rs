@@ -9,6 +9,8 @@ pub mod diagnostic;
 mod explain;
 pub mod explanation;
 pub mod governance;
+pub mod graph;
+pub mod lineage;
 pub mod model;
 pub mod plan;
 pub mod profile;

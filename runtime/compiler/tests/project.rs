@@ -36,7 +36,7 @@ fn load(files: BTreeMap<String, String>, env: BTreeMap<String, String>, warehous
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: shop\n".into());
     tree.files.extend(files.into_iter().map(|(path, text)| (path.into(), text.into())));
-    let inputs = Inputs { warehouse: warehouse.into(), env };
+    let inputs = Inputs { warehouse: warehouse.into(), env, ..Inputs::default() };
     let (definitions, mut diagnostics) = read(&tree, &inputs);
     let (model, more) = build(&definitions);
     diagnostics.extend(more);

@@ -4,20 +4,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 
+#[path = "../tests/standard/mod.rs"]
+mod standard;
+
 use std::hint::black_box;
-use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use detector_standard::Standard;
-use terrane_app::ports::calls::CallFacts;
+use standard::{DAY_MS, components, facts, host, native};
 use terrane_app::ports::detectors::{DetectorParams, Detectors as _, SeriesBatch};
-use terrane_plugin_host::{ComponentDetectors, PluginHost, SearchPath, Settings};
+use terrane_plugin_host::ComponentDetectors;
 use terrane_sdk::CallContext;
-use terrane_sdk::detector::{Detector as _, Params, SeriesBatch as NativeBatch};
+use terrane_sdk::detector::{Detector as _, Params};
 
 const SERIES: usize = 50;
-const DAY_MS: i64 = 86_400_000;
 
 /// Numbers that look like a measure: a level, a week, and noise of a small generator.
 fn batch(points: usize, first: usize) -> SeriesBatch {
@@ -38,23 +39,11 @@ fn batch(points: usize, first: usize) -> SeriesBatch {
     batch
 }
 
-fn native(batch: &SeriesBatch) -> NativeBatch {
-    NativeBatch {
-        offsets: batch.offsets.clone(),
-        timestamps_ms: batch.timestamps_ms.clone(),
-        values: batch.values.clone(),
-        step_ms: batch.step_ms,
-    }
-}
-
 fn z_score(criterion: &mut Criterion) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.prepared/components");
-    let search = SearchPath { folders: vec![folder], ..SearchPath::default() };
-    let host = Arc::new(PluginHost::new(Settings::new(search)).unwrap());
-    let detectors = ComponentDetectors::new(host);
+    let detectors = ComponentDetectors::new(host(components()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let (history, points) = (Arc::new(batch(100, 0)), Arc::new(batch(1_000, 100)));
-    let call = CallFacts { now_unix_ms: 0, time_zone: "UTC".into(), correlation_id: "bench".into(), tenant: None };
+    let call = facts();
     let params = DetectorParams { training_size: 100, ..DetectorParams::default() };
     let (native_history, native_points) = (native(&history), native(&points));
     let native_params = Params { sensitivity: None, training_size: 100, seasonality: None, extra: Vec::new() };

@@ -37,7 +37,7 @@ fn component() -> PathBuf {
 
 fn hooks() -> Hooks {
     let probe = PluginSettings {
-        config_json: CONFIG.to_owned(),
+        config_json: CONFIG.into(),
         is_required: true,
         ..PluginSettings::new("policy-probe", PluginRole::Governance, component())
     };

@@ -4,13 +4,15 @@
 //! Five faults within a minute, or a fifth of at least twenty calls, open it. It then refuses for a second;
 //! one call is let through to try, and while such tries fail the wait doubles up to a minute. Three openings
 //! within ten minutes quarantine the plugin, which somebody has to look at; not those by time alone, which
-//! may be a machine that is short of it, and no failed tries: a guest that some callers' questions bring down
-//! serves again a while after they end. Not here: clocks, and what counts as a fault (`health`).
+//! may be a machine that is short of it, and no failed tries: a guest that some questions bring down serves
+//! again a while after they end. Not here: clocks, whose calls count together (`callers`), and what counts as
+//! a fault (`health`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-const WINDOW_SECONDS: u64 = 60;
+/// Calls count for so long.
+pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
 /// Of this many calls at least, one in [`SHARE`] is too many.
 const MIN_CALLS: u64 = 20;
@@ -18,9 +20,9 @@ const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const OPENINGS: usize = 3;
-const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
+pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 
-/// Of one function of one plugin.
+/// Of one function of one plugin, for one caller or for all (`callers`).
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: State,
@@ -28,6 +30,8 @@ pub(crate) struct Breaker {
     seconds: VecDeque<Second>,
     /// By more than time alone.
     openings: VecDeque<Duration>,
+    /// A try closed it, after this wait, and nothing was called since.
+    tried: Option<Duration>,
     /// Goes up when it opens and when a call may try, so that a call that began before settles nothing.
     era: u64,
 }
@@ -59,6 +63,14 @@ struct Second {
     faults: u64,
     /// Faults other than of time.
     grave: u64,
+}
+
+impl Second {
+    fn add(&mut self, ended: Ended) {
+        self.calls += 1;
+        self.faults += u64::from(matches!(ended, Ended::Faulted | Ended::Late));
+        self.grave += u64::from(ended == Ended::Faulted);
+    }
 }
 
 /// How a call ended.
@@ -102,6 +114,16 @@ impl Breaker {
 
     /// A call that was let in is over.
     pub(crate) fn leave(&mut self, now: Duration, pass: &Pass, ended: Ended) -> Change {
+        if pass.era == self.era && self.state == State::Closed && ended != Ended::NotRun {
+            self.tried = None;
+            self.second(now).add(ended);
+            return self.judge(now);
+        }
+        self.settle(now, pass, ended)
+    }
+
+    /// The same of a call that counts elsewhere: only a try is settled by it.
+    pub(crate) fn settle(&mut self, now: Duration, pass: &Pass, ended: Ended) -> Change {
         if pass.era != self.era {
             return Change::None;
         }
@@ -110,24 +132,46 @@ impl Breaker {
                 self.state = State::Open { until: now, wait };
                 Change::None
             }
-            (State::Trying { .. }, Ended::Well) => {
+            (State::Trying { wait }, Ended::Well) => {
                 self.state = State::Closed;
                 self.seconds.clear();
+                self.tried = Some(wait);
                 Change::Closed
             }
             (State::Trying { wait }, Ended::Faulted | Ended::Late) => {
-                let wait = (wait * 2).min(LONGEST_WAIT);
-                self.state = State::Open { until: now + wait, wait };
-                self.era += 1;
+                self.wait_longer(now, wait);
                 Change::None
             }
-            (State::Open { .. }, _) | (State::Closed, Ended::NotRun) => Change::None,
-            (State::Closed, _) => {
-                self.count(now.as_secs(), ended);
-                let is_grave = self.seconds.iter().any(|second| second.grave > 0);
-                if self.is_too_much() { self.open(now, is_grave) } else { Change::None }
-            }
+            (State::Open { .. } | State::Closed, _) => Change::None,
         }
+    }
+
+    /// A call that had ended well turned out to be a fault.
+    pub(crate) fn blame(&mut self, now: Duration) -> Change {
+        match (self.state, self.tried.take()) {
+            (State::Closed, Some(wait)) => {
+                self.wait_longer(now, wait);
+                Change::None
+            }
+            (State::Closed, None) => {
+                let second = self.second(now);
+                second.faults += 1;
+                second.grave += 1;
+                self.judge(now)
+            }
+            (State::Open { .. } | State::Trying { .. }, _) => Change::None,
+        }
+    }
+
+    /// Opens it for what was counted elsewhere.
+    pub(crate) fn trip(&mut self, now: Duration, is_grave: bool) -> Change {
+        if self.state == State::Closed { self.open(now, is_grave) } else { Change::None }
+    }
+
+    fn wait_longer(&mut self, now: Duration, wait: Duration) {
+        let wait = (wait * 2).min(LONGEST_WAIT);
+        self.state = State::Open { until: now + wait, wait };
+        self.era += 1;
     }
 
     /// As new; calls under way count no more.
@@ -140,24 +184,26 @@ impl Breaker {
         matches!(self.state, State::Open { until, .. } if until > now)
     }
 
-    fn count(&mut self, at: u64, ended: Ended) {
-        while self.seconds.front().is_some_and(|second| second.at + WINDOW_SECONDS <= at) {
+    /// The second that it is, with those that are over forgotten.
+    fn second(&mut self, now: Duration) -> &mut Second {
+        let at = now.as_secs();
+        while self.seconds.front().is_some_and(|second| second.at + WINDOW.as_secs() <= at) {
             self.seconds.pop_front();
         }
         if self.seconds.back().is_none_or(|second| second.at != at) {
             self.seconds.push_back(Second { at, calls: 0, faults: 0, grave: 0 });
         }
-        if let Some(second) = self.seconds.back_mut() {
-            second.calls += 1;
-            second.faults += u64::from(matches!(ended, Ended::Faulted | Ended::Late));
-            second.grave += u64::from(ended == Ended::Faulted);
-        }
+        let last = self.seconds.len() - 1;
+        &mut self.seconds[last]
     }
 
-    fn is_too_much(&self) -> bool {
+    /// Opens it where too much has failed.
+    fn judge(&mut self, now: Duration) -> Change {
         let calls: u64 = self.seconds.iter().map(|second| second.calls).sum();
         let faults: u64 = self.seconds.iter().map(|second| second.faults).sum();
-        faults >= FAULTS || calls >= MIN_CALLS && faults * SHARE >= calls
+        let is_grave = self.seconds.iter().any(|second| second.grave > 0);
+        let is_too_much = faults >= FAULTS || calls >= MIN_CALLS && faults * SHARE >= calls;
+        if is_too_much { self.open(now, is_grave) } else { Change::None }
     }
 
     fn open(&mut self, now: Duration, is_grave: bool) -> Change {

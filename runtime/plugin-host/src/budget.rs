@@ -1,9 +1,9 @@
 //! What all guests of a host may use together: memory, and instances at once.
 //!
 //! In: numbers. Out: turns, of which there are so many, and bytes that are given back. Calls that take
-//! milliseconds and calls that take seconds have turns of their own, so that detectors never keep a hook
-//! waiting. The line has an end: who comes then is told to come again. Not here: what one guest may use
-//! (`limits`).
+//! milliseconds, describing included, have their turns here; those that take seconds have turns of their own
+//! (`blocking`), so that detectors never keep a hook waiting. The line has an end: who comes then is told to
+//! come again. Not here: what one guest may use (`limits`).
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use terrane_app::ports::plugins::PluginRole;
-
 /// Bounds of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostLimits {
     /// Linear memories of all guests together.
     pub memory_bytes: usize,
-    /// Calls of dialects and hooks at once.
+    /// Calls of dialects and hooks at once, and calls that describe a component of any role.
     pub short_calls: usize,
     /// Calls of detectors and checks at once.
     pub long_calls: usize,
@@ -31,7 +29,7 @@ pub struct HostLimits {
 
 /// As many as the engine has room for.
 const MAX_SHORT_CALLS: usize = 48;
-const MAX_LONG_CALLS: usize = 16;
+pub(crate) const MAX_LONG_CALLS: usize = 16;
 
 impl Default for HostLimits {
     /// Two short calls a core, since a guest that waits for a core runs out of its time meanwhile.
@@ -53,25 +51,20 @@ impl Default for HostLimits {
 pub(crate) struct Budget {
     memory_free: AtomicUsize,
     short: Arc<Line>,
-    long: Arc<Line>,
 }
 
 impl Budget {
     pub(crate) fn new(limits: HostLimits) -> Arc<Budget> {
-        let line = |turns: usize, most: usize, wait| Arc::new(Line::new(turns.clamp(1, most), limits.waiting, wait));
+        let turns = limits.short_calls.clamp(1, MAX_SHORT_CALLS);
         Arc::new(Budget {
             memory_free: AtomicUsize::new(limits.memory_bytes),
-            short: line(limits.short_calls, MAX_SHORT_CALLS, limits.short_wait),
-            long: line(limits.long_calls, MAX_LONG_CALLS, limits.long_wait),
+            short: Arc::new(Line::new(turns, limits.waiting, limits.short_wait)),
         })
     }
 
-    /// A turn to run, or none within the time that its kind may wait.
-    pub(crate) fn turn(&self, role: PluginRole) -> Option<Turn> {
-        match role {
-            PluginRole::Dialect | PluginRole::Governance => Line::turn(&self.short),
-            PluginRole::Detector | PluginRole::Check => Line::turn(&self.long),
-        }
+    /// A turn for a short call, or none within the time that it may wait.
+    pub(crate) fn turn(&self) -> Option<Turn> {
+        Line::turn(&self.short)
     }
 
     /// Whether there were so many bytes; they are then taken.
@@ -144,33 +137,28 @@ mod tests {
     use super::*;
 
     fn budget(waiting: usize) -> Arc<Budget> {
-        let wait = Duration::from_millis(5);
-        let limits =
-            HostLimits { memory_bytes: 100, short_calls: 2, long_calls: 1, short_wait: wait, long_wait: wait, waiting };
-        Budget::new(limits)
+        let short_wait = Duration::from_millis(5);
+        Budget::new(HostLimits { memory_bytes: 100, short_calls: 2, short_wait, waiting, ..HostLimits::default() })
     }
 
     #[test]
-    fn turns_end_and_come_back_and_kinds_do_not_wait_for_each_other() {
+    fn turns_end_and_come_back() {
         let budget = budget(1);
-        let first = budget.turn(PluginRole::Governance).unwrap();
-        let second = budget.turn(PluginRole::Dialect).unwrap();
-        assert!(budget.turn(PluginRole::Governance).is_none());
-        let long = budget.turn(PluginRole::Detector).unwrap();
-        assert!(budget.turn(PluginRole::Check).is_none());
-        drop((first, long));
-        assert!(budget.turn(PluginRole::Governance).is_some());
-        assert!(budget.turn(PluginRole::Check).is_some());
+        let first = budget.turn().unwrap();
+        let second = budget.turn().unwrap();
+        assert!(budget.turn().is_none());
+        drop(first);
+        assert!(budget.turn().is_some());
         drop(second);
     }
 
     #[test]
     fn a_line_without_room_is_refused_at_once() {
         let budget = budget(0);
-        let held = budget.turn(PluginRole::Detector).unwrap();
-        assert!(budget.turn(PluginRole::Detector).is_none());
+        let held = [budget.turn().unwrap(), budget.turn().unwrap()];
+        assert!(budget.turn().is_none());
         drop(held);
-        assert!(budget.turn(PluginRole::Detector).is_some());
+        assert!(budget.turn().is_some());
     }
 
     #[test]
@@ -181,7 +169,7 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..200 {
                 scope.spawn(|| {
-                    let _turn = budget.turn(PluginRole::Governance).unwrap();
+                    let _turn = budget.turn().unwrap();
                     ran.fetch_add(1, Ordering::Relaxed);
                 });
             }

@@ -14,17 +14,17 @@ use async_trait::async_trait;
 use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::checks::{CheckAnswer, CheckCall, CheckPlan, Checks, Finding, ProfiledColumn};
 use terrane_app::ports::plugins::PluginFault;
-use terrane_compiler::types::{LogicalType, Value};
 use wasmtime::Store;
 
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::check::exports::terrane::profiling::check as wire;
-use crate::bindings::common::{CallContext, LogicalType as WireType};
-use crate::bindings::ir::Scalar;
+use crate::bindings::common::CallContext;
 use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::{Configured, Plugin};
+use crate::plugin::{Caller, Configured, Plugin};
 use crate::role::error_text;
+use crate::wire::context::Moment;
+use crate::wire::values::{logical_type, scalar};
 
 /// The checks among the components of a host.
 pub struct ComponentChecks {
@@ -38,7 +38,7 @@ impl ComponentChecks {
 
     async fn configured(&self) -> Result<Vec<Configured<CheckPlugin>>, ComponentFault> {
         let host = Arc::clone(&self.host);
-        let found = self.host.blocking.run(move || Ok(host.registry.configured::<CheckPlugin>())).await;
+        let found = self.host.blocking.run(plan::CALL, move || Ok(host.registry.configured::<CheckPlugin>())).await;
         found.map_err(|fault| ComponentFault { component: "host".into(), fault })
     }
 }
@@ -59,7 +59,7 @@ impl Checks for ComponentChecks {
                     let (called, columns) = (Arc::clone(&plugin), Arc::clone(&columns));
                     let context = context(call, &plugin);
                     let work = move || make_plan(&called, &context, &columns);
-                    (Arc::clone(&plugin.id), self.host.blocking.run(work).await)
+                    (Arc::clone(&plugin.id), self.host.blocking.run(plan::CALL, work).await)
                 }
             };
             plans.push(match outcome {
@@ -87,20 +87,21 @@ impl Checks for ComponentChecks {
             return Err(failed(PluginFault::Host { message: "it is not there any more".to_owned() }));
         };
         let context = context(call, &plugin);
-        self.host.blocking.run(move || evaluate(&plugin, &context, &columns, answers)).await.map_err(failed)
+        let work = move || evaluate(&plugin, &context, &columns, answers);
+        self.host.blocking.run(finding::CALL, work).await.map_err(failed)
     }
 }
 
 fn make_plan(
     plugin: &Plugin<CheckPlugin>,
-    (tenant, context): &Asking,
+    (caller, context): &Asking,
     columns: &[ProfiledColumn],
 ) -> Result<Vec<terrane_app::ports::checks::CheckRequest>, PluginFault> {
     let wired: Vec<wire::Column> = columns.iter().map(column).collect();
     let ask = |guest: &CheckPlugin, store: &mut Store<Guest>| {
         guest.terrane_profiling_check().call_make_plan(store, context, &wired)
     };
-    plugin.call_checked(tenant, plan::CALL, ask, |found| {
+    plugin.call_checked(caller, plan::CALL, ask, |found| {
         let found = found.map_err(|error| PluginFault::Declined { call: plan::CALL, message: error_text(&error) })?;
         plan::checked(found, columns, plugin.grants)
     })
@@ -108,7 +109,7 @@ fn make_plan(
 
 fn evaluate(
     plugin: &Plugin<CheckPlugin>,
-    (tenant, context): &Asking,
+    (caller, context): &Asking,
     columns: &[ProfiledColumn],
     answers: Vec<CheckAnswer>,
 ) -> Result<Vec<Finding>, PluginFault> {
@@ -122,7 +123,7 @@ fn evaluate(
     let ask = |guest: &CheckPlugin, store: &mut Store<Guest>| {
         guest.terrane_profiling_check().call_evaluate(store, context, &wired, &answers)
     };
-    plugin.call_checked(tenant, finding::CALL, ask, |found| {
+    plugin.call_checked(caller, finding::CALL, ask, |found| {
         let found =
             found.map_err(|error| PluginFault::Declined { call: finding::CALL, message: error_text(&error) })?;
         finding::checked(found, columns.len(), &plugin.id)
@@ -130,18 +131,12 @@ fn evaluate(
 }
 
 /// For whom a component is called, and what it is told.
-type Asking = (Arc<str>, CallContext);
+type Asking = (Caller, CallContext);
 
 fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> Asking {
-    let context = CallContext {
-        now_unix_ms: call.facts.now_unix_ms,
-        time_zone: call.facts.time_zone.to_string(),
-        correlation_id: call.facts.correlation_id.to_string(),
-        budget_ms: u32::try_from(plugin.limits.time_ms).unwrap_or(u32::MAX),
-        config_json: plugin.config_json.to_string(),
-        extra: vec![("profile-config".to_owned(), call.profile_config_json.to_string())],
-    };
-    (call.facts.tenant.clone().unwrap_or_default(), context)
+    let mut context = Moment::of_call(&call.facts).context(plugin.limits, &plugin.config_json);
+    context.extra.push(("profile-config".to_owned(), call.profile_config_json.to_string()));
+    (Caller::of_tenant(call.facts.tenant.as_ref()), context)
 }
 
 fn column(column: &ProfiledColumn) -> wire::Column {
@@ -153,35 +148,5 @@ fn column(column: &ProfiledColumn) -> wire::Column {
         is_primary_key: column.is_primary_key,
         tags: column.tags.iter().map(ToString::to_string).collect(),
         pii: column.pii,
-    }
-}
-
-fn logical_type(ty: LogicalType) -> WireType {
-    match ty {
-        LogicalType::Text => WireType::Text,
-        LogicalType::Integer => WireType::Integer,
-        LogicalType::Decimal => WireType::Decimal,
-        LogicalType::Float => WireType::Float,
-        LogicalType::Boolean => WireType::Boolean,
-        LogicalType::Date => WireType::Date,
-        LogicalType::Timestamp => WireType::Timestamp,
-        LogicalType::TimestampTz => WireType::TimestampTz,
-        LogicalType::Geo => WireType::Geo,
-        LogicalType::Binary => WireType::Binary,
-        LogicalType::Unknown => WireType::Unknown,
-    }
-}
-
-fn scalar(value: &Value) -> Scalar {
-    match value {
-        Value::Null => Scalar::Null,
-        Value::Boolean(value) => Scalar::Boolean(*value),
-        Value::Integer(value) => Scalar::Integer(*value),
-        Value::Float(value) if value.is_nan() => Scalar::Float(f64::NAN),
-        Value::Float(value) => Scalar::Float(*value),
-        Value::Decimal(digits) => Scalar::Decimal(digits.to_string()),
-        Value::Text(text) => Scalar::Text(text.to_string()),
-        Value::Date(days) => Scalar::DateDays(*days),
-        Value::Timestamp(micros) | Value::TimestampTz(micros) => Scalar::TimestampUs(*micros),
     }
 }

@@ -24,9 +24,12 @@ use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::Plugin;
+use crate::plugin::{Caller, Plugin};
 use crate::role::error_text;
+use crate::wire::context::Moment;
 
+const TRAIN: &str = "train";
+const DETECT: &str = "detect";
 /// Points of one call: 41 bytes each come back, of the 4 MiB that a call may hand over.
 const MAX_POINTS: usize = 60_000;
 /// Points of one call with their history: 16 bytes each go into the guest's memory.
@@ -46,7 +49,8 @@ impl ComponentDetectors {
     /// Asks each component once for what it can do; the answers are kept by digest and configuration.
     async fn ask_for_offers(&self) -> (Vec<offers::Offer>, Vec<ComponentFault>) {
         let (host, offers) = (Arc::clone(&self.host), self.offers.clone());
-        let asked = self.host.blocking.run(move || Ok(offers.of(&host.registry.configured::<DetectorPlugin>()))).await;
+        let ask = move || Ok(offers.of(&host.registry.configured::<DetectorPlugin>()));
+        let asked = self.host.blocking.run(offers::CALL, ask).await;
         asked.unwrap_or_else(|fault| (Vec::new(), vec![ComponentFault { component: "host".into(), fault }]))
     }
 
@@ -62,10 +66,11 @@ impl ComponentDetectors {
     async fn call<T: Send + 'static>(
         &self,
         plugin: &Arc<Plugin<DetectorPlugin>>,
+        call: &'static str,
         work: impl FnOnce(&Plugin<DetectorPlugin>) -> Result<T, PluginFault> + Send + 'static,
     ) -> Result<T, DetectorError> {
         let called = Arc::clone(plugin);
-        let answer = self.host.blocking.run(move || work(&called)).await;
+        let answer = self.host.blocking.run(call, move || work(&called)).await;
         answer.map_err(|fault| ComponentFault { component: Arc::clone(&plugin.id), fault }.into())
     }
 }
@@ -90,7 +95,8 @@ impl Detectors for ComponentDetectors {
         for series in batches::split(&[&history], MAX_POINTS, MAX_VALUES)? {
             let (context, params, kind) = (context.clone(), params.clone(), kind.to_owned());
             let history = batches::to_wire(&history, series);
-            let trained = self.call(&plugin, move |plugin| train(plugin, &context, &kind, &history, &params)).await?;
+            let trained =
+                self.call(&plugin, TRAIN, move |plugin| train(plugin, &context, &kind, &history, &params)).await?;
             models.extend(trained);
         }
         Ok(models)
@@ -115,7 +121,7 @@ impl Detectors for ComponentDetectors {
             let work = move |plugin: &Plugin<DetectorPlugin>| {
                 detect(plugin, &context, &kind, &models, &history, &points, &params)
             };
-            check::append(&mut whole, self.call(&plugin, work).await?);
+            check::append(&mut whole, self.call(&plugin, DETECT, work).await?);
         }
         Ok(whole)
     }
@@ -123,53 +129,45 @@ impl Detectors for ComponentDetectors {
 
 fn train(
     plugin: &Plugin<DetectorPlugin>,
-    (tenant, context): &Asking,
+    (caller, context): &Asking,
     kind: &str,
     history: &wire::SeriesBatch,
     params: &wire::Params,
 ) -> Result<Vec<Vec<u8>>, PluginFault> {
-    const CALL: &str = "train";
     let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
         guest.terrane_anomaly_detector().call_train(store, context, kind, history, params)
     };
-    plugin.call_checked(tenant, CALL, ask, |models| {
-        let models = models.map_err(|error| PluginFault::Declined { call: CALL, message: error_text(&error) })?;
+    plugin.call_checked(caller, TRAIN, ask, |models| {
+        let models = models.map_err(|error| PluginFault::Declined { call: TRAIN, message: error_text(&error) })?;
         check::models(models, history.offsets.len().saturating_sub(1))
     })
 }
 
 fn detect(
     plugin: &Plugin<DetectorPlugin>,
-    (tenant, context): &Asking,
+    (caller, context): &Asking,
     kind: &str,
     models: &[Vec<u8>],
     history: &wire::SeriesBatch,
     points: &wire::SeriesBatch,
     params: &wire::Params,
 ) -> Result<Detection, PluginFault> {
-    const CALL: &str = "detect";
     let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
         guest.terrane_anomaly_detector().call_detect(store, context, kind, models, history, points, params)
     };
-    plugin.call_checked(tenant, CALL, ask, |detection| {
-        let detection = detection.map_err(|error| PluginFault::Declined { call: CALL, message: error_text(&error) })?;
+    plugin.call_checked(caller, DETECT, ask, |detection| {
+        let detection =
+            detection.map_err(|error| PluginFault::Declined { call: DETECT, message: error_text(&error) })?;
         check::detection(detection, &points.values)
     })
 }
 
 /// For whom a component is called, and what it is told.
-type Asking = (Arc<str>, CallContext);
+type Asking = (Caller, CallContext);
 
 fn context(call: &CallFacts, plugin: &Plugin<DetectorPlugin>) -> Asking {
-    let context = CallContext {
-        now_unix_ms: call.now_unix_ms,
-        time_zone: call.time_zone.to_string(),
-        correlation_id: call.correlation_id.to_string(),
-        budget_ms: u32::try_from(plugin.limits.time_ms).unwrap_or(u32::MAX),
-        config_json: plugin.config_json.to_string(),
-        extra: Vec::new(),
-    };
-    (call.tenant.clone().unwrap_or_default(), context)
+    let context = Moment::of_call(call).context(plugin.limits, &plugin.config_json);
+    (Caller::of_tenant(call.tenant.as_ref()), context)
 }
 
 fn to_wire(params: &DetectorParams) -> wire::Params {

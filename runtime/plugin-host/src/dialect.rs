@@ -11,7 +11,8 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
 use crate::limits::CallLimits;
-use crate::role::{Linked, error_text, timeless_context};
+use crate::role::{Linked, error_text};
+use crate::wire::context::Moment;
 
 /// The profile of a component that said who it is. It depends on nothing but the component and its
 /// configuration.
@@ -25,7 +26,7 @@ pub(crate) fn profile(
     limits: CallLimits,
 ) -> Result<DialectProfile, PluginFault> {
     const CALL: &str = "describe-dialect";
-    let context = timeless_context(limits, config_json);
+    let context = Moment::none().context(limits, config_json);
     let profile = guest
         .call(CALL, limits, |plugin, store| plugin.terrane_dialect_dialect().call_describe_dialect(store, &context))?
         .map_err(|error| PluginFault::Declined { call: CALL, message: error_text(&error) })?;

@@ -19,21 +19,25 @@ use terrane_app::ports::governance::{
     Artifact, Asking, Decision, GateFinding, Governance, Hook, HookFault, MetadataChange, Said, Transition,
 };
 use terrane_app::ports::plugins::PluginFault;
+use terrane_app::query::RequestContext;
 use terrane_compiler::governance::QueryFacts;
 use wasmtime::Store;
 
-use crate::bindings::common::{CallContext, PluginError};
+use crate::bindings::common::PluginError;
 use crate::bindings::governance::PolicyPlugin;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::{Configured, Plugin};
+use crate::plugin::{Caller, Configured, Plugin};
 use crate::role::error_text;
+use crate::wire::context::Moment;
 use pool::Pool;
-use to_wire::{Moment, principal, surface};
+use to_wire::{principal, surface};
 
 /// A queued query waits so long for its hooks, all together.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+const ON_QUERY: &str = "on-query";
 
 /// The configured hooks of a host.
 pub struct Hooks {
@@ -95,54 +99,57 @@ fn said<T>(
     Said { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
 
-/// One call on behalf of a tenant: what the guest itself declined, and what `check` finds wrong with its
+/// One call on behalf of a caller: what the guest itself declined, and what `check` finds wrong with its
 /// answer, are faults of the call.
 fn call<T, U>(
     plugin: &Plugin<PolicyPlugin>,
-    (tenant, export): (&str, &'static str),
+    (caller, export): (&Caller, &'static str),
     ask: impl FnOnce(&PolicyPlugin, &mut Store<Guest>) -> wasmtime::Result<Result<T, PluginError>>,
     check: impl FnOnce(T) -> Result<U, String>,
 ) -> Result<U, PluginFault> {
-    plugin.call_checked(tenant, export, ask, |answer| {
+    plugin.call_checked(caller, export, ask, |answer| {
         let answer = answer.map_err(|error| PluginFault::Declined { call: export, message: error_text(&error) })?;
         check(answer).map_err(|message| PluginFault::Answer { call: export, message })
     })
 }
 
-/// Those without a tenant share one room of notes.
-fn tenant_of(asking: &Asking<'_>) -> String {
-    asking.context.tenant.as_deref().unwrap_or_default().to_owned()
-}
-
-fn context_of(plugin: &Plugin<PolicyPlugin>, moment: &Moment) -> CallContext {
-    CallContext {
-        now_unix_ms: moment.now_unix_ms,
-        time_zone: moment.time_zone.clone(),
-        correlation_id: moment.correlation_id.clone(),
-        budget_ms: u32::try_from(plugin.limits.time_ms).unwrap_or(u32::MAX),
-        config_json: plugin.config_json.to_string(),
-        extra: Vec::new(),
-    }
+/// Those without a tenant share one room of notes. Who proved nothing is told from others by the address alone.
+fn caller_of(asking: &Asking<'_>) -> Caller {
+    let RequestContext { caller, tenant, client, .. } = asking.context;
+    let tenant = tenant.clone().unwrap_or_default();
+    let address = client.filter(|_| caller.user_id.is_empty()).map(|client| client.to_string());
+    let id = format!("{tenant}\0{}\0{}", caller.user_id, address.unwrap_or_default());
+    Caller { tenant, id: id.into() }
 }
 
 #[async_trait]
 impl Governance for Hooks {
     fn is_silent(&self) -> bool {
-        self.host.registry.configured::<PolicyPlugin>().is_empty()
+        !self.host.registry.has_any::<PolicyPlugin>()
+    }
+
+    fn blame(&self, asking: &Asking<'_>, hook: &Hook, fault: &str) {
+        let fault = PluginFault::Answer { call: ON_QUERY, message: fault.to_owned() };
+        for configured in self.host.registry.configured::<PolicyPlugin>() {
+            if let Configured::Active(plugin) = configured
+                && plugin.id == hook.id
+            {
+                plugin.health.blame(ON_QUERY, &caller_of(asking).id, &fault);
+            }
+        }
     }
 
     async fn judge(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
-        const CALL: &str = "on-query";
-        let (who, moment, facts) = (principal(asking.context), Moment::of(asking), Arc::clone(facts));
+        let (who, moment, facts) = (principal(asking.context), Moment::of_asking(asking), Arc::clone(facts));
         let surface = surface(asking.context.surface);
-        let tenant = tenant_of(asking);
+        let caller = caller_of(asking);
         self.ask(move |plugin| {
             let query = to_wire::query_facts(&facts, surface, plugin.grants.query_values);
-            let context = context_of(plugin, &moment);
+            let context = moment.context(plugin.limits, &plugin.config_json);
             let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
                 guest.terrane_governance_hook().call_on_query(store, &context, &who, &query)
             };
-            call(plugin, (&tenant, CALL), ask, |verdict| from_wire::decision(verdict.decision))
+            call(plugin, (&caller, ON_QUERY), ask, |verdict| from_wire::decision(verdict.decision))
         })
         .await
     }
@@ -155,22 +162,22 @@ impl Governance for Hooks {
         notes: &str,
     ) -> Vec<Said<Vec<GateFinding>>> {
         const CALL: &str = "on-certify";
-        let (who, moment, notes) = (principal(asking.context), Moment::of(asking), notes.to_owned());
+        let (who, moment, notes) = (principal(asking.context), Moment::of_asking(asking), notes.to_owned());
         let (item, step) = (to_wire::artifact(item), to_wire::transition(step));
-        let tenant = tenant_of(asking);
+        let caller = caller_of(asking);
         self.ask(move |plugin| {
-            let context = context_of(plugin, &moment);
+            let context = moment.context(plugin.limits, &plugin.config_json);
             let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
                 guest.terrane_governance_hook().call_on_certify(store, &context, &who, &item, step, &notes)
             };
-            call(plugin, (&tenant, CALL), ask, from_wire::findings)
+            call(plugin, (&caller, CALL), ask, from_wire::findings)
         })
         .await
     }
 
     async fn change(&self, asking: &Asking<'_>, change: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
         const CALL: &str = "on-metadata-change";
-        let (who, moment) = (principal(asking.context), Moment::of(asking));
+        let (who, moment) = (principal(asking.context), Moment::of_asking(asking));
         let (before, after): (Option<wire::Artifact>, Option<wire::Artifact>) = match change {
             MetadataChange::Added(after) => (None, Some(to_wire::artifact(after))),
             MetadataChange::Changed { before, after } => {
@@ -178,14 +185,14 @@ impl Governance for Hooks {
             }
             MetadataChange::Removed(before) => (Some(to_wire::artifact(before)), None),
         };
-        let tenant = tenant_of(asking);
+        let caller = caller_of(asking);
         self.ask(move |plugin| {
-            let context = context_of(plugin, &moment);
+            let context = moment.context(plugin.limits, &plugin.config_json);
             let (before, after) = (before.as_ref(), after.as_ref());
             let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
                 guest.terrane_governance_hook().call_on_metadata_change(store, &context, &who, before, after)
             };
-            call(plugin, (&tenant, CALL), ask, from_wire::findings)
+            call(plugin, (&caller, CALL), ask, from_wire::findings)
         })
         .await
     }

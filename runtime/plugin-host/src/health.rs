@@ -1,17 +1,24 @@
-//! How one plugin is doing: counts of its calls, and a breaker for each of its functions.
+//! How one plugin is doing: counts of its calls, and breakers for each of its functions.
 //!
-//! In: the end of each call. Out: whether the next one may run, and what operators are told. Only what is
-//! the guest's fault counts against it. Changes are logged here, once. Not here: the rules (`breaker`).
+//! In: the end of each call, and whose it was. Out: whether the next one may run, and what operators are told.
+//! Only what is the guest's fault counts against it. Changes are logged here, once. Not here: the rules
+//! (`breaker`, `callers`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use terrane_app::ports::plugins::{Blame, ExportStatus, Limit, PluginFault, PluginState, Unavailable};
 
-use crate::breaker::{Breaker, Change, Ended, Pass};
+use crate::breaker::{Change, Ended};
+use crate::callers::{Callers, Pass, Reach};
 use crate::elapsed::Elapsed;
 use crate::tally::Tally;
+
+/// Calls of a plugin that was just put in another's place; what opens a breaker within them is its doing.
+const FIRST_CALLS: u64 = 20;
+/// With more callers quarantined than this, all are.
+const MAX_QUARANTINED: usize = 1_024;
 
 /// Of one loaded plugin.
 pub(crate) struct Health {
@@ -23,13 +30,17 @@ pub(crate) struct Health {
 #[derive(Default)]
 struct Condition {
     is_quarantined: bool,
+    /// Callers whose questions brought it down too often.
+    quarantined: BTreeSet<Arc<str>>,
+    /// What opened a breaker within the first calls.
+    early: Option<PluginFault>,
     /// By the contract's names, so there are no more than the contract has.
     exports: BTreeMap<&'static str, Export>,
 }
 
 #[derive(Default)]
 struct Export {
-    breaker: Breaker,
+    callers: Callers,
     tally: Tally,
 }
 
@@ -38,6 +49,7 @@ struct Export {
 pub(crate) struct Entry<'a> {
     health: &'a Health,
     call: &'static str,
+    caller: Arc<str>,
     began: Duration,
     pass: Option<Pass>,
 }
@@ -47,7 +59,7 @@ impl Drop for Entry<'_> {
         if let Some(pass) = self.pass.take() {
             let now = self.health.clock.now();
             let mut condition = self.health.lock();
-            condition.exports.entry(self.call).or_default().breaker.leave(now, &pass, Ended::NotRun);
+            condition.exports.entry(self.call).or_default().callers.leave(now, &self.caller, &pass, Ended::NotRun);
         }
     }
 }
@@ -62,21 +74,22 @@ impl Health {
         self.condition.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a call in.
+    /// Lets a call of this caller in.
     ///
     /// # Errors
     /// [`PluginFault::Unavailable`].
-    pub(crate) fn enter(&self, call: &'static str) -> Result<Entry<'_>, PluginFault> {
+    pub(crate) fn enter(&self, call: &'static str, caller: &Arc<str>) -> Result<Entry<'_>, PluginFault> {
         let began = self.clock.now();
         let mut condition = self.lock();
-        let is_quarantined = condition.is_quarantined;
+        let is_quarantined = condition.is_quarantined || condition.quarantined.contains(caller);
         let export = condition.exports.entry(call).or_default();
         let entered = if is_quarantined {
             Err(Unavailable::Quarantined)
         } else {
-            export.breaker.enter(began).map_err(|wait| Unavailable::BreakerOpen { wait })
+            export.callers.enter(began, caller).map_err(|wait| Unavailable::BreakerOpen { wait })
         };
-        entered.map(|pass| Entry { health: self, call, began, pass: Some(pass) }).map_err(|reason| {
+        let entry = |pass| Entry { health: self, call, caller: Arc::clone(caller), began, pass: Some(pass) };
+        entered.map(entry).map_err(|reason| {
             export.tally.refused += 1;
             PluginFault::Unavailable { call, reason }
         })
@@ -95,24 +108,38 @@ impl Health {
         let Some(pass) = entry.pass.take() else { return };
         let mut condition = self.lock();
         let export = condition.exports.entry(call).or_default();
-        let change = export.breaker.leave(now, &pass, ended);
+        let changed = export.callers.leave(now, &entry.caller, &pass, ended);
         if ended != Ended::NotRun {
             let is_fault = matches!(ended, Ended::Faulted | Ended::Late);
             export.tally.count(is_fault, now.saturating_sub(entry.began), fuel);
         }
-        condition.is_quarantined |= change == Change::Quarantined;
+        condition.note(changed, &entry.caller, fault);
         drop(condition);
-        self.tell(call, change, fault);
+        self.tell(call, changed, fault);
     }
 
-    fn tell(&self, call: &'static str, change: Change, fault: Option<&PluginFault>) {
-        let component = &*self.component;
+    /// The last call of this caller ended well, and what it answered turned out to be this fault.
+    pub(crate) fn blame(&self, call: &'static str, caller: &Arc<str>, fault: &PluginFault) {
+        let now = self.clock.now();
+        let mut condition = self.lock();
+        let export = condition.exports.entry(call).or_default();
+        export.tally.faults += 1;
+        let changed = export.callers.blame(now, caller);
+        condition.note(changed, caller, Some(fault));
+        drop(condition);
+        self.tell(call, changed, Some(fault));
+    }
+
+    fn tell(&self, call: &'static str, (change, reach): (Change, Reach), fault: Option<&PluginFault>) {
+        let (component, callers) = (&*self.component, reach.as_str());
         let error_message = fault.map(tracing::field::display);
         match change {
             Change::None => {}
-            Change::Opened => tracing::warn!(event = "plugin_degraded", component, call, error_message),
-            Change::Closed => tracing::info!(event = "plugin_recovered", component, call),
-            Change::Quarantined => tracing::error!(event = "plugin_quarantined", component, call, error_message),
+            Change::Opened => tracing::warn!(event = "plugin_degraded", component, call, callers, error_message),
+            Change::Closed => tracing::info!(event = "plugin_recovered", component, call, callers),
+            Change::Quarantined => {
+                tracing::error!(event = "plugin_quarantined", component, call, callers, error_message);
+            }
         }
     }
 
@@ -120,8 +147,10 @@ impl Health {
     pub(crate) fn forgive(&self) {
         let mut condition = self.lock();
         condition.is_quarantined = false;
+        condition.quarantined.clear();
+        condition.early = None;
         for export in condition.exports.values_mut() {
-            export.breaker.forgive();
+            export.callers.forgive();
         }
     }
 
@@ -129,26 +158,32 @@ impl Health {
     pub(crate) fn state(&self) -> PluginState {
         let now = self.clock.now();
         let condition = self.lock();
-        if condition.is_quarantined {
+        if condition.is_closed_for_good(now) {
             PluginState::Quarantined
-        } else if condition.exports.values().any(|export| export.breaker.is_open(now)) {
+        } else if condition.exports.values().any(|export| export.callers.is_open(now)) {
             PluginState::Degraded
         } else {
             PluginState::Active
         }
     }
 
+    /// What it did wrong within its first calls, so that it was let alone for all who asked.
+    pub(crate) fn early_failure(&self) -> Option<PluginFault> {
+        self.lock().early.clone()
+    }
+
     /// Whether a function would be refused now, of which `spared` is none.
     pub(crate) fn is_open_but_for(&self, spared: &[&str]) -> bool {
         let now = self.clock.now();
         let condition = self.lock();
-        let is_open = |(name, export): (&&'static str, &Export)| !spared.contains(name) && export.breaker.is_open(now);
-        condition.is_quarantined || condition.exports.iter().any(is_open)
+        let is_open = |(name, export): (&&'static str, &Export)| !spared.contains(name) && export.callers.is_open(now);
+        condition.is_closed_for_good(now) || condition.exports.iter().any(is_open)
     }
 
     pub(crate) fn exports(&self) -> Vec<ExportStatus> {
         let now = self.clock.now();
         let condition = self.lock();
+        let is_quarantined = condition.is_closed_for_good(now);
         let status = |(name, export): (&&'static str, &Export)| ExportStatus {
             name,
             calls: export.tally.calls,
@@ -157,9 +192,29 @@ impl Health {
             fuel: export.tally.fuel,
             p50: export.tally.quantile(0.5),
             p99: export.tally.quantile(0.99),
-            is_open: condition.is_quarantined || export.breaker.is_open(now),
+            is_open: is_quarantined || export.callers.is_open(now),
         };
         condition.exports.iter().map(status).collect()
+    }
+}
+
+impl Condition {
+    fn note(&mut self, (change, reach): (Change, Reach), caller: &Arc<str>, fault: Option<&PluginFault>) {
+        let calls: u64 = self.exports.values().map(|export| export.tally.calls).sum();
+        if matches!(change, Change::Opened | Change::Quarantined) && reach != Reach::One && calls <= FIRST_CALLS {
+            self.early = self.early.take().or_else(|| fault.cloned());
+        }
+        if change == Change::Quarantined {
+            self.quarantined.insert(Arc::clone(caller));
+            self.is_quarantined |= reach == Reach::All || self.quarantined.len() > MAX_QUARANTINED;
+        }
+    }
+
+    /// Nobody is left whom it was good for in the last minutes.
+    fn is_closed_for_good(&self, now: Duration) -> bool {
+        let is_free = |caller: &str| !self.quarantined.contains(caller);
+        let answers = |export: &Export| export.callers.has_answered(now, is_free);
+        self.is_quarantined || !self.quarantined.is_empty() && !self.exports.values().any(answers)
     }
 }
 
@@ -174,9 +229,17 @@ mod tests {
         (clock, health)
     }
 
-    fn call(health: &Health, call: &'static str, fault: Option<PluginFault>) {
-        let entry = health.enter(call).unwrap();
+    fn call_of(caller: &str, health: &Health, call: &'static str, fault: Option<PluginFault>) {
+        let entry = health.enter(call, &caller.into()).unwrap();
         health.leave(entry, fault.as_ref(), 10);
+    }
+
+    fn call(health: &Health, call: &'static str, fault: Option<PluginFault>) {
+        call_of("ada", health, call, fault);
+    }
+
+    fn refusal(health: &Health, call: &'static str) -> Option<PluginFault> {
+        health.enter(call, &"ada".into()).err()
     }
 
     fn trap(call: &'static str) -> Option<PluginFault> {
@@ -191,7 +254,7 @@ mod tests {
         assert_eq!(health.state(), PluginState::Degraded);
         let wait = Duration::from_secs(1);
         let refused = PluginFault::Unavailable { call: "detect", reason: Unavailable::BreakerOpen { wait } };
-        assert_eq!(health.enter("detect").err(), Some(refused));
+        assert_eq!(refusal(&health, "detect"), Some(refused));
         clock.advance(wait);
         // The next call may try, so nobody has to be sent elsewhere.
         assert_eq!(health.state(), PluginState::Active);
@@ -229,7 +292,7 @@ mod tests {
         let (clock, health) = health();
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
         clock.advance(Duration::from_secs(1));
-        drop(health.enter("detect").unwrap());
+        drop(health.enter("detect", &"ada".into()).unwrap());
         call(&health, "detect", None);
         assert_eq!((health.state(), health.exports()[0].calls), (PluginState::Active, 6));
     }
@@ -256,9 +319,56 @@ mod tests {
         }
         clock.advance(Duration::from_secs(100_000));
         let refused = PluginFault::Unavailable { call: "evaluate", reason: Unavailable::Quarantined };
-        assert_eq!(health.enter("evaluate").err(), Some(refused));
+        assert_eq!(refusal(&health, "evaluate"), Some(refused));
         health.forgive();
         call(&health, "on-query", None);
         assert_eq!(health.state(), PluginState::Active);
+    }
+
+    #[test]
+    fn a_caller_who_brings_it_down_again_and_again_is_quarantined_alone() {
+        let (clock, health) = health();
+        for _ in 0..3 {
+            call_of("bob", &health, "on-query", None);
+            (0..5).for_each(|_| call(&health, "on-query", trap("on-query")));
+            clock.advance(Duration::from_secs(1));
+            if health.enter("on-query", &"ada".into()).is_ok() {
+                call(&health, "on-query", None);
+            }
+        }
+        let refused = PluginFault::Unavailable { call: "on-query", reason: Unavailable::Quarantined };
+        assert_eq!(refusal(&health, "on-query"), Some(refused));
+        call_of("bob", &health, "on-query", None);
+        assert_eq!(health.state(), PluginState::Active);
+        // Nobody is left whom it was good for.
+        clock.advance(Duration::from_secs(600));
+        assert_eq!(health.state(), PluginState::Quarantined);
+        call_of("bob", &health, "on-query", None);
+        assert_eq!(health.state(), PluginState::Active);
+    }
+
+    #[test]
+    fn what_fails_within_its_first_calls_is_remembered() {
+        let (_, health) = health();
+        (0..15).for_each(|_| call(&health, "train", None));
+        (0..5).for_each(|_| call(&health, "detect", trap("detect")));
+        assert_eq!(health.early_failure(), trap("detect"));
+        health.forgive();
+        assert_eq!(health.early_failure(), None);
+        (0..5).for_each(|_| call(&health, "detect", trap("detect")));
+        assert_eq!(health.early_failure(), None, "it is no newcomer any more");
+    }
+
+    #[test]
+    fn an_answer_that_turned_out_to_be_a_fault_is_one() {
+        let (_, health) = health();
+        let fault = PluginFault::Answer { call: "on-query", message: "no such cube".to_owned() };
+        for _ in 0..5 {
+            call(&health, "on-query", None);
+            health.blame("on-query", &"ada".into(), &fault);
+        }
+        let [export] = &health.exports()[..] else { panic!("one function") };
+        assert_eq!((export.calls, export.faults, export.is_open), (5, 5, true));
+        assert_eq!(health.state(), PluginState::Degraded);
     }
 }

@@ -87,6 +87,7 @@ impl PluginHost {
                 None
             }
         });
+        let blocking = Blocking::new(settings.host);
         let workshop = Arc::new(Workshop {
             engine,
             cache,
@@ -109,7 +110,7 @@ impl PluginHost {
                 PluginRole::Check => registry.list::<CheckPlugin>(plugin),
             }
         }
-        Ok(PluginHost { workshop, dialects, registry, blocking: Blocking::default() })
+        Ok(PluginHost { workshop, dialects, registry, blocking })
     }
 
     fn statuses(&self, all: bool) -> Vec<PluginStatus> {

@@ -2,8 +2,9 @@
 //! turns what they say into checked compiler types.
 //!
 //! `engine`, `limits`, `budget` and `terms` are the sandbox; `log` and `memo` what guests may import;
+//! `wire` what crosses the border in every role;
 //! `loader` and `making` the way of a file to a plugin, `signature` and `manifest` what is looked at on it,
-//! `cache` what was compiled before. `slot` and `registry` keep the plugins, `health` (`breaker`, `tally`)
+//! `cache` what was compiled before. `slot` and `registry` keep the plugins, `health` (`callers`, `breaker`, `tally`)
 //! how they are doing, and one file per WIT interface (`dialect`) has the calls. Not here: any decision
 //! about SQL, and anything a guest could use to reach the outside: no WASI, files, sockets, clock,
 //! randomness or environment.
@@ -13,6 +14,7 @@ mod blocking;
 mod breaker;
 mod budget;
 mod cache;
+mod callers;
 mod check;
 mod detector;
 mod dialect;
@@ -37,6 +39,7 @@ pub mod signature;
 mod slot;
 mod tally;
 mod terms;
+mod wire;
 pub mod workbench;
 
 pub use budget::HostLimits;
@@ -48,4 +51,4 @@ pub use governance::Hooks;
 pub use host::{PluginHost, Settings};
 pub use limits::{CallLimits, GuestLimits};
 pub use loader::{MAX_COMPONENT_BYTES, SearchPath, hooks_in};
-pub use plugin::{Grants, PluginSettings};
+pub use plugin::{ConfigJson, Grants, PluginSettings};

@@ -2,7 +2,7 @@
 //!
 //! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target
 //! `terrane::plugin`. A call may write 20 lines and 8 KiB, a plugin 100 lines a second; the rest is counted
-//! and told in one line. Control characters are stripped, so that no guest can forge another's line. Secrets
+//! and told in one line, which counts like any other. Control characters are stripped, so that no guest can forge another's line. Secrets
 //! are masked where lines are written down, as in all of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,8 +35,8 @@ impl Throttle {
         Arc::new(Throttle { clock, second: Mutex::default() })
     }
 
-    /// Whether one more line may be written, and how many were not since this was last told.
-    fn admits(&self) -> (bool, u64) {
+    /// Whether a line that stands for so many may be written, and how many were not since this was last told.
+    fn admits(&self, lines: u64) -> (bool, u64) {
         let now = self.clock.now();
         // Numbers are whole after any panic.
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +47,7 @@ impl Throttle {
         }
         let fits = second.lines < MAX_LINES_A_SECOND;
         second.lines += u32::from(fits);
-        second.dropped += u64::from(!fits);
+        second.dropped += if fits { 0 } else { lines };
         (fits, dropped)
     }
 }
@@ -76,11 +76,12 @@ impl LogBudget {
         } else {
             self.dropped += 1;
         }
-        fits && self.throttle.as_ref().is_none_or(|throttle| self.admits_this_second(throttle))
+        fits && self.admits_this_second(1)
     }
 
-    fn admits_this_second(&self, throttle: &Throttle) -> bool {
-        let (fits, dropped) = throttle.admits();
+    /// Whether a line that stands for so many may be written now.
+    fn admits_this_second(&self, lines: u64) -> bool {
+        let (fits, dropped) = self.throttle.as_ref().map_or((true, 0), |throttle| throttle.admits(lines));
         if dropped > 0 {
             let component = &self.component;
             tracing::warn!(target: "terrane::plugin", %component, dropped, "the component logged more than it may in a second");
@@ -91,7 +92,7 @@ impl LogBudget {
 
 impl Drop for LogBudget {
     fn drop(&mut self) {
-        if self.dropped > 0 {
+        if self.dropped > 0 && self.admits_this_second(self.dropped) {
             let (component, dropped) = (&self.component, self.dropped);
             tracing::warn!(target: "terrane::plugin", %component, dropped, "the component logged more than a call may");
         }
@@ -151,12 +152,27 @@ mod tests {
     fn a_plugin_has_so_many_lines_a_second_and_is_told_of_the_others() {
         let clock = crate::elapsed::tests::Still::default();
         let throttle = Throttle::new(clock.elapsed());
-        let lines = |number| (0..number).filter(|_| throttle.admits().0).count();
+        let lines = |number| (0..number).filter(|_| throttle.admits(1).0).count();
         assert_eq!(lines(150), 100);
         clock.advance(Duration::from_millis(999));
-        assert_eq!(throttle.admits(), (false, 0));
+        assert_eq!(throttle.admits(1), (false, 0));
         clock.advance(Duration::from_millis(1));
-        assert_eq!(throttle.admits(), (true, 51));
+        assert_eq!(throttle.admits(1), (true, 51));
         assert_eq!(lines(150), 99);
+    }
+
+    #[test]
+    fn that_calls_dropped_lines_is_told_within_the_same_bound() {
+        let clock = crate::elapsed::tests::Still::default();
+        let throttle = Throttle::new(clock.elapsed());
+        // Each call would write five lines too many, and say so in one.
+        let mut told = 0;
+        for _ in 0..1_000 {
+            let budget = LogBudget::new("test".into(), Some(Arc::clone(&throttle)));
+            told += u64::from(budget.admits_this_second(5));
+        }
+        assert_eq!(told, 100);
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(throttle.admits(1), (true, 900 * 5));
     }
 }

@@ -70,7 +70,7 @@ impl Workshop {
         Ok(Plugin {
             version: made.info.version.into(),
             digest: made.digest,
-            config_json: settings.config_json.as_str().into(),
+            config_json: settings.config_json.clone(),
             is_required,
             is_monitored,
             grants,
@@ -113,7 +113,7 @@ impl Workshop {
         let memo = settings.grants.memo.then(|| MemoGrant {
             memo: Arc::clone(&self.memo),
             digest: Arc::clone(digest),
-            config_json: settings.config_json.as_str().into(),
+            config_json: settings.config_json.clone(),
         });
         Terms {
             name: settings.id.as_str().into(),

@@ -9,7 +9,7 @@ use terrane_app::ports::plugins::PluginRole;
 use wasm_encoder::{ComponentSection as _, CustomSection};
 use wasmparser::{Parser, Payload};
 
-use crate::role::is_id;
+use crate::wire::names::is_id;
 
 /// The name of the custom section, at the component's own level.
 pub const SECTION: &str = "plugin.toml";

@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::bindings::memo::Host;
 use crate::elapsed::Elapsed;
 use crate::engine::Guest;
+use crate::plugin::ConfigJson;
 
 const MAX_KEY_BYTES: usize = 256;
 const MAX_VALUE_BYTES: usize = 64 * 1024;
@@ -40,7 +41,7 @@ struct Rooms {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
     pub(crate) digest: Arc<str>,
-    pub(crate) config_json: Arc<str>,
+    pub(crate) config_json: ConfigJson,
     pub(crate) tenant: Arc<str>,
 }
 
@@ -179,11 +180,8 @@ mod tests {
         let (_, memo) = memo();
         memo.put(&owner("a"), "k".into(), b"secret".to_vec(), 0).unwrap();
         assert_eq!(memo.get(&owner("a"), "k").as_deref(), Some(&b"secret"[..]));
-        let other = [
-            owner("b"),
-            Owner { digest: "e".into(), ..owner("a") },
-            Owner { config_json: String::new().into(), ..owner("a") },
-        ];
+        let other =
+            [owner("b"), Owner { digest: "e".into(), ..owner("a") }, Owner { config_json: "".into(), ..owner("a") }];
         for other in other {
             assert_eq!(memo.get(&other, "k"), None, "{other:?}");
         }

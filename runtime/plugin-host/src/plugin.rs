@@ -4,6 +4,8 @@
 //! and broken off while they keep failing. Not here: which plugins there are (`registry`), how they are
 //! loaded (`making`), and what their answers mean (the role's module).
 
+use std::fmt;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -28,8 +30,7 @@ pub struct PluginSettings {
     pub sha256: Option<String>,
     /// Empty: it need not be signed. Else by one of these.
     pub keys: Vec<PublicKey>,
-    /// A JSON object, or empty.
-    pub config_json: String,
+    pub config_json: ConfigJson,
     /// Without it nothing may be answered that it has a say in.
     pub is_required: bool,
     /// What it says is logged and not obeyed.
@@ -48,12 +49,58 @@ impl PluginSettings {
             source: source.into(),
             sha256: None,
             keys: Vec::new(),
-            config_json: String::new(),
+            config_json: ConfigJson::default(),
             is_required: false,
             is_monitored: false,
             grants: Grants::default(),
             limits: AskedLimits::default(),
         }
+    }
+}
+
+/// A plugin's configuration: a JSON object, or empty. It may hold secrets, so nothing shows it.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct ConfigJson(Arc<str>);
+
+impl From<String> for ConfigJson {
+    fn from(json: String) -> ConfigJson {
+        ConfigJson(json.into())
+    }
+}
+
+impl From<&str> for ConfigJson {
+    fn from(json: &str) -> ConfigJson {
+        ConfigJson(json.into())
+    }
+}
+
+impl Deref for ConfigJson {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ConfigJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// On whose behalf a plugin is called.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// Whose notes it finds again.
+    pub(crate) tenant: Arc<str>,
+    /// Whose questions count together when they bring it down.
+    pub(crate) id: Arc<str>,
+}
+
+impl Caller {
+    pub(crate) fn of_tenant(tenant: Option<&Arc<str>>) -> Caller {
+        let tenant = tenant.cloned().unwrap_or_default();
+        Caller { id: Arc::clone(&tenant), tenant }
     }
 }
 
@@ -91,7 +138,7 @@ pub(crate) struct Plugin<R: Role> {
     pub(crate) version: Arc<str>,
     /// SHA-256 of the component, in hexadecimal.
     pub(crate) digest: Arc<str>,
-    pub(crate) config_json: Arc<str>,
+    pub(crate) config_json: ConfigJson,
     pub(crate) is_required: bool,
     pub(crate) is_monitored: bool,
     pub(crate) grants: Grants,
@@ -115,23 +162,23 @@ impl<R: Role> Plugin<R> {
         export: &'static str,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFault> {
-        self.call_checked("", export, ask, Ok)
+        self.call_checked(&Caller::of_tenant(None), export, ask, Ok)
     }
 
-    /// The same on behalf of a tenant, whose memo it has. What `check` says of the answer counts like a
+    /// The same on behalf of a caller, whose tenant's memo it has. What `check` says of the answer counts like a
     /// fault of the call.
     ///
     /// # Errors
     /// As of [`Plugin::call`], and those of `check`.
     pub(crate) fn call_checked<T, U>(
         &self,
-        tenant: &str,
+        caller: &Caller,
         export: &'static str,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
         check: impl FnOnce(T) -> Result<U, PluginFault>,
     ) -> Result<U, PluginFault> {
-        let entry = self.health.enter(export)?;
-        let (answer, fuel) = self.linked.call_for(tenant, export, self.limits, ask);
+        let entry = self.health.enter(export, &caller.id)?;
+        let (answer, fuel) = self.linked.call_for(&caller.tenant, export, self.limits, ask);
         let answer = answer.and_then(check);
         self.health.leave(entry, answer.as_ref().err(), fuel);
         answer
@@ -150,16 +197,17 @@ pub(crate) enum Configured<R: Role> {
     },
 }
 
-impl<R: Role> Clone for Configured<R> {
-    fn clone(&self) -> Self {
-        match self {
-            Configured::Active(plugin) => Configured::Active(Arc::clone(plugin)),
-            Configured::Down { id, is_required, is_monitored, fault } => Configured::Down {
-                id: Arc::clone(id),
-                is_required: *is_required,
-                is_monitored: *is_monitored,
-                fault: fault.clone(),
-            },
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_never_shown() {
+        let settings = PluginSettings {
+            config_json: r#"{"salt": "hush"}"#.into(),
+            ..PluginSettings::new("policy-test", PluginRole::Governance, "policy.wasm")
+        };
+        assert!(!format!("{settings:?}").contains("hush"));
+        assert_eq!(&*settings.config_json, r#"{"salt": "hush"}"#);
     }
 }

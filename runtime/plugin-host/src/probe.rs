@@ -11,6 +11,7 @@ use crate::bindings::detector::DetectorPlugin;
 use crate::error::shortened;
 use crate::limits::CallLimits;
 use crate::role::{Linked, Role};
+use crate::wire::names::is_code;
 
 const MAX_KINDS: usize = 32;
 
@@ -29,16 +30,9 @@ pub(crate) fn detectors(linked: &Linked<DetectorPlugin>, limits: CallLimits) -> 
     }
     let mut seen = BTreeSet::new();
     for kind in &kinds {
-        if !is_kind(&kind.kind) || !seen.insert(&kind.kind) {
+        if !is_code(&kind.kind) || !seen.insert(&kind.kind) {
             return Err(answer(format!("the kind `{}` is no name, or there twice", shortened(&kind.kind))));
         }
     }
     Ok(())
-}
-
-/// `[a-z][a-z0-9_]*`, at most 64 bytes.
-fn is_kind(kind: &str) -> bool {
-    kind.len() <= 64
-        && kind.starts_with(|c: char| c.is_ascii_lowercase())
-        && kind.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }

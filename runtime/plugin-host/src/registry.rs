@@ -96,20 +96,30 @@ impl Registry {
         self.slots::<R>().iter().map(|slot| slot.configured()).collect()
     }
 
-    fn slots<R: Registered>(&self) -> Vec<Arc<Slot<R>>> {
-        let table = R::table(self);
-        if let Some(prefix) = R::PREFIX {
-            table.looked.call_once(|| self.look::<R>(prefix));
-        }
-        table.slots()
+    /// Whether there is any, without a look at what each of them is.
+    pub(crate) fn has_any<R: Registered>(&self) -> bool {
+        self.look_once::<R>();
+        !R::table(self).slots.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Of a name that stands twice, the first file has it: the listed one, then the program's own.
+    fn slots<R: Registered>(&self) -> Vec<Arc<Slot<R>>> {
+        self.look_once::<R>();
+        R::table(self).slots()
+    }
+
+    fn look_once<R: Registered>(&self) {
+        if let Some(prefix) = R::PREFIX {
+            R::table(self).looked.call_once(|| self.look::<R>(prefix));
+        }
+    }
+
+    /// Of a name that stands twice, the first file has it: the listed one, then the program's own. A copy of it
+    /// is nothing to speak of; another file is refused.
     fn look<R: Registered>(&self, prefix: &str) {
         for (name, source) in self.search.files().into_iter().filter(|(name, _)| name.starts_with(prefix)) {
             let slots = R::table(self).slots();
             let taken = slots.iter().find(|slot| slot.settings.id == name);
-            if taken.is_some_and(|slot| slot.is_listed() || slot.settings.source == source) {
+            if taken.is_some_and(|slot| slot.is_listed() || slot.settings.source == source || slot.is_copy(&source)) {
                 continue;
             }
             let keys = if self.search.is_programs(&source) { Vec::new() } else { self.keys.clone() };

@@ -12,13 +12,14 @@ use terrane_app::ports::plugins::{PluginFault, PluginRole};
 use wasmtime::Store;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 
-use crate::bindings::common::{CallContext, Issue, PluginError};
+use crate::bindings::common::{Issue, PluginError};
 use crate::bindings::{check, detector, dialect, governance, log, memo};
 use crate::engine::{Engine, Guest};
 use crate::error::{call_fault, shortened};
 use crate::limits::CallLimits;
 use crate::probe;
 use crate::terms::Terms;
+use crate::wire::names::is_id;
 
 /// The version of the contract that this host speaks.
 pub(crate) const VERSION: &str = "0.1.0";
@@ -131,7 +132,7 @@ impl<R: Role> Linked<R> {
         Ok(Linked { engine: Arc::clone(engine), terms, pre, calls: Arc::clone(calls), fuel: AtomicU64::new(0) })
     }
 
-    /// One call in a fresh instance, which is gone afterwards, whatever happened.
+    /// One call that describes the component, in a fresh instance, which is gone afterwards, whatever happened.
     ///
     /// # Errors
     /// What the guest did, or ran into.
@@ -141,10 +142,15 @@ impl<R: Role> Linked<R> {
         limits: CallLimits,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFault> {
-        self.call_for("", export, limits, ask).0
+        let turn = self.terms.budget.as_ref().map(|budget| budget.turn());
+        if let Some(None) = turn {
+            return Err(PluginFault::Busy { call: export });
+        }
+        self.call_in_turn("", export, limits, ask).0
     }
 
-    /// The same on behalf of a tenant, with the fuel that it took.
+    /// One call of a function of the role, on behalf of a tenant, with the fuel that it took. Calls that may
+    /// take seconds have had their turn before (`blocking`).
     pub(crate) fn call_for<T>(
         &self,
         tenant: &str,
@@ -152,10 +158,23 @@ impl<R: Role> Linked<R> {
         limits: CallLimits,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
     ) -> (Result<T, PluginFault>, u64) {
-        let turn = self.terms.budget.as_ref().map(|budget| budget.turn(R::ROLE));
+        let turn = match R::ROLE {
+            PluginRole::Dialect | PluginRole::Governance => self.terms.budget.as_ref().map(|budget| budget.turn()),
+            PluginRole::Detector | PluginRole::Check => None,
+        };
         if let Some(None) = turn {
             return (Err(PluginFault::Busy { call: export }), 0);
         }
+        self.call_in_turn(tenant, export, limits, ask)
+    }
+
+    fn call_in_turn<T>(
+        &self,
+        tenant: &str,
+        export: &'static str,
+        limits: CallLimits,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+    ) -> (Result<T, PluginFault>, u64) {
         let mut fuel = 0;
         // The engine runs foreign code here: its own panics must not take the server down.
         let answer = catch_unwind(AssertUnwindSafe(|| self.call_here(tenant, export, limits, &mut fuel, ask)))
@@ -245,25 +264,6 @@ fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> 
         }
         fault => fault,
     }
-}
-
-/// A context for calls that depend on nothing but the component: no real time, no request.
-pub(crate) fn timeless_context(limits: CallLimits, config_json: &str) -> CallContext {
-    CallContext {
-        now_unix_ms: 0,
-        time_zone: "UTC".to_owned(),
-        correlation_id: String::new(),
-        budget_ms: u32::try_from(limits.time_ms).unwrap_or(u32::MAX),
-        config_json: config_json.to_owned(),
-        extra: Vec::new(),
-    }
-}
-
-pub(crate) fn is_id(id: &str) -> bool {
-    let mut bytes = id.bytes();
-    id.len() <= 64
-        && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
-        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
 }
 
 pub(crate) fn issues_text(issues: &[Issue]) -> String {

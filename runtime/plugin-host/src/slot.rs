@@ -5,6 +5,7 @@
 //! one keeps serving. Not here: which plugins there are (`registry`).
 
 use std::mem;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use terrane_app::ports::plugins::{
@@ -13,6 +14,7 @@ use terrane_app::ports::plugins::{
 };
 
 use crate::limits::CallLimits;
+use crate::loader;
 use crate::making::Workshop;
 use crate::manifest::{Capability, Version};
 use crate::plugin::{Configured, Plugin, PluginSettings};
@@ -53,7 +55,7 @@ pub(crate) trait AnySlot: Send + Sync {
     /// [`ChangeError::Refused`]; what served before still does.
     fn reload(&self, workshop: &Workshop) -> Result<(), ChangeError>;
     /// # Errors
-    /// [`ChangeError::Already`].
+    /// [`ChangeError::Already`], [`ChangeError::NotEnabled`].
     fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError>;
 }
 
@@ -98,6 +100,15 @@ impl<R: Role> Slot<R> {
         self.is_listed
     }
 
+    /// Whether a file has the very bytes of this plugin's.
+    pub(crate) fn is_copy(&self, file: &Path) -> bool {
+        let own = match &self.read().serving {
+            Ok(plugin) => Some(plugin.digest.to_string()),
+            Err(absent) => absent.digest.clone(),
+        };
+        own.is_some() && loader::read(file).ok().map(|bytes| loader::digest(&bytes)) == own
+    }
+
     /// The plugin as adapters see it.
     pub(crate) fn configured(&self) -> Configured<R> {
         self.roll_back();
@@ -117,8 +128,9 @@ impl<R: Role> Slot<R> {
         }
     }
 
-    /// A reload that ended in quarantine is taken back. Not that of a hook: what it said before may let
-    /// through what it was changed to hold back, so it stays closed.
+    /// A reload is taken back when what it brought was let alone within its first calls, or ended in quarantine.
+    /// Not that of a hook: what it said before may let through what it was changed to hold back, so it stays
+    /// closed.
     fn roll_back(&self) {
         if R::ROLE == PluginRole::Governance || !self.read().may_roll_back() {
             return;
@@ -130,7 +142,10 @@ impl<R: Role> Slot<R> {
         }
         if let Some(previous) = now.previous.take() {
             let (component, version) = (&*self.settings.id, &*previous.version);
-            tracing::warn!(event = "plugin_rolled_back", component, version);
+            let fault = now.serving.as_ref().ok().and_then(|failing| failing.health.early_failure());
+            let error_message = fault.as_ref().map(tracing::field::display);
+            tracing::warn!(event = "plugin_rolled_back", component, version, error_message);
+            now.reload_refused = fault.map(|fault| faulted(&self.settings, &fault));
             previous.health.forgive();
             now.serving = Ok(previous);
         }
@@ -151,8 +166,10 @@ impl<R: Role> Slot<R> {
 
 impl<R: Role> Now<R> {
     fn may_roll_back(&self) -> bool {
-        let is_quarantined = |plugin: &Arc<Plugin<R>>| plugin.health.state() == PluginState::Quarantined;
-        self.previous.is_some() && self.serving.as_ref().is_ok_and(is_quarantined)
+        let has_failed = |plugin: &Arc<Plugin<R>>| {
+            plugin.health.early_failure().is_some() || plugin.health.state() == PluginState::Quarantined
+        };
+        self.previous.is_some() && self.serving.as_ref().is_ok_and(has_failed)
     }
 
     fn state(&self, settings: &PluginSettings) -> PluginState {
@@ -239,6 +256,10 @@ impl<R: Role> AnySlot for Slot<R> {
 
     fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError> {
         let mut now = self.write();
+        if let (false, Err(absent)) = (is_disabled, &now.serving) {
+            let (name, error) = (self.settings.id.clone(), Box::new(faulted(&self.settings, &absent.fault)));
+            return Err(ChangeError::NotEnabled { name, error });
+        }
         let is_healthy = now.state(&self.settings) == PluginState::Active;
         if now.is_disabled == is_disabled && (is_disabled || is_healthy) {
             let state = if is_disabled { "disabled" } else { "enabled" };

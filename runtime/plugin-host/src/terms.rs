@@ -10,6 +10,7 @@ use crate::engine::Guest;
 use crate::limits::{GuestLimits, Limiter};
 use crate::log::{LogBudget, Throttle};
 use crate::memo::{Memo, MemoDoor, Owner};
+use crate::plugin::ConfigJson;
 
 /// The terms of one plugin.
 pub(crate) struct Terms {
@@ -25,7 +26,7 @@ pub(crate) struct Terms {
 pub(crate) struct MemoGrant {
     pub(crate) memo: Arc<Memo>,
     pub(crate) digest: Arc<str>,
-    pub(crate) config_json: Arc<str>,
+    pub(crate) config_json: ConfigJson,
 }
 
 impl Terms {
@@ -40,7 +41,7 @@ impl Terms {
             memo: Arc::clone(&grant.memo),
             owner: Owner {
                 digest: Arc::clone(&grant.digest),
-                config_json: Arc::clone(&grant.config_json),
+                config_json: grant.config_json.clone(),
                 tenant: tenant.into(),
             },
         };

@@ -3,22 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use std::path::Path;
+mod standard;
 
+use standard::components;
 use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};
 use terrane_golden_tests::{checked, first_party_profiles};
-use terrane_plugin_host::{PluginHost, SearchPath, Settings};
-
-fn host() -> PluginHost {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.prepared/components");
-    assert!(folder.join("dialect-duckdb.wasm").is_file(), "run `cargo xtask components` first");
-    let search = SearchPath { folders: vec![folder], ..SearchPath::default() };
-    PluginHost::new(Settings::new(search)).unwrap()
-}
 
 #[test]
 fn each_component_says_what_the_dialect_says_natively() {
-    let host = host();
+    let host = standard::host(components());
     for native in first_party_profiles() {
         let profile = host.dialect(&native.name).unwrap();
         assert_eq!(format!("{profile:?}"), format!("{:?}", checked(native)));
@@ -27,7 +20,7 @@ fn each_component_says_what_the_dialect_says_natively() {
 
 #[test]
 fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
-    let host = host();
+    let host = standard::host(components());
     assert_eq!(host.guest_calls(), 0);
     let first = host.dialect("duckdb").unwrap();
     // describe, check-config, describe-dialect

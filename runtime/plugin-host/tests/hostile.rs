@@ -251,7 +251,7 @@ fn an_import_that_is_not_granted_is_named() {
         ("terrane:host/log-and-more@0.1.0", "log: func();", ""),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let wit = wit_importing(folder.path(), interface, function);
+        let wit = wit_importing(folder.path(), "dialect-plugin", interface, function);
         let (function, _) = function.split_once(':').unwrap();
         let fields = format!("(import \"{interface}\" \"{function}\" (func {signature}))");
         let guest = Guest { fields: fields.leak(), ..Guest::default() };

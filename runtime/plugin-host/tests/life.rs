@@ -6,16 +6,22 @@ mod guests;
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use guests::role::RoleGuest;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+use terrane_app::ports::calls::CallFacts;
+use terrane_app::ports::detectors::{DetectorParams, Detectors as _, SeriesBatch};
 use terrane_app::ports::plugins::{
     ChangeError, PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins as _,
 };
 use terrane_plugin_host::manifest::{self, AskedLimits};
 use terrane_plugin_host::signature::SecretKey;
-use terrane_plugin_host::{Grants, PluginHost, PluginSettings, SearchPath, Settings, hooks_in};
+use terrane_plugin_host::{
+    ComponentDetectors, Elapsed, Grants, PluginHost, PluginSettings, SearchPath, Settings, hooks_in,
+};
 
 const ID: &str = "detector-test";
 
@@ -45,7 +51,9 @@ impl House {
 
     fn host(&self, settings: PluginSettings) -> PluginHost {
         let plugins = vec![settings];
-        PluginHost::new(Settings { plugins, ..Settings::new(SearchPath::default()) }).unwrap()
+        // Time stands still, so that what is let alone stays so.
+        let clock = Elapsed::new(|| Duration::ZERO);
+        PluginHost::new(Settings { plugins, clock, ..Settings::new(SearchPath::default()) }).unwrap()
     }
 }
 
@@ -251,6 +259,108 @@ fn an_operator_turns_a_plugin_off_and_on() {
     assert_eq!(host.enable(ID).unwrap().state, PluginState::Active);
     let unknown = ChangeError::Unknown { name: "nobody".to_owned(), known: vec![ID.to_owned()] };
     assert_eq!(host.reload("nobody"), Err(unknown));
+}
+
+#[test]
+fn what_can_not_be_used_can_not_be_enabled_and_says_why() {
+    let house = House::new(b"rubbish");
+    let host = house.host(house.settings());
+    let refused = |error: ChangeError| {
+        assert!(matches!(&error, ChangeError::NotEnabled { name, .. } if name == ID), "{error}");
+        assert!(error.to_string().contains("not a WebAssembly component"), "{error}");
+    };
+    refused(host.enable(ID).unwrap_err());
+    assert_eq!(host.disable(ID).unwrap().state, PluginState::Disabled);
+    refused(host.enable(ID).unwrap_err());
+    assert_eq!(only(&host).state, PluginState::Disabled);
+    house.put(&version("1.0.0"));
+    assert_eq!(host.reload(ID).unwrap().state, PluginState::Disabled);
+    assert_eq!(host.enable(ID).unwrap().state, PluginState::Active);
+}
+
+/// Judges one series, and says whether anything came of it.
+async fn is_judged(detectors: &ComponentDetectors, now_unix_ms: i64) -> bool {
+    let mut points = SeriesBatch::new(None);
+    points.push([(0, 1.0)]);
+    let facts = CallFacts { now_unix_ms, time_zone: "UTC".into(), correlation_id: "c".into(), tenant: None };
+    let (history, points) = (Arc::new(points.clone()), Arc::new(points));
+    let judged = detectors.detect(&facts, "probe", Vec::new(), history, points, &DetectorParams::default()).await;
+    judged.is_ok()
+}
+
+/// `ok` of a judgement of one point, six lists over the same zeros; but for the thirteenth millisecond.
+const JUDGES: &str = "(local $i i32)
+    (if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then unreachable))
+    (loop $again
+      (i32.store (i32.add (i32.const 20004) (local.get $i)) (i32.const 30000))
+      (i32.store (i32.add (i32.const 20008) (local.get $i)) (i32.const 1))
+      (local.set $i (i32.add (local.get $i) (i32.const 8)))
+      (br_if $again (i32.lt_u (local.get $i) (i32.const 48))))
+    (i32.const 20000)";
+
+fn judging(version: &str, body: &str) -> Vec<u8> {
+    RoleGuest { version: version.to_owned(), ..detector() }.with("detect", body).component()
+}
+
+#[tokio::test]
+async fn a_reload_that_fails_within_its_first_calls_is_taken_back() {
+    let house = House::new(&judging("1.0.0", JUDGES));
+    let host = Arc::new(house.host(house.settings()));
+    let detectors = ComponentDetectors::new(Arc::clone(&host));
+    assert!(is_judged(&detectors, 0).await);
+    house.put(&judging("1.1.0", "unreachable"));
+    assert_eq!(host.reload(ID).unwrap().version.as_deref(), Some("1.1.0"));
+    for _ in 0..5 {
+        assert!(!is_judged(&detectors, 0).await);
+    }
+    assert!(is_judged(&detectors, 0).await, "the former one serves again");
+    let status = only(&host);
+    assert_eq!((&status.state, status.version.as_deref()), (&PluginState::Active, Some("1.0.0")));
+    assert!(status.reload_refused.unwrap().to_string().contains("trapped in `detect`"));
+    assert_eq!(status.previous, None);
+}
+
+#[tokio::test]
+async fn what_fails_later_or_was_there_first_is_not_taken_back() {
+    // From the start it is all that there is.
+    let house = House::new(&judging("1.0.0", "unreachable"));
+    let host = Arc::new(house.host(house.settings()));
+    let detectors = ComponentDetectors::new(Arc::clone(&host));
+    for _ in 0..6 {
+        assert!(!is_judged(&detectors, 0).await);
+    }
+    assert_eq!(only(&host).state, PluginState::Degraded);
+    house.put(&judging("1.1.0", JUDGES));
+    host.reload(ID).unwrap();
+    for _ in 0..21 {
+        assert!(is_judged(&detectors, 0).await);
+    }
+    // By now it has proven itself.
+    for _ in 0..6 {
+        assert!(!is_judged(&detectors, 13).await);
+    }
+    let status = only(&host);
+    assert_eq!((&status.state, status.version.as_deref()), (&PluginState::Degraded, Some("1.1.0")));
+}
+
+#[test]
+fn a_copy_of_a_component_in_another_folder_is_nothing_to_speak_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let [program, project, third] = ["program", "project", "third"].map(|name| folder.path().join(name));
+    for (folder, bytes) in [(&program, version("1.0.0")), (&project, version("1.0.0")), (&third, version("1.0.1"))] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join(format!("{ID}.wasm")), bytes).unwrap();
+    }
+    let search = SearchPath {
+        folders: vec![project, third.clone()],
+        program_folders: vec![program.clone()],
+        ..SearchPath::default()
+    };
+    let found = PluginHost::new(Settings::new(search)).unwrap().inventory();
+    let [first, other] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&first.state, first.path.as_ref()), (&PluginState::Active, Some(&program.join("detector-test.wasm"))));
+    assert_eq!(other.path, Some(third.join("detector-test.wasm")));
+    assert!(matches!(fault(other), PluginFault::IdTaken { .. }));
 }
 
 #[test]

@@ -3,31 +3,22 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use std::path::{Path, PathBuf};
+mod standard;
+
 use std::sync::Arc;
 
 use detector_standard::Standard;
-use terrane_app::ports::calls::CallFacts;
+use standard::{DAY_MS, components, facts, host, native};
 use terrane_app::ports::checks::{
-    CheckAggregate, CheckAnswer, CheckCall, Checks as _, ProfiledColumn, QualityDimension, Severity,
+    CheckAggregate, CheckAnswer, CheckCall, Checks as _, ProfiledColumn, QualityDimension,
 };
 use terrane_app::ports::detectors::{DetectorError, DetectorParams, Detectors as _, SeriesBatch};
 use terrane_app::ports::plugins::PluginFault;
+use terrane_app::ports::severity::Severity;
 use terrane_compiler::types::{LogicalType, Value};
-use terrane_plugin_host::{ComponentChecks, ComponentDetectors, PluginHost, SearchPath, Settings};
+use terrane_plugin_host::{ComponentChecks, ComponentDetectors};
 use terrane_sdk::CallContext;
-use terrane_sdk::detector::{Detector as _, Params, SeriesBatch as NativeBatch};
-
-fn components() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.prepared/components");
-    assert!(folder.join("detector-standard.wasm").is_file(), "run `cargo xtask components` first");
-    folder
-}
-
-fn host(folder: PathBuf) -> Arc<PluginHost> {
-    let search = SearchPath { folders: vec![folder], ..SearchPath::default() };
-    Arc::new(PluginHost::new(Settings::new(search)).unwrap())
-}
+use terrane_sdk::detector::{Detector as _, Params};
 
 /// A folder with one component under a name of its own.
 fn folder_with(name: &str, of: &str) -> tempfile::TempDir {
@@ -36,25 +27,12 @@ fn folder_with(name: &str, of: &str) -> tempfile::TempDir {
     folder
 }
 
-fn facts() -> CallFacts {
-    CallFacts { now_unix_ms: 1_704_067_200_000, time_zone: "UTC".into(), correlation_id: "test".into(), tenant: None }
-}
-
 fn batch(series: &[&[f64]]) -> SeriesBatch {
-    let mut batch = SeriesBatch::new(Some(86_400_000));
+    let mut batch = SeriesBatch::new(Some(DAY_MS as u64));
     for values in series {
-        batch.push(values.iter().enumerate().map(|(at, value)| (at as i64 * 86_400_000, *value)));
+        batch.push(values.iter().enumerate().map(|(at, value)| (at as i64 * DAY_MS, *value)));
     }
     batch
-}
-
-fn native(batch: &SeriesBatch) -> NativeBatch {
-    NativeBatch {
-        offsets: batch.offsets.clone(),
-        timestamps_ms: batch.timestamps_ms.clone(),
-        values: batch.values.clone(),
-        step_ms: batch.step_ms,
-    }
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {

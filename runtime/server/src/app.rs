@@ -14,6 +14,7 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::store::Store;
 use terrane_app::ports::warehouse::Warehouse;
+use terrane_app::projects::ProjectService;
 use terrane_app::query::QueryService;
 use terrane_app::security::oauth::OAuth;
 use terrane_app::security::{Authenticator, Journal};
@@ -28,6 +29,7 @@ pub use terrane_app::security::{Scope, Scopes};
 #[derive(Clone)]
 pub struct Ports {
     pub queries: Arc<QueryService>,
+    pub projects: Arc<ProjectService>,
     pub catalog: Arc<Catalog>,
     pub warehouse: Arc<dyn Warehouse>,
     pub store: Arc<dyn Store>,

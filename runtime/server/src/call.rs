@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::RequestExt as _;
+use axum::body::HttpBody as _;
 use axum::extract::{Path, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -64,6 +65,7 @@ impl Call {
             auth_method: identity.method,
             scopes: identity.scopes,
             surface: Surface::Rest,
+            client,
         };
         Ok(Call { context, scopes: identity.scopes, identity, client, request })
     }
@@ -94,6 +96,21 @@ impl Call {
     pub(crate) async fn path_parameter(&mut self) -> Result<String, ApiError> {
         match self.request.extract_parts::<Path<String>>().await {
             Ok(Path(text)) => Ok(text),
+            Err(_) => Err(ApiError::not_found(self.request.uri().path())),
+        }
+    }
+
+    /// As [`Call::json_body`], where a request may come without a body, and then without a type too.
+    pub(crate) async fn json_body_or_none(self, app: &App) -> Result<Bytes, ApiError> {
+        let headers = self.request.headers();
+        let is_empty = !headers.contains_key(CONTENT_TYPE) && self.request.body().is_end_stream();
+        if is_empty { Ok(Bytes::new()) } else { self.json_body(app).await }
+    }
+
+    /// The route's two path parameters, decoded.
+    pub(crate) async fn path_parameters(&mut self) -> Result<(String, String), ApiError> {
+        match self.request.extract_parts::<Path<(String, String)>>().await {
+            Ok(Path(texts)) => Ok(texts),
             Err(_) => Err(ApiError::not_found(self.request.uri().path())),
         }
     }

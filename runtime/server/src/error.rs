@@ -13,6 +13,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
 use terrane_app::limits::{RateExceeded, RateScope};
+use terrane_app::ports::plugins::PluginError;
 use terrane_app::ports::providers::ProviderFault;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
@@ -59,6 +60,9 @@ codes! {
     InvalidToken "INVALID_TOKEN" UNAUTHORIZED;
     Forbidden "FORBIDDEN" FORBIDDEN;
     NotFound "NOT_FOUND" NOT_FOUND;
+    InvalidProjectPath "INVALID_PROJECT_PATH" BAD_REQUEST;
+    ValidationError "VALIDATION_ERROR" UNPROCESSABLE_ENTITY;
+    CompilationError "COMPILATION_ERROR" INTERNAL_SERVER_ERROR;
     MethodNotAllowed "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED;
     Conflict "CONFLICT" CONFLICT;
     MisdirectedRequest "MISDIRECTED_REQUEST" MISDIRECTED_REQUEST;
@@ -69,6 +73,7 @@ codes! {
     InternalError "INTERNAL_ERROR" INTERNAL_SERVER_ERROR;
     WarehouseError "WAREHOUSE_ERROR" BAD_GATEWAY;
     WarehouseUnavailable "WAREHOUSE_UNAVAILABLE" SERVICE_UNAVAILABLE;
+    PluginFault "PLUGIN_FAULT" BAD_GATEWAY;
     Overloaded "OVERLOADED" SERVICE_UNAVAILABLE;
     RateLimited "RATE_LIMITED" TOO_MANY_REQUESTS;
     StateUnavailable "STATE_UNAVAILABLE" SERVICE_UNAVAILABLE;
@@ -116,6 +121,14 @@ impl ApiError {
     pub(crate) fn cube_not_found(name: &str) -> Self {
         let name: String = name.chars().take(MAX_ECHO_CHARS).collect();
         let mut refusal = ApiError::new(Code::NotFound, format!("cube `{name}` not found"));
+        refusal.0.is_detail_form = true;
+        refusal
+    }
+
+    /// The specification's own words, in its own form.
+    pub(crate) fn cube_exists(name: &str) -> Self {
+        let name: String = name.chars().take(MAX_ECHO_CHARS).collect();
+        let mut refusal = ApiError::new(Code::InvalidQuery, format!("cube `{name}` already exists"));
         refusal.0.is_detail_form = true;
         refusal
     }
@@ -219,6 +232,12 @@ impl ApiError {
     pub(crate) fn from_store(error: &StoreError) -> Self {
         tracing::error!(event = "state_unavailable", error_message = %error);
         ApiError::new(Code::StateUnavailable, "the state database cannot be reached")
+    }
+
+    /// A component of the server doesn't work; its own words name files and are in the log.
+    pub(crate) fn from_plugin(error: &PluginError) -> Self {
+        tracing::error!(event = "plugin_refused", error_message = %error);
+        ApiError::new(Code::PluginFault, "the warehouse's dialect can't be had; the log says why")
     }
 
     /// A policy closed what was asked for.

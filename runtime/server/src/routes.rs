@@ -63,6 +63,14 @@ impl Routes {
         self.add(MethodFilter::POST, Route { method: Method::POST, path, access, doc }, handler)
     }
 
+    pub(crate) fn delete<H, F>(self, path: &'static str, access: Access, doc: &'static Doc, handler: H) -> Self
+    where
+        H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        self.add(MethodFilter::DELETE, Route { method: Method::DELETE, path, access, doc }, handler)
+    }
+
     fn add<H, F>(mut self, filter: MethodFilter, route: Route, handler: H) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,

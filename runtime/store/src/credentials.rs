@@ -182,7 +182,8 @@ async fn end(change: &mut Transaction, id: &str, at: Timestamp) -> Result<(), St
 }
 
 /// What changed nothing leaves no record.
-async fn finish(mut change: Transaction, has_changed: bool, entry: AuditEntry) -> Result<bool, StoreError> {
+/// Commits what changed something, with the record of it.
+pub(crate) async fn finish(mut change: Transaction, has_changed: bool, entry: AuditEntry) -> Result<bool, StoreError> {
     if has_changed {
         append_in(&mut change, vec![entry]).await?;
         change.commit().await?;

@@ -1,4 +1,4 @@
-//! The adapter of the ports `Store`, `Credentials`, `AuditLog` and `Leases` on sqlx: SQLite in a file,
+//! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog` and `Leases` on sqlx: SQLite in a file,
 //! or PostgreSQL for several servers.
 //!
 //! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
@@ -13,6 +13,7 @@ mod inspect;
 mod leases;
 mod location;
 mod open;
+mod registrations;
 mod retention;
 mod row;
 mod statement;

@@ -21,7 +21,7 @@ pub(crate) fn micros(at: Timestamp) -> i64 {
     at.as_microsecond()
 }
 
-fn time(micros: i64) -> Result<Timestamp, StoreError> {
+pub(crate) fn time(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|_| odd("a time"))
 }
 

@@ -14,7 +14,10 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::catalog::Catalog;
+use terrane_app::governance::Gatekeeper;
 use terrane_app::limits::RateSettings;
+use terrane_app::ports::governance::Governance;
+use terrane_app::projects::{ProjectPorts, ProjectService};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_server::telemetry::Watch;
 use terrane_server::{Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Ports, Scopes, Watchers};
@@ -23,6 +26,7 @@ use crate::compare::differences;
 use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
 use crate::hooks::{FakeHook, FakeHooks};
 use crate::project;
+use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
 
 /// One file: cases that belong together.
@@ -194,13 +198,28 @@ impl World {
             .governed_by(Arc::new(FakeHooks(self.hooks.clone())));
         queries.audited_by(security.journal.clone());
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
+        let plugins = Arc::new(FakePlugins { profile, missing: self.missing_plugins.clone() });
+        let hooks: Arc<dyn Governance> = Arc::new(FakeHooks(self.hooks.clone()));
+        let ports = ProjectPorts {
+            files: Arc::new(FakeProjects),
+            catalog: catalog.clone(),
+            plugins: plugins.clone(),
+            warehouse: warehouse.clone(),
+            registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, Mood::Answers))),
+            audit: security.audit.clone(),
+            clock: clock.clone(),
+        };
+        let gatekeeper = Gatekeeper::new(hooks, clock.clone(), &TimeZone::UTC);
+        let texts = projects::texts(None).expect("the project");
+        let projects = ProjectService::new(ports, gatekeeper, texts);
         let app = App::watched(
             Ports {
                 queries: Arc::new(queries),
+                projects: Arc::new(projects),
                 catalog,
                 warehouse,
                 store: Arc::new(FakeStore { ping: self.database_ping }),
-                plugins: Arc::new(FakePlugins { profile, missing: self.missing_plugins.clone() }),
+                plugins,
                 clock,
                 authenticator: security.authenticator,
                 journal: security.journal,

@@ -251,6 +251,9 @@ impl Plugins for FakePlugins {
             plugin if plugin.state == PluginState::Disabled => {
                 Ok(PluginStatus { state: PluginState::Active, ..plugin })
             }
+            plugin if matches!(plugin.state, PluginState::Refused(_)) => {
+                Err(ChangeError::NotEnabled { name: plugin.name, error: Box::new(broken_component()) })
+            }
             plugin => Err(ChangeError::Already { name: plugin.name, state: "enabled" }),
         }
     }

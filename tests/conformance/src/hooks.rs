@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use terrane_app::ports::governance::{
     Artifact, Asking, Decision, Denial, GateFinding, Governance, Hook, HookFault, MetadataChange, Permit, Said,
-    Severity, Transition,
+    Transition,
 };
+use terrane_app::ports::severity::Severity;
 use terrane_compiler::governance::{
     HookCondition, HookMask, MemberMask, Obligations, QueryFacts, RowFilter, TestOperator,
 };
@@ -94,6 +95,8 @@ impl Governance for FakeHooks {
     async fn judge(&self, _: &Asking<'_>, _: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
         self.0.iter().map(|hook| hook.said(hook.decision())).collect()
     }
+
+    fn blame(&self, _: &Asking<'_>, _: &Hook, _: &str) {}
 
     async fn certify(&self, _: &Asking<'_>, item: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
         self.0.iter().map(|hook| hook.said(hook.findings(&item.id))).collect()

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod fakes;
 pub mod hooks;
 pub mod project;
+pub mod projects;
 pub mod provider;
 pub mod security;
 pub mod socket;

@@ -1,7 +1,5 @@
 //! The small project that cases ask.
 
-use std::sync::Arc;
-
 use terrane_app::catalog::Snapshot;
 use terrane_compiler::model::{self, ColumnTypes, DimensionId, DimensionType, MeasureId, Model};
 use terrane_compiler::project::{self, Inputs, SourceTree};
@@ -21,9 +19,7 @@ pub fn snapshot() -> Snapshot {
 /// # Panics
 /// Where the project has a problem.
 pub fn snapshot_with(policies: &str) -> Snapshot {
-    let mut tree = SourceTree::default();
-    tree.files.insert("service_project.yml".into(), include_str!("../project/service_project.yml").into());
-    tree.files.insert("cubes/shop.yml".into(), include_str!("../project/cubes/shop.yml").into());
+    let mut tree = tree();
     if !policies.is_empty() {
         tree.files.insert("policies/of_a_bench.yml".into(), policies.into());
     }
@@ -34,7 +30,15 @@ pub fn snapshot_with(policies: &str) -> Snapshot {
     let problems: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     let types = column_types(&model);
-    Snapshot { model: model.with_types(&types), profile: Arc::new(duckdb_profile()), diagnostics }
+    Snapshot::new(model.with_types(&types), definitions, duckdb_profile(), diagnostics)
+}
+
+/// The project's files.
+pub fn tree() -> SourceTree {
+    let mut tree = SourceTree::default();
+    tree.files.insert("service_project.yml".into(), include_str!("../project/service_project.yml").into());
+    tree.files.insert("cubes/shop.yml".into(), include_str!("../project/cubes/shop.yml").into());
+    tree
 }
 
 fn column_types(model: &Model) -> ColumnTypes {

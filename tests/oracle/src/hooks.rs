@@ -71,6 +71,8 @@ impl Governance for WorldHooks {
         self.0.iter().enumerate().map(said).collect()
     }
 
+    fn blame(&self, _: &Asking<'_>, _: &Hook, _: &str) {}
+
     async fn certify(&self, _: &Asking<'_>, _: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
         Vec::new()
     }

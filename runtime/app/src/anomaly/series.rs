@@ -1,8 +1,8 @@
 //! The rows of a query as series.
 //!
-//! In: an answer whose columns are dimensions, one time, one measure. Out: one series a combination of the
+//! In: batches whose columns are dimensions, one time, one measure. Out: one series a combination of the
 //! dimensions' values, sorted by them, each ascending in time; NaN where there is no value. Engines have
-//! types of their own for all of these, so columns are cast.
+//! types of their own for all of these, so columns are cast; one that can't be is an error, never left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,6 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, TimeUnit, TimestampMillisecondType};
-
-use crate::query::Answer;
 
 type Key = Vec<Option<Arc<str>>>;
 
@@ -23,11 +21,25 @@ pub(super) struct Series {
     pub(super) points: Vec<(i64, f64)>,
 }
 
-pub(super) fn of_answer(answer: &Answer, dimensions: usize) -> Vec<Series> {
+/// A column that can't be what the query asked for: a part of the rows would be missing without a word.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the warehouse's column {column} is of the type {found}, which can't be read as {wanted}")]
+pub struct Unreadable {
+    /// From 1.
+    pub column: usize,
+    pub found: String,
+    pub wanted: &'static str,
+}
+
+/// # Errors
+/// [`Unreadable`], of the first such column.
+pub(super) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<Vec<Series>, Unreadable> {
     let mut series: BTreeMap<Key, Vec<(i64, f64)>> = BTreeMap::new();
-    for batch in &answer.batches {
-        let keys: Vec<ArrayRef> = (0..dimensions).filter_map(|column| text(batch, column)).collect();
-        let (Some(times), Some(values)) = (times(batch, dimensions), numbers(batch, dimensions + 1)) else { continue };
+    for batch in batches {
+        let keys = (0..dimensions).map(|column| read(batch, column, "text", text));
+        let keys = keys.collect::<Result<Vec<ArrayRef>, _>>()?;
+        let times = read(batch, dimensions, "a time", times)?;
+        let values = read(batch, dimensions + 1, "a number", numbers)?;
         let (times, values) = (times.as_primitive::<TimestampMillisecondType>(), values.as_primitive::<Float64Type>());
         // Rows without a time lie outside of every step.
         for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
@@ -41,7 +53,7 @@ pub(super) fn of_answer(answer: &Answer, dimensions: usize) -> Vec<Series> {
         points.sort_by_key(|(at, _)| *at);
         Series { key, points }
     };
-    series.into_iter().map(ordered).collect()
+    Ok(series.into_iter().map(ordered).collect())
 }
 
 /// Without the steps before anything happened anywhere. A query with both ends counts 0 there too, where the
@@ -56,17 +68,27 @@ pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {
     all
 }
 
-fn text(batch: &RecordBatch, column: usize) -> Option<ArrayRef> {
-    cast(batch.columns().get(column)?, &DataType::Utf8).ok()
+fn read(
+    batch: &RecordBatch,
+    index: usize,
+    wanted: &'static str,
+    as_wanted: impl Fn(&ArrayRef) -> Option<ArrayRef>,
+) -> Result<ArrayRef, Unreadable> {
+    let column = batch.columns().get(index);
+    let found = || column.map_or_else(|| "nothing".to_owned(), |column| column.data_type().to_string());
+    column.and_then(as_wanted).ok_or_else(|| Unreadable { column: index + 1, found: found(), wanted })
 }
 
-fn numbers(batch: &RecordBatch, column: usize) -> Option<ArrayRef> {
-    cast(batch.columns().get(column)?, &DataType::Float64).ok()
+fn text(column: &ArrayRef) -> Option<ArrayRef> {
+    cast(column, &DataType::Utf8).ok()
+}
+
+fn numbers(column: &ArrayRef) -> Option<ArrayRef> {
+    cast(column, &DataType::Float64).ok()
 }
 
 /// Buckets of a day and more come as dates or wall clocks, finer ones as instants.
-fn times(batch: &RecordBatch, column: usize) -> Option<ArrayRef> {
-    let column = batch.columns().get(column)?;
+fn times(column: &ArrayRef) -> Option<ArrayRef> {
     let plain = DataType::Timestamp(TimeUnit::Millisecond, None);
     match column.data_type() {
         // Without this cast a zone's offset would be added.

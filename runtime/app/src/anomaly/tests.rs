@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+use arrow::array::{Array, ArrayRef, BooleanArray, Date32Array, Float64Array, RecordBatch, StringArray, StructArray};
+
 use super::*;
 
 #[test]
@@ -70,4 +72,30 @@ fn steps_before_anything_happened_are_no_history() {
     assert_eq!(begun[1].points, [(2, 3.0), (3, 0.0), (4, 0.0)]);
     let silent = series::begun(vec![series(&[0.0, 0.0])]);
     assert_eq!(silent[0].points.len(), 2);
+}
+
+#[test]
+fn what_can_not_be_read_is_an_error_and_never_left_out() {
+    let batch = |columns: [ArrayRef; 3]| {
+        let names = ["region", "day", "revenue"].into_iter();
+        vec![RecordBatch::try_from_iter(names.zip(columns)).unwrap()]
+    };
+    let record = || -> ArrayRef { Arc::new(StructArray::new_empty_fields(1, None)) };
+    let (text, day): (ArrayRef, ArrayRef) =
+        (Arc::new(StringArray::from(vec!["EU"])), Arc::new(Date32Array::from(vec![1])));
+    let number: ArrayRef = Arc::new(Float64Array::from(vec![2.5]));
+    let read = series::of_batches(&batch([text.clone(), day.clone(), number.clone()]), 1).unwrap();
+    assert_eq!(read, [Series { key: vec![Some("EU".into())], points: vec![(86_400_000, 2.5)] }]);
+    let no_time: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
+    for (columns, column, wanted) in [
+        ([record(), day.clone(), number.clone()], 1, "text"),
+        ([text.clone(), no_time, number.clone()], 2, "a time"),
+        ([text.clone(), day.clone(), record()], 3, "a number"),
+    ] {
+        let found = columns[column - 1].data_type().to_string();
+        let expected = series::Unreadable { column, found, wanted };
+        assert_eq!(series::of_batches(&batch(columns), 1), Err(expected));
+    }
+    let two = batch([text.clone(), day, number])[0].project(&[0, 1]).unwrap();
+    assert_eq!(series::of_batches(&[two], 1).unwrap_err().found, "nothing");
 }

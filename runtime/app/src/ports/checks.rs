@@ -11,6 +11,7 @@ use terrane_compiler::query::Filter;
 use terrane_compiler::types::{LogicalType, Value};
 
 use super::calls::{CallFacts, ComponentFault};
+use super::severity::Severity;
 
 /// The checks that this server has.
 #[async_trait]
@@ -121,28 +122,6 @@ impl QualityDimension {
             QualityDimension::Consistency => "consistency",
             QualityDimension::Accuracy => "accuracy",
             QualityDimension::Other => "other",
-        }
-    }
-}
-
-/// How much a finding weighs, lightest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    Info,
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-impl Severity {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Info => "INFO",
-            Severity::Low => "LOW",
-            Severity::Medium => "MEDIUM",
-            Severity::High => "HIGH",
-            Severity::Critical => "CRITICAL",
         }
     }
 }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_compiler::governance::{Obligations, QueryFacts};
 
+use super::severity::Severity;
 use crate::query::RequestContext;
 
 /// Asks the hooks that the operator configured.
@@ -20,6 +21,10 @@ pub trait Governance: Send + Sync {
 
     /// What each hook says of a query; faults included, so that none is missing.
     async fn judge(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>>;
+
+    /// A query can't be held to what a hook said of it: an unknown cube, a mask that can't be. That is the hook's
+    /// fault as much as an answer that breaks the contract, and counts like one.
+    fn blame(&self, asking: &Asking<'_>, hook: &Hook, fault: &str);
 
     /// What each hook says of a step that an artifact is about to take.
     async fn certify(
@@ -47,6 +52,8 @@ impl Governance for NoHooks {
     async fn judge(&self, _: &Asking<'_>, _: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
         Vec::new()
     }
+
+    fn blame(&self, _: &Asking<'_>, _: &Hook, _: &str) {}
 
     async fn certify(&self, _: &Asking<'_>, _: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
         Vec::new()
@@ -168,16 +175,6 @@ pub enum MetadataChange {
     Added(Artifact),
     Changed { before: Artifact, after: Artifact },
     Removed(Artifact),
-}
-
-/// How much a finding weighs, lightest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    Info,
-    Low,
-    Medium,
-    High,
-    Critical,
 }
 
 /// One rule that looked at an artifact.

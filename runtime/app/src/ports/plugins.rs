@@ -218,6 +218,9 @@ pub enum ChangeError {
     Dialect { name: String },
     #[error("`{name}` was not reloaded: {error}")]
     Refused { name: String, error: Box<PluginError> },
+    /// There is nothing to enable.
+    #[error("`{name}` was not enabled: {error}; repair or replace the component, then reload it")]
+    NotEnabled { name: String, error: Box<PluginError> },
 }
 
 /// Why a component can't be used.

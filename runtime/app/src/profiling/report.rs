@@ -12,7 +12,8 @@ use super::answers::Answers;
 use super::config::ProfileConfig;
 use super::quality;
 use super::statistics::is_number;
-use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension, Severity};
+use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
+use crate::ports::severity::Severity;
 
 /// John Tukey's inner fences, as the specification has them.
 const FENCES: f64 = 1.5;

@@ -64,7 +64,7 @@ impl QueryService {
         let inspection = inspect(&snapshot.model, query, &context.caller, environment)?;
         let asking = Asking { context, now: environment.now, time_zone: &self.time_zone };
         let said = self.governance.judge(&asking, &Arc::new(inspection.facts().clone())).await;
-        let verdict = verdict(&inspection, said, tally);
+        let verdict = verdict(&inspection, said, tally, &|hook, fault| self.governance.blame(&asking, hook, fault));
         self.refusal(context, &verdict, &inspection, tally).await?;
         Ok(Judged { authorized: inspection.authorize(verdict.obligations), warnings: verdict.warnings })
     }
@@ -132,6 +132,7 @@ impl QueryService {
             event: event.into(),
             actor: context.caller.user_id.clone(),
             auth_method: context.auth_method.as_str().into(),
+            client_ip: context.client.map(|client| client.to_string().into()),
             correlation_id: Some(context.correlation_id.clone()),
             resource: format!("plugin:{}", hook.id).into(),
             reason: Some(reason.into()),
@@ -149,14 +150,21 @@ impl QueryService {
     }
 }
 
-fn verdict(inspection: &Inspection<'_>, said: Vec<Said<Decision>>, tally: &Tally) -> Verdict {
+/// `blame` is told of hooks whose obligations can't be met.
+fn verdict(
+    inspection: &Inspection<'_>,
+    said: Vec<Said<Decision>>,
+    tally: &Tally,
+    blame: &(dyn Fn(&Hook, &str) + Send + Sync),
+) -> Verdict {
     let mut verdict = Verdict::default();
     for Said { hook, answer } in said {
         let checked = answer.map_err(|fault| fault.message).and_then(|decision| match decision {
             Decision::Abstain => Ok(None),
             Decision::Deny(denial) => Ok(Some(Err(denial))),
             Decision::Permit(permit) => {
-                let checked = inspection.check(&permit.obligations).map_err(|fault| fault.to_string())?;
+                let checked = inspection.check(&permit.obligations).map_err(|fault| fault.to_string());
+                let checked = checked.inspect_err(|fault| blame(&hook, fault))?;
                 Ok(Some(Ok((permit, checked))))
             }
         });

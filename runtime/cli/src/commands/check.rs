@@ -64,8 +64,9 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);
     problems.extend(expectations::read(&expected).1);
-    // A server starts with what can be read; a project in which something can't be is not in order.
-    for problem in problems.iter_mut().filter(|problem| [NOT_DESCRIBED, NOT_READABLE].contains(&problem.code)) {
+    // A server starts with what can be read and without what it must have; a project like that is not in order.
+    const NOT_IN_ORDER: [&str; 3] = [NOT_DESCRIBED, NOT_READABLE, wiring::REQUIRED_REFUSED];
+    for problem in problems.iter_mut().filter(|problem| NOT_IN_ORDER.contains(&problem.code)) {
         problem.severity = Severity::Error;
     }
     let checked = match engine.as_ref().filter(|_| arguments.data) {

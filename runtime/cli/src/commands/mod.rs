@@ -7,6 +7,8 @@ pub mod check;
 pub mod config;
 pub mod doctor;
 pub mod explain;
+pub mod import;
+pub mod init;
 pub mod plugin;
 pub mod profile;
 pub mod query;

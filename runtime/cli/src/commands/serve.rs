@@ -18,6 +18,7 @@ use super::check::contents;
 use super::{Terminal, tell, tell_problems};
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::reload::{self, FolderWatch};
 use crate::report::{self, plural};
 use crate::{start_rules, wiring};
 
@@ -34,7 +35,7 @@ Then ask:
 
 Callers prove who they are with API keys (`terrane auth create-key`) or tokens (`security.jwt`). With
 `security: {anonymous: {scopes: [read]}}` anybody on this machine may read. SIGTERM and Ctrl-C end it once the requests in flight are
-answered.")]
+answered; SIGHUP loads the project anew, and one with errors leaves the old one serving.")]
 pub struct ServeArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -44,6 +45,9 @@ pub struct ServeArguments {
     /// The port to listen on, 0 for a free one; else `server.port`, else 8000
     #[arg(long)]
     pub port: Option<u16>,
+    /// Load the project anew when its files change, as `server.watch` does; SIGHUP always does
+    #[arg(long)]
+    pub watch: bool,
 }
 
 /// What the state database is given to say goodbye.
@@ -63,16 +67,20 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     let watching = wiring::watching(&project.config)?;
     let (mut first, mut second) = (Ending::listen()?, Ending::listen()?);
     // Told to end while it reads: nothing is served yet, so nothing has to be finished.
+    let store = wiring::state(&project).await?;
+    let registered = wiring::registered(&store).await?;
     let (engine, mut problems) = tokio::select! {
-        loaded = wiring::load_observed(&project, Arc::new(watching.watch.clone())) => loaded?,
+        loaded = wiring::load_observed(&project, Arc::new(watching.watch.clone()), registered.clone()) => loaded?,
         () = first.comes() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
     problems.extend(settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), engine.clock.now())));
     problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
     tell_problems(&problems, &project.tree, terminal.stderr);
-    let store = wiring::state(&project).await?;
-    let ports = wiring::ports(&project, &engine, &store).await?;
+    let ports = wiring::ports(&project, &engine, &store, registered).await?;
+    let is_watched = arguments.watch || project.config.server.watch;
+    let watch = is_watched.then(|| FolderWatch::of(project.folder.root())).transpose()?;
+    let reloading = tokio::spawn(reload::keep_loaded(ports.projects.clone(), watch)?);
     // The guard writes what is left when it is dropped.
     let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&engine.clock))
         .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
@@ -95,6 +103,7 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
         is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,
         () = second.comes_twice() => false,
     };
+    reloading.abort();
     tokio::join!(background.stop(), watching.close());
     if let Some(scrapes) = scrapes {
         scrapes.abort();

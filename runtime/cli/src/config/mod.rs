@@ -122,6 +122,10 @@ pub struct ServerConfig {
     pub write_timeout_seconds: u64,
     pub shutdown_seconds: u64,
     pub docs: bool,
+    /// Folders below which projects may lie that are loaded through the API, besides the served project's own.
+    pub project_roots: Vec<String>,
+    /// Loads the project anew when its files change.
+    pub watch: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use terrane_app::ports::plugins::PluginRole;
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_plugin_host::Grants;
 use terrane_plugin_host::manifest::{AskedLimits, Capability};
 use terrane_plugin_host::signature::PublicKey;
+use terrane_plugin_host::{ConfigJson, Grants};
 
 use super::reader::{Located, Place, Section};
 
@@ -42,8 +42,7 @@ pub struct PluginConfig {
     pub sha256: Option<String>,
     pub is_required: bool,
     pub is_monitored: bool,
-    /// A JSON object, or empty.
-    pub config_json: String,
+    pub config_json: ConfigJson,
     pub grants: Grants,
     pub limits: AskedLimits,
     pub place: Place,
@@ -110,7 +109,7 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
         let hint = "leave out `enforcement`, or leave out `mode: monitor` once the plugin is to be obeyed";
         s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
     }
-    let config_json = s.json("config").map(|json| json.to_string()).unwrap_or_default();
+    let config_json = s.json("config").map(|json| json.to_string()).unwrap_or_default().into();
     let grants = grants(s);
     let limits = s.section("limits", |s| AskedLimits {
         time_ms: s.integer("time_ms", 1..=600_000),

@@ -135,6 +135,8 @@ fn server(s: &mut Section<'_>) -> ServerConfig {
         write_timeout_seconds: s.integer("write_timeout_seconds", 1..=3_600).unwrap_or(30),
         shutdown_seconds: s.integer("shutdown_seconds", 1..=3_600).unwrap_or(25),
         docs: s.boolean("docs").unwrap_or(true),
+        project_roots: s.texts("project_roots").unwrap_or_default(),
+        watch: s.boolean("watch").unwrap_or(false),
     }
 }
 

@@ -118,7 +118,7 @@ fn what_is_wrong_has_its_place_and_the_nearest_name() {
         ("security: {anonymous: {scopes: [raed]}}\n", "service_project.yml:1:23: error[wrong-value]", "`raed`"),
         ("security: {jwt: {secrets: x}}\n", "service_project.yml:1:18: error[unknown-key]", "did you mean `secret`"),
         ("log: {format: xml}\n", "service_project.yml:1:15: error[wrong-value]", "json, console, pretty"),
-        ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "unclosed"),
+        ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "never closed"),
         ("[]\n", "service_project.yml:1:1: error[wrong-type]", "mapping"),
     ] {
         let text = problem(file, &[]);
@@ -172,7 +172,7 @@ fn plugins_are_folders_or_a_list() {
         let (config, problems) = read_with(&file, &[("SALT", "hush")]);
         let [plugin] = &config.plugins.listed[..] else { panic!("{problems:?}") };
         assert!(problems.is_empty() && !plugin.is_required && plugin.is_monitored, "{problems:?}");
-        assert_eq!(plugin.config_json, r#"{"allow":["eu",1,true],"salt":"hush"}"#);
+        assert_eq!(&*plugin.config_json, r#"{"allow":["eu",1,true],"salt":"hush"}"#);
         assert_eq!(plugin.sha256, Some("ab".repeat(32)));
         assert!(plugin.grants.memo && plugin.grants.query_values && !plugin.grants.sample_rows);
         assert_eq!((plugin.limits.time_ms, plugin.limits.fuel), (Some(5), None));

@@ -17,6 +17,9 @@ use crate::clock::SystemClock;
 use crate::config::{PluginConfig, PluginsConfig};
 use crate::project::Project;
 
+/// A required plugin can't be used. A server starts, and is not ready; a project like that is not in order.
+pub const REQUIRED_REFUSED: &str = "required-plugin-refused";
+
 /// `None` where no component can be run here, which is then among the problems.
 pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<PluginHost>> {
     let config = &project.config.plugins;
@@ -82,10 +85,13 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
         return Some(plugin.place.mark(diagnostic.hint("write `role: governance`")));
     }
     let hint = match error {
-        PluginError::Faulted { .. } => "repair or replace the component, then `POST /api/v1/plugins/{id}/reload`",
-        _ => "check `source`: a path from the project's folder",
+        PluginError::Faulted { fault: PluginFault::Unreadable { .. }, .. } | PluginError::NotFound { .. } => {
+            "check `source`: a path from the project's folder".to_owned()
+        }
+        _ => format!("repair or replace the component, then `POST /api/v1/plugins/{}/reload`", plugin.id),
     };
-    Some(plugin.place.mark(Diagnostic::warning("plugin-refused", format!("{message}{consequence}")).hint(hint)))
+    let code = if plugin.is_required { REQUIRED_REFUSED } else { "plugin-refused" };
+    Some(plugin.place.mark(Diagnostic::warning(code, format!("{message}{consequence}")).hint(hint)))
 }
 
 /// Whether what was refused in another role is a governance hook by its exports.

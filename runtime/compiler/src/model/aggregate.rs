@@ -76,7 +76,7 @@ const AGGREGATES: &[&str] = &[
     "variance",
 ];
 
-pub(super) fn is_aggregate(name: &str) -> bool {
+pub(crate) fn is_aggregate(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     AGGREGATES.binary_search(&lower.as_str()).is_ok()
 }

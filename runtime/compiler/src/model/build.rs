@@ -4,22 +4,23 @@
 //! and joins (`assemble`), snippets (`read`), metrics, circles, then whatever stands on something
 //! broken is left out (`prune`), so that what remains can be trusted.
 
-use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, OnceLock};
 
 use sqlparser::dialect::Dialect;
 
 use super::assemble::{Skeleton, assemble};
 use super::cycles::{self, Item};
-use super::grammar::grammar;
+use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
 use super::nearest::suggest;
 use super::read::read;
 use super::scope::{Place, Scope};
 use super::tables::Tables;
+use super::written::Written;
 use super::{
-    Aggregate, Cube, CubeId, DimensionId, Join, Measure, MeasureId, MeasureKind, Member, Model, SegmentId, Snippet,
-    SqlPart, expansion, metrics, policies, prune, reach,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
+    Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach,
 };
 use crate::diagnostic::{self, Diagnostic, Severity, Span};
 use crate::project::{Definitions, MeasureDefinition, SqlText};
@@ -33,15 +34,17 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     let mut reading = Reading { diagnostics, broken: HashSet::new() };
     let filled: Vec<Filled> =
         skeleton.model.cubes.iter().map(|cube| reading.cube(cube, &skeleton, &merged, &*dialect)).collect();
+    let written = Written::new(&skeleton, &merged, definitions);
     let Skeleton { mut model, unread, .. } = skeleton;
     for (cube, filled) in model.cubes.iter_mut().zip(filled) {
         filled.into_cube(cube);
     }
     let Reading { mut diagnostics, mut broken } = reading;
     metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
-    expansion::check_constants(&model, &mut broken, &mut diagnostics);
-    cycles::report(&model, &mut broken, &mut diagnostics);
+    expansion::check_constants(&model, &written, &mut broken, &mut diagnostics);
+    cycles::report(&model, &written, &mut broken, &mut diagnostics);
     expansion::check(&model, &mut broken, &mut diagnostics);
+    let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
     model.tables = model.cubes.iter().map(|cube| Tables::of(&cube.relation, &*dialect)).collect();
     model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
@@ -57,6 +60,25 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     }
     diagnostic::sort(&mut diagnostics);
     (model, diagnostics)
+}
+
+/// The names that policies are not told about: what is left out has been told.
+fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &HashSet<Item>, model: &Model) -> BTreeSet<Arc<str>> {
+    unread.extend(broken.iter().map(|item| match item {
+        Item::Join(cube, index) => Arc::clone(&model.cube(model.cube(*cube).joins[*index as usize].target).name),
+        Item::Dimension(id) => Arc::clone(&model.dimension(*id).name),
+        Item::Measure(id) => Arc::clone(&model.measure(*id).name),
+        Item::Segment(id) => Arc::clone(&model.segment(*id).name),
+        Item::Metric(id) => Arc::clone(&model.metric(*id).name),
+    }));
+    unread
+}
+
+/// A column for an example: one that a dimension of the cube names and that is a number.
+fn some_column(scope: Scope<'_>) -> String {
+    let dimensions = scope.own().map(|own| own.dimensions.as_slice()).unwrap_or_default();
+    let number = dimensions.iter().find(|d| d.ty == DimensionType::Number && !d.primary_key);
+    number.map_or("amount".to_owned(), |dimension| dimension.name.to_string())
 }
 
 /// What snippets became, until the model can be written to.
@@ -136,6 +158,7 @@ impl Reading {
         let joins = joins.collect();
         if cube.alias_of.is_none() {
             self.check_marks(cube, text);
+            pre_aggregations::check(cube, text.definition, &skeleton.model, &skeleton.unread, &mut self.diagnostics);
         }
         Filled { dimensions, measures, segments, joins }
     }
@@ -173,19 +196,17 @@ impl Reading {
     ) -> MeasureKind {
         let item = Item::Measure(id);
         let is_own = scope.own().is_some_and(|own| own.alias_of.is_none());
-        let needs_sql = !matches!(
-            &measure.kind,
-            MeasureKind::Aggregate(Aggregate { function: super::AggregateFunction::Count, .. })
-        );
+        let needs_sql =
+            !matches!(&measure.kind, MeasureKind::Aggregate(Aggregate { function: AggregateFunction::Count, .. }));
         if needs_sql && definition.sql.is_none() {
             self.broken.insert(item);
             if is_own {
                 let (example, hint) = match measure.kind {
-                    MeasureKind::Number(_) => ("{revenue} / {count}", "say what to compute"),
-                    _ => ("amount", "say what to aggregate"),
+                    MeasureKind::Number(_) => ("\"{revenue} / {count}\"".to_owned(), "say what to compute"),
+                    _ => (some_column(scope), "say what to aggregate"),
                 };
                 let message = format!("measure `{}` has no `sql`", definition.name.value);
-                let hint = format!("{hint}: `sql: \"{example}\"`");
+                let hint = format!("{hint}: `sql: {example}`");
                 self.tell(std::iter::once(
                     Diagnostic::error("missing-field", message).hint(hint).at(definition.name.span()),
                 ));
@@ -200,27 +221,45 @@ impl Reading {
         match &measure.kind {
             MeasureKind::Aggregate(aggregate) => {
                 let argument = argument(Place::Measure);
+                self.check_addable(definition, aggregate.function, argument.as_ref(), scope, item);
                 MeasureKind::Aggregate(Aggregate { argument, filters, ..aggregate.clone() })
             }
             MeasureKind::RunningTotal { aggregate, from_all } => {
                 let argument = argument(Place::Measure);
+                self.check_addable(definition, aggregate.function, argument.as_ref(), scope, item);
                 let aggregate = Aggregate { argument, filters, ..aggregate.clone() };
                 MeasureKind::RunningTotal { aggregate, from_all: *from_all }
             }
             MeasureKind::Number(_) => {
                 let body = argument(Place::Number).unwrap_or_default();
-                if let (Some(filter), true) = (definition.filters.first(), is_own) {
-                    self.broken.insert(item);
-                    let message =
-                        format!("number measure `{}` has filters, and no rows to filter", definition.name.value);
-                    let hint = "put the filters on the measures that it is computed from";
-                    self.tell(std::iter::once(
-                        Diagnostic::error("misplaced-field", message).hint(hint).at(filter.span()),
-                    ));
-                }
                 MeasureKind::Number(body)
             }
         }
+    }
+
+    /// Points in time have no sum and no average.
+    fn check_addable(
+        &mut self,
+        definition: &MeasureDefinition,
+        function: AggregateFunction,
+        argument: Option<&Snippet>,
+        scope: Scope<'_>,
+        item: Item,
+    ) {
+        let Some([SqlPart::Dimension(id)]) = argument.map(|argument| argument.parts.as_slice()) else { return };
+        let dimension = scope.model.dimension(*id);
+        let adds = matches!(function, AggregateFunction::Sum | AggregateFunction::Avg);
+        if !adds || dimension.ty != DimensionType::Time || !self.broken.insert(item) {
+            return;
+        }
+        let (Some(sql), true) = (&definition.sql, scope.own().is_some_and(|own| own.alias_of.is_none())) else {
+            return;
+        };
+        let name = &definition.name.value;
+        let message = format!("measure `{name}` adds up `{}`, which is a time dimension", dimension.name);
+        let hint = "name a number, or use one of the types min, max, count, count_distinct";
+        let problem = Problem::new("misplaced-member", message, hint).whole();
+        self.tell(std::iter::once(problem.in_text(sql)));
     }
 
     /// A join that doesn't compare both sides is most likely a slip.
@@ -240,9 +279,24 @@ impl Reading {
             let message =
                 format!("the join of `{}` to `{}` doesn't mention `{}`", cube.name, target.name, missing.name);
             let hint = format!("compare a column of each: {{{}}}.key = {{{}}}.key", cube.name, target.name);
-            let diagnostic = Diagnostic::error("one-sided-join", message).hint(hint).at(sql.span());
+            let problem = Problem::new("one-sided-join", message, hint).whole();
+            let diagnostic = problem.in_text(sql);
             self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..diagnostic });
         }
+    }
+
+    /// Groups behind a to-many join need to tell the rows of the cube apart.
+    fn check_key(&mut self, cube: &Cube, text: &Merged<'_>) {
+        let has_key = text.dimensions.iter().any(|dimension| dimension.item.primary_key);
+        let join = text.joins.iter().find(|join| !join.item.relationship.is_to_one());
+        let (Some(join), false, false) = (join, has_key, cube.measures.is_empty()) else { return };
+        let target = &join.item.name;
+        let message = format!(
+            "`{}` has many `{}` and no primary key, so its measures can't be grouped by what is there",
+            cube.name, target.value
+        );
+        let hint = format!("mark the dimension that tells rows of `{}` apart: `primary_key: true`", cube.name);
+        self.tell(std::iter::once(Diagnostic::warning("missing-primary-key", message).hint(hint).at(target.span())));
     }
 
     fn check_marks(&mut self, cube: &Cube, text: &Merged<'_>) {
@@ -256,6 +310,7 @@ impl Reading {
                 Diagnostic::error("duplicate-primary-time", message).hint("keep `primary_time: true` on one").at(span),
             );
         }
+        self.check_key(cube, text);
         for Inherited { item, .. } in &text.measures {
             for member in &item.drill_members {
                 let name = member.value.split('.').next_back().unwrap_or_default();

@@ -5,8 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::written::Written;
 use super::{Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Span, Step, circle};
 
 /// Anything that has SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,10 +101,15 @@ pub(super) fn graph(model: &Model) -> Vec<(Item, Vec<Item>)> {
 }
 
 /// Reports circles and completes `broken`.
-pub(super) fn report(model: &Model, broken: &mut HashSet<Item>, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn report(
+    model: &Model,
+    written: &Written<'_>,
+    broken: &mut HashSet<Item>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let edges = graph(model);
     let index: HashMap<Item, usize> = edges.iter().enumerate().map(|(at, (item, _))| (*item, at)).collect();
-    circles(model, &edges, &index, broken, diagnostics);
+    circles(model, written, &edges, &index, broken, diagnostics);
     spread(&edges, broken);
 }
 
@@ -131,6 +137,7 @@ pub(super) fn spread(edges: &[(Item, Vec<Item>)], broken: &mut HashSet<Item>) {
 /// Depth first without recursion: a chain may be as long as the project is large.
 fn circles(
     model: &Model,
+    written: &Written<'_>,
     edges: &[(Item, Vec<Item>)],
     index: &HashMap<Item, usize>,
     broken: &mut HashSet<Item>,
@@ -157,7 +164,7 @@ fn circles(
                 let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
                 let circle: Vec<Item> = stack[from..].iter().map(|(open, _)| edges[*open].0).collect();
                 if !circle.iter().any(|item| broken.contains(item)) {
-                    diagnostics.extend(told(model, &circle));
+                    diagnostics.extend(told(model, written, &circle));
                 }
                 broken.extend(circle);
             } else if !is_done[target] {
@@ -168,24 +175,31 @@ fn circles(
 }
 
 /// A circle of an alias is its target's circle, and told there.
-fn told(model: &Model, circle: &[Item]) -> Option<Diagnostic> {
-    if circle.iter().all(|item| cube_of(*item).is_some_and(|cube| model.cube(cube).alias_of.is_some())) {
+fn told(model: &Model, written: &Written<'_>, items: &[Item]) -> Option<Diagnostic> {
+    if items.iter().all(|item| cube_of(*item).is_some_and(|cube| model.cube(cube).alias_of.is_some())) {
         return None;
     }
-    let first = *circle.first()?;
-    let mut path: Vec<String> = circle.iter().map(|item| name(model, *item)).collect();
-    path.push(name(model, first));
-    let hint = match (first, circle.len()) {
-        (Item::Dimension(id), 1) => {
-            format!("for the column of that name write `{}` without braces", model.dimension(id).name)
-        }
+    let first = *items.first()?;
+    let following = items.iter().skip(1).chain(items.first());
+    let path: Vec<Step> = items
+        .iter()
+        .zip(following)
+        .map(|(item, next)| Step {
+            name: name(model, *item).into(),
+            span: written.reference(model, *item, *next).or_else(|| span(model, *item)),
+        })
+        .collect();
+    let hint = match (first, items.len()) {
+        (Item::Dimension(id), 1) => format!("for the column of that name write {{CUBE}}.{}", model.dimension(id).name),
         (Item::Dimension(_), _) => "let one of them name columns only".to_owned(),
-        _ => "let one of them name measures that aggregate".to_owned(),
+        (Item::Metric(_), _) => "let one of them name measures only, as cube.measure".to_owned(),
+        _ => "let one of them aggregate columns instead, as in SUM(amount)".to_owned(),
     };
-    let diagnostic =
-        Diagnostic::error("reference-cycle", format!("these refer to one another in a circle: {}", path.join(" → ")))
-            .hint(hint);
-    Some(match span(model, first) {
+    let message = format!("these refer to one another in a circle: {}", circle(&path));
+    let diagnostic = Diagnostic::error("reference-cycle", message).hint(hint);
+    let place = path.first().and_then(|step| step.span.clone());
+    let diagnostic = diagnostic.along(path);
+    Some(match place {
         Some(span) => diagnostic.at(span),
         None => diagnostic,
     })

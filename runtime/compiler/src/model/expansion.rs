@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::cycles::{self, Item};
+use super::written::Written;
 use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::Diagnostic;
 
@@ -102,7 +103,12 @@ fn foreign_side(model: &Model, item: Item, sizes: &HashMap<Item, Size>) -> Optio
 }
 
 /// A `number` measure that names no measure has no rows to be computed from.
-pub(super) fn check_constants(model: &Model, broken: &mut HashSet<Item>, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check_constants(
+    model: &Model,
+    written: &Written<'_>,
+    broken: &mut HashSet<Item>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     for cube in &model.cubes {
         for (index, measure) in (0u32..).zip(&cube.measures) {
             let MeasureKind::Number(snippet) = &measure.kind else { continue };
@@ -117,8 +123,8 @@ pub(super) fn check_constants(model: &Model, broken: &mut HashSet<Item>, diagnos
                 let message = format!("number measure `{}` names no measure and aggregates nothing", measure.name);
                 let hint = "name a measure in braces, as in {revenue}, or aggregate, as in SUM(amount)";
                 let diagnostic = Diagnostic::error("constant-measure", message).hint(hint);
-                diagnostics.push(match &measure.span {
-                    Some(span) => diagnostic.at(span.clone()),
+                diagnostics.push(match written.whole(item).or_else(|| measure.span.clone()) {
+                    Some(span) => diagnostic.at(span),
                     None => diagnostic,
                 });
             }

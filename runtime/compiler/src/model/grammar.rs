@@ -19,9 +19,9 @@ pub(crate) fn grammar(warehouse: &str) -> Box<dyn Dialect> {
 
 /// What is wrong with a text, at a byte offset of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     pub(super) code: &'static str,
-    pub(super) message: String,
+    pub(crate) message: String,
     pub(super) hint: String,
     pub(super) offset: usize,
     pub(super) length: usize,
@@ -37,13 +37,38 @@ impl Problem {
         self
     }
 
+    /// At the very name that is unknown, where the place is a reference in braces or with a dot.
+    pub(super) fn narrowed(self, text: &str) -> Problem {
+        if !matches!(self.code, "unknown-member" | "unknown-cube" | "unknown-metric") {
+            return self;
+        }
+        let reference: String = text.get(self.offset..).unwrap_or_default().chars().take(self.length).collect();
+        let start = reference.len() - reference.trim_start_matches(|c: char| c == '{' || c.is_whitespace()).len();
+        let end = reference.find('}').unwrap_or(reference.len());
+        let inside = &reference[start..end.max(start)];
+        let (lead, name) = match inside.split_once('.') {
+            Some((cube, _)) if self.code == "unknown-cube" => (0, cube),
+            Some((cube, member)) => (cube.len() + 1, member),
+            None => (0, inside),
+        };
+        let lead = start + lead + name.len() - name.trim_start().len();
+        let (offset, length) = (self.offset + lead, name.trim().chars().count().max(1));
+        self.at(offset, length)
+    }
+
+    /// The whole text is meant.
+    pub(super) fn whole(self) -> Problem {
+        self.at(0, usize::MAX)
+    }
+
     pub(super) fn in_text(self, sql: &SqlText) -> Diagnostic {
-        Diagnostic::error(self.code, self.message).hint(self.hint).at(sql.locate(self.offset, self.length))
+        let length = if self.length == usize::MAX { sql.text.trim().chars().count() } else { self.length };
+        Diagnostic::error(self.code, self.message).hint(self.hint).at(sql.locate(self.offset, length))
     }
 }
 
 /// The byte offset of a parser's line and column (characters, from 1); the text's end for "nowhere".
-pub(super) fn offset_of(text: &str, location: Location) -> usize {
+pub(crate) fn offset_of(text: &str, location: Location) -> usize {
     if location.line == 0 {
         return text.trim_end().len();
     }
@@ -82,21 +107,48 @@ impl<'t> Offsets<'t> {
 }
 
 /// The tokens of a text, comments and spaces among them, strings as written.
-pub(super) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
+pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
     let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
     tokenizer.tokenize_with_location().map_err(|error| {
-        let hint = if error.message.contains("nterminated") {
-            "close the quote or the comment"
-        } else {
-            "remove or quote this character"
-        };
+        let at = offset_of(text, error.location);
+        let rest = text.get(at..).unwrap_or_default();
+        if error.message.contains("nterminated") {
+            let (what, hint) = match rest.chars().next() {
+                Some(quote @ ('\'' | '"' | '`')) => {
+                    let word: String = rest.chars().skip(1).take_while(|c| !c.is_whitespace() && *c != ')').collect();
+                    (format!("this {quote} is never closed"), format!("close it, as in {quote}{word}{quote}"))
+                }
+                _ => ("this comment is never closed".to_owned(), "close it with */".to_owned()),
+            };
+            return Problem::new("sql-syntax", what, hint).at(at, 1);
+        }
         let message = format!("the SQL can't be read from here: {}", lower_first(&error.message));
-        Problem::new("sql-syntax", message, hint).at(offset_of(text, error.location), 1)
+        Problem::new("sql-syntax", message, "remove or quote this character").at(at, 1)
     })
 }
 
+/// Brackets that nothing closes, or that close nothing.
+pub(super) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
+    let mut open: Vec<&TokenWithSpan> = Vec::new();
+    for token in tokens {
+        match token.token {
+            Token::LParen => open.push(token),
+            Token::RParen if open.pop().is_none() => {
+                let problem = Problem::new("sql-syntax", "this `)` closes nothing", "remove it, or open it before");
+                return Err(problem.at(offset_of(text, token.span.start), 1));
+            }
+            _ => {}
+        }
+    }
+    match open.last() {
+        Some(token) => Err(Problem::new("sql-syntax", "this `(` is never closed", "close it with `)`")
+            .at(offset_of(text, token.span.start), 1)),
+        None => Ok(()),
+    }
+}
+
 /// A name of the warehouse. Tokens are as written, so the quotes inside a quoted name are still doubled.
-pub(super) fn column_name(ident: &Ident) -> ColumnName {
+pub(crate) fn column_name(ident: &Ident) -> ColumnName {
     let text = match ident.quote_style {
         Some('[') => ident.value.replace("]]", "]"),
         Some(quote) => ident.value.replace(&format!("{quote}{quote}"), &quote.to_string()),
@@ -106,7 +158,12 @@ pub(super) fn column_name(ident: &Ident) -> ColumnName {
 }
 
 /// The parser's complaint with its place; `readable` turns stand-ins back into what was written.
-pub(super) fn explain(error: &ParserError, text: &str, readable: impl Fn(&str) -> String) -> Problem {
+pub(super) fn explain(
+    error: &ParserError,
+    text: &str,
+    tokens: &[TokenWithSpan],
+    readable: impl Fn(&str) -> String,
+) -> Problem {
     let message = match error {
         ParserError::RecursionLimitExceeded => {
             return Problem::new("sql-too-deep", "the SQL nests too deeply", "write it with fewer levels");
@@ -117,14 +174,89 @@ pub(super) fn explain(error: &ParserError, text: &str, readable: impl Fn(&str) -
     let place = place
         .split_once(", Column: ")
         .and_then(|(line, column)| Some(Location { line: line.parse().ok()?, column: column.parse().ok()? }));
-    let offset = offset_of(text, place.unwrap_or(Location { line: 0, column: 0 }));
-    let message = readable(message).replace("Expected: ", "expected ").replace(", found: EOF", ", found the end");
-    let message = lower_first(&message.replace(", found: ", ", found "));
-    let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
-    Problem::new("sql-syntax", format!("the SQL can't be read from here: {message}"), hint).at(offset, 1)
+    let words: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_space(token)).collect();
+    let at = place.and_then(|place| words.iter().position(|token| token.span.start == place));
+    let length = |token: &TokenWithSpan| readable(&token.token.to_string()).chars().count();
+    let offset = |token: &TokenWithSpan| offset_of(text, token.span.start);
+    let Some((wanted, _)) = message.strip_prefix("Expected: ").and_then(|rest| rest.split_once(", found: ")) else {
+        let message = format!("the SQL can't be read from here: {}", lower_first(&readable(message)));
+        let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
+        let problem = Problem::new("sql-syntax", message, hint);
+        return match at {
+            Some(at) => problem.at(offset(words[at]), length(words[at])),
+            None => problem.at(offset_of(text, place.unwrap_or(Location { line: 0, column: 0 })), 1),
+        };
+    };
+    let wanted = readable(wanted);
+    let Some(at) = at else {
+        // At the end: what stands last wants something after it.
+        let Some(last) = words.last() else { return Problem::new("sql-syntax", "there is no SQL", "write SELECT …") };
+        let found = readable(&last.token.to_string());
+        let message = format!("the SQL ends after `{found}`, where {} must follow", article(&wanted));
+        let hint = match wanted.as_str() {
+            "END" => "close the CASE: … END".to_owned(),
+            _ => format!("write {} after `{found}`, or remove `{found}`", article(&wanted)),
+        };
+        return Problem::new("sql-syntax", message, hint).at(offset(last), found.chars().count());
+    };
+    let found = readable(&words[at].token.to_string());
+    let is_rest = wanted.contains("end of statement") || wanted.contains("end of expression");
+    if is_rest && let Some(problem) = misspelt_keyword(&words[..at], text) {
+        return problem;
+    }
+    if is_rest || (wanted.contains(',') || wanted == ")") {
+        // `lower(a) upper(b)`: the name of the second call was taken for another name of the first.
+        let is_call = words[at].token == Token::LParen && at > 0 && matches!(words[at - 1].token, Token::Word(_));
+        let first = if is_call { words[at - 1] } else { words[at] };
+        let found = readable(&first.token.to_string());
+        let message = format!("`{found}` stands after the end of what comes before it");
+        let hint = if wanted == ")" {
+            format!("close the bracket before `{found}`, or write a comma or an operator there")
+        } else {
+            format!("write a comma or an operator before `{found}`, or remove it")
+        };
+        return Problem::new("sql-syntax", message, hint).at(offset(first), found.chars().count());
+    }
+    let message = format!("`{found}` stands where {} is expected", article(&wanted));
+    let hint = match found.as_str() {
+        "," => "remove the comma, or write what it should separate".to_owned(),
+        _ => format!("write {} before `{found}`, or remove it", article(&wanted)),
+    };
+    Problem::new("sql-syntax", message, hint).at(offset(words[at]), found.chars().count())
 }
 
-pub(super) fn is_space(token: &TokenWithSpan) -> bool {
+/// A word before the place that is nearly a keyword: the parser took it for another name.
+fn misspelt_keyword(before: &[&TokenWithSpan], text: &str) -> Option<Problem> {
+    const KEYWORDS: [&str; 14] = [
+        "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "LEFT", "INNER", "UNION", "SELECT", "BETWEEN",
+        "AND", "ON",
+    ];
+    before.iter().rev().take(3).find_map(|token| {
+        let Token::Word(word) = &token.token else { return None };
+        let upper = word.value.to_ascii_uppercase();
+        let is_near =
+            |keyword: &&&str| keyword.len() > 2 && ***keyword != *upper && strsim::osa_distance(keyword, &upper) == 1;
+        let keyword = KEYWORDS.iter().find(is_near)?;
+        let problem = Problem::new(
+            "sql-syntax",
+            format!("`{}` is no keyword here", word.value),
+            format!("did you mean `{keyword}`?"),
+        );
+        Some(problem.at(offset_of(text, token.span.start), word.value.chars().count()))
+    })
+}
+
+fn article(wanted: &str) -> String {
+    match wanted {
+        "an expression" | "an expression:" => "an expression".to_owned(),
+        "identifier" => "a name".to_owned(),
+        word if word.starts_with("a ") || word.starts_with("an ") => word.trim_end_matches(':').to_owned(),
+        word if word.contains(' ') => word.to_owned(),
+        word => format!("`{word}`"),
+    }
+}
+
+pub(crate) fn is_space(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 

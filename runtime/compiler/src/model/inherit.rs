@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::nearest::suggest;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Step, circle};
 use crate::project::{
     CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MeasureDefinition, RelationDefinition,
     SegmentDefinition, Text,
@@ -86,18 +86,19 @@ fn ancestors<'d>(
             ));
         };
         if let Some(start) = line.iter().position(|seen| seen.name.value == parent.name.value) {
-            let mut path: Vec<&str> = line[start..].iter().map(|cube| &*cube.name.value).collect();
-            path.push(&parent.name.value);
+            let step = |cube: &&CubeDefinition| Step {
+                name: Arc::clone(&cube.name.value),
+                span: cube.extends.as_ref().map(Text::span),
+            };
+            let path: Vec<Step> = line[start..].iter().map(step).collect();
             // The circle is told once, by the first of its cubes in the project.
             let first = line[start..].iter().min_by_key(|cube| &cube.name.value);
             let tells = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
             return Err(tells.then(|| {
-                Diagnostic::error(
-                    "extends-cycle",
-                    format!("cubes extend one another in a circle: {}", path.join(" → ")),
-                )
-                .hint("remove one of these `extends`")
-                .at(extends.span())
+                Diagnostic::error("extends-cycle", format!("cubes extend one another in a circle: {}", circle(&path)))
+                    .hint("remove one of these `extends`")
+                    .along(path.clone())
+                    .at(extends.span())
             }));
         }
         line.push(parent);

@@ -83,7 +83,7 @@ fn body(
         MetricBody::Ratio { numerator, denominator } => {
             let (numerator, denominator) = (expression(numerator), expression(denominator));
             let divide = SqlPart::Divide(Box::new(numerator?), Box::new(denominator?));
-            Some(Snippet { parts: vec![divide], is_atomic: true })
+            Some(Snippet { parts: vec![divide], is_atomic: true, is_total: false })
         }
         MetricBody::Expression(sql) => {
             let snippet = expression(sql)?;
@@ -95,7 +95,7 @@ fn body(
                     format!("metric `{name}` is simple, and its expression computes something"),
                     "write `type: derived`, or name one measure: orders.revenue",
                 );
-                diagnostics.push(problem.in_text(sql));
+                diagnostics.push(problem.whole().in_text(sql));
                 return None;
             }
             if !refers_to_values(&snippet) {
@@ -104,7 +104,7 @@ fn body(
                     format!("metric `{}` names no measure", definition.name.value),
                     "name a measure, as in orders.revenue, or a metric",
                 );
-                diagnostics.push(problem.in_text(sql));
+                diagnostics.push(problem.whole().in_text(sql));
                 return None;
             }
             Some(snippet)
@@ -118,11 +118,30 @@ fn refers_to_values(snippet: &Snippet) -> bool {
     found
 }
 
+/// What people write for operators.
+const SIGNS: [(&str, &str); 14] = [
+    ("=", "equals"),
+    ("==", "equals"),
+    ("is", "equals"),
+    ("eq", "equals"),
+    ("!=", "notEquals"),
+    ("<>", "notEquals"),
+    ("ne", "notEquals"),
+    (">", "gt"),
+    (">=", "gte"),
+    ("<", "lt"),
+    ("<=", "lte"),
+    ("in", "inList"),
+    ("not in", "notInList"),
+    ("like", "contains"),
+];
+
 /// The member must be there; its values are judged where a query's are.
 fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let known: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
     if !known.contains(&&*filter.operator.value) {
-        let hint = match likely(&filter.operator.value, known.iter().copied()) {
+        let sign = SIGNS.iter().find(|(sign, _)| *sign == filter.operator.value.to_lowercase()).map(|(_, word)| *word);
+        let hint = match sign.or_else(|| likely(&filter.operator.value, known.iter().copied())) {
             Some(best) => format!("did you mean `{best}`? operators: {}", known.join(", ")),
             None => format!("operators: {}", known.join(", ")),
         };
@@ -131,11 +150,9 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
     }
     let member = &filter.member.value;
     let problem = match member.split_once('.') {
-        None => Some((
-            "unknown-member",
-            format!("the filter's member `{member}` has no cube"),
-            "write cube.member".to_owned(),
-        )),
+        None => {
+            Some(("unknown-member", format!("the filter's member `{member}` has no cube"), owners(member, scope.model)))
+        }
         Some((cube, rest)) => {
             let name = rest.split('.').next().unwrap_or_default();
             match scope.model.cube_named(cube).map(|cube| (cube, cube.member(name))) {
@@ -164,7 +181,17 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
             }
         }
     };
-    diagnostics.extend(
-        problem.map(|(code, message, hint)| Diagnostic::error(code, message).hint(hint).at(filter.member.span())),
-    );
+    let place = SqlText::plain(&filter.member);
+    diagnostics.extend(problem.map(|(code, message, hint)| {
+        let problem = Problem::new(code, message, hint).at(0, member.chars().count());
+        let is_whole = !member.contains('.');
+        if is_whole { problem.in_text(&place) } else { problem.narrowed(member).in_text(&place) }
+    }));
+}
+
+/// The dimensions of a name, with their cubes.
+fn owners(name: &str, model: &Model) -> String {
+    let cubes = model.cubes.iter().filter(|cube| matches!(cube.member(name), Some(Member::Dimension(_))));
+    let owners: Vec<String> = cubes.map(|cube| format!("{}.{name}", cube.name)).collect();
+    if owners.is_empty() { "write cube.member".to_owned() } else { format!("write {}", owners.join(" or ")) }
 }

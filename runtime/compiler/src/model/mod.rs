@@ -5,6 +5,7 @@
 //! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
 
 mod aggregate;
+pub mod allowed;
 mod assemble;
 mod build;
 mod column_types;
@@ -17,26 +18,33 @@ mod metrics;
 pub mod nearest;
 mod policies;
 mod policy;
+mod pre_aggregations;
 mod prune;
 mod reach;
 mod read;
 mod relation;
+mod runnable;
 mod scope;
 mod snippet;
 mod tables;
+mod total;
 mod walk;
+mod written;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use aggregate::is_aggregate;
 pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
-pub(crate) use grammar::grammar;
+pub(crate) use grammar::{column_name, grammar, is_space, offset_of, tokenize};
 pub(crate) use kin::Kin;
 pub use nearest::nearest;
 pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
+pub use runnable::{RunnableModel, place_of_complaint, runnable_models};
 pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
+pub(crate) use walk::{is_unit, takes_lambda, takes_unit};
 
 use crate::diagnostic::Span;
 use crate::types::{Granularity, LogicalType, Value};

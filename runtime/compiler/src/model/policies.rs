@@ -4,6 +4,7 @@
 //! them. A policy that names something unknown is an error, never a policy that does nothing: the cubes
 //! that it might have meant are closed.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -32,10 +33,11 @@ pub(super) fn add(
     }
     let mut policies = Vec::with_capacity(definitions.policies.len());
     for policy in &definitions.policies {
-        let reading = Reading { model, policy, unread, dialect, tables: &model.tables };
+        let is_broken = Cell::new(false);
+        let reading = Reading { model, policy, unread, dialect, tables: &model.tables, is_broken };
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
-        if diagnostics.len() > before {
+        if diagnostics.len() > before || reading.is_broken.get() {
             // Nobody knows what it would have hidden.
             match &policy.cubes {
                 Some(names) if names.iter().all(|name| model.cube_named(&name.value).is_some()) => {
@@ -90,6 +92,8 @@ struct Reading<'m> {
     unread: &'m BTreeSet<Arc<str>>,
     dialect: &'m dyn Dialect,
     tables: &'m [Tables],
+    /// It stands on something that could not be read, and was told there.
+    is_broken: Cell<bool>,
 }
 
 impl Reading<'_> {
@@ -126,6 +130,7 @@ impl Reading<'_> {
         let mut cubes = Vec::new();
         for name in names {
             match self.model.cube_named(&name.value) {
+                // What it would have hidden is not known, and it was told why.
                 None if self.unread.contains(&name.value) => {}
                 None => {
                     let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
@@ -153,7 +158,10 @@ impl Reading<'_> {
                 Some(_) => cube.member(&member.value).is_some(),
                 None => self.model.cubes.iter().any(|cube| cube.member(&member.value).is_some()),
             };
-            if !is_known && !self.unread.contains(&member.value) {
+            if !is_known && self.unread.contains(&member.value) {
+                // Its column may stand under other names, which nobody can tell now.
+                self.is_broken.set(true);
+            } else if !is_known {
                 let known = cube.members.keys().map(|name| &**name);
                 let policy = &self.policy.name.value;
                 let message = format!("policy `{policy}`: cube `{}` has no member `{}`", cube.name, member.value);
@@ -163,7 +171,9 @@ impl Reading<'_> {
         }
         for (member, _) in &self.policy.masks {
             if let Some(Member::Measure(_) | Member::Segment(_)) = cube.member(&member.value) {
-                let message = format!("`{}.{}` is no dimension, and only those are masked", cube.name, member.value);
+                let kind =
+                    if matches!(cube.member(&member.value), Some(Member::Measure(_))) { "measure" } else { "segment" };
+                let message = format!("`{}.{}` is a {kind}, and only dimensions are masked", cube.name, member.value);
                 let hint = "mask the dimension over its column, or deny the member";
                 diagnostics.push(Diagnostic::error("misplaced-member", message).hint(hint).at(member.span()));
             }
@@ -173,9 +183,10 @@ impl Reading<'_> {
     /// What the policy, written for `origin`, does to `cube`.
     fn effect(&self, cube: &Cube, origin: &Cube, diagnostics: Option<&mut Vec<Diagnostic>>) -> CubePolicy {
         let mut problems = Vec::new();
+        let mut is_unread = false;
         let is_own = cube.id == origin.id || cube.alias_of == Some(origin.id);
         let row_filter = self.policy.row_filter.as_ref();
-        let row_filter = row_filter.and_then(|sql| self.snippet(sql, cube.id, origin, &mut problems));
+        let row_filter = row_filter.and_then(|sql| self.snippet(sql, cube.id, origin, &mut problems, &mut is_unread));
         let mut masks = Vec::new();
         for (member, mask) in self.policy.masks.iter().filter(|_| is_own) {
             let Some(Member::Dimension(id)) = cube.member(&member.value) else { continue };
@@ -184,7 +195,7 @@ impl Reading<'_> {
                 MaskDefinition::Hash => Mask::Hash,
                 MaskDefinition::Partial => Mask::Partial,
                 MaskDefinition::Constant(value) => Mask::Constant(value.clone()),
-                MaskDefinition::Sql(sql) => match self.snippet(sql, cube.id, origin, &mut problems) {
+                MaskDefinition::Sql(sql) => match self.snippet(sql, cube.id, origin, &mut problems, &mut is_unread) {
                     Some(snippet) => Mask::Sql(snippet),
                     None => Mask::Null,
                 },
@@ -195,8 +206,9 @@ impl Reading<'_> {
         let denied = denied.collect();
         // Rows of another relation over the same table can be filtered only if they are that table's own.
         let is_same_rows = is_own || matches!(self.tables[cube.id.0 as usize], Tables::Exactly(_));
-        let is_closed = !problems.is_empty() || !is_same_rows;
+        let is_closed = !problems.is_empty() || is_unread || !is_same_rows;
         if let Some(diagnostics) = diagnostics {
+            self.is_broken.set(self.is_broken.get() || is_unread);
             problems.into_iter().for_each(|problem| {
                 if !diagnostics.contains(&problem) {
                     diagnostics.push(problem);
@@ -207,7 +219,14 @@ impl Reading<'_> {
         CubePolicy { cube: cube.id, is_closed, row_filter, masks, denied, allow_aggregate }
     }
 
-    fn snippet(&self, sql: &SqlText, cube: CubeId, origin: &Cube, problems: &mut Vec<Diagnostic>) -> Option<Snippet> {
+    fn snippet(
+        &self,
+        sql: &SqlText,
+        cube: CubeId,
+        origin: &Cube,
+        problems: &mut Vec<Diagnostic>,
+        is_unread: &mut bool,
+    ) -> Option<Snippet> {
         let scope = Scope {
             model: self.model,
             cube: Some(cube),
@@ -220,12 +239,8 @@ impl Reading<'_> {
             Err(found) => {
                 let is_silent = found.is_empty();
                 problems.extend(found.into_iter().map(|problem| problem.in_text(sql)));
-                if is_silent {
-                    // What it refers to has been reported, and still it must not count as read.
-                    let message =
-                        format!("policy `{}` stands on something that could not be read", self.policy.name.value);
-                    problems.push(Diagnostic::error("broken-policy", message).at(self.policy.name.span()));
-                }
+                // What it refers to has been reported, and still it must not count as read.
+                *is_unread |= is_silent;
                 None
             }
         }

@@ -11,7 +11,8 @@ use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::grammar::{Problem, explain, is_space, offset_of, tokenize};
+use super::grammar::{Problem, balanced, explain, is_space, offset_of, tokenize};
+use super::nearest::likely;
 use super::scope::{Place, Scope, Target};
 use super::walk::Walk;
 use super::{ColumnName, Snippet, SqlPart, UserPart, UserValue};
@@ -41,7 +42,7 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
     if let Some(outcome) = one_name(text.trim(), scope) {
         return outcome.map_err(|problem| {
             let lead = text.len() - text.trim_start().len();
-            problem.map(|problem| problem.at(lead, text.trim().chars().count())).into_iter().collect()
+            problem.map(|problem| problem.at(lead, text.trim().chars().count()).narrowed(text)).into_iter().collect()
         });
     }
     if text.len() > MAX_SNIPPET_BYTES {
@@ -52,24 +53,35 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
         let problem = Problem::new("sql-syntax", "this character has no meaning in SQL", "remove it");
         return Err(vec![problem.at(at, 1)]);
     }
+    if let Some(at) = text.find("${") {
+        let rest: String = text[at + 1..].chars().take_while(|c| *c != '}').collect();
+        let problem = Problem::new("sql-syntax", "`$` before a brace has no meaning here", format!("write {rest}}}"));
+        return Err(vec![problem.at(at, 1)]);
+    }
     let tokens = tokenize(text, dialect).map_err(|problem| vec![problem])?;
     check_tokens(&tokens, text).map_err(|problem| vec![problem])?;
+    balanced(&tokens, text).map_err(|problem| vec![problem])?;
     let (tokens, braces) = resolve_braces(tokens, text, scope)?;
+    let written = tokens.clone();
     let mut parser = Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let readable = |message: &str| put_back(message, &braces);
-    let mut expr = parser.parse_expr().map_err(|error| vec![explain(&error, text, readable)])?;
+    let mut expr = parser.parse_expr().map_err(|error| vec![explain(&error, text, &written, readable)])?;
     let rest = parser.peek_token();
     if rest.token != Token::EOF {
         let again = tokenize(text, dialect).map_err(|problem| vec![problem])?;
         let (tokens, _) = resolve_braces(again, text, scope)?;
         if let Some(error) = case_error(&tokens, dialect) {
-            return Err(vec![explain(&error, text, readable)]);
+            return Err(vec![explain(&error, text, &written, readable)]);
         }
         let found = readable(&rest.token.to_string());
         let problem = Problem::new(
             "sql-syntax",
             format!("`{found}` stands after the end of the expression"),
-            "write one expression; join conditions with AND or OR",
+            if found == "," {
+                "write one expression: a second one is another member".to_owned()
+            } else {
+                format!("write one expression: put an operator before `{found}`, such as AND or OR, or remove it")
+            },
         );
         return Err(vec![problem.at(offset_of(text, rest.span.start), found.chars().count())]);
     }
@@ -96,7 +108,7 @@ fn one_name(text: &str, scope: Scope<'_>) -> Option<Result<Snippet, Option<Probl
     };
     let is_column =
         |name: &str| is_name(name) && ALL_KEYWORDS.binary_search(&name.to_ascii_uppercase().as_str()).is_err();
-    let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true });
+    let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true, is_total: true });
     let column =
         |cube, name: &str| single(SqlPart::Column { cube, name: ColumnName { text: name.into(), quoted: false } });
     if is_column(text) {
@@ -140,7 +152,17 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
         ];
         if statements.contains(&word.as_str()) {
             let message = format!("`{word}` begins a statement, and here stands one expression");
-            let hint = if word == "WHERE" { "write the condition alone" } else { "a query goes into the cube's `sql`" };
+            let hint = match word.as_str() {
+                "WHERE" => {
+                    let rest = text.trim_start()[word.len()..].trim();
+                    format!("write the condition alone: {rest}")
+                }
+                "SELECT" | "WITH" => {
+                    "a query goes into the cube's `sql`; one that gives one value stands in brackets: (SELECT …)"
+                        .to_owned()
+                }
+                _ => "write an expression over columns; statements stand nowhere in a project".to_owned(),
+            };
             let at = offset_of(text, first.span.start);
             return Err(Problem::new("sql-not-an-expression", message, hint).at(at, word.len()));
         }
@@ -203,15 +225,17 @@ fn resolve_braces(
                     continue;
                 }
                 Err(problem) => {
-                    problems.push(problem.at(offset, 2));
+                    problems.push(problem);
                     break;
                 }
             }
         }
         let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
         let Some(close) = close else {
-            problems
-                .push(Problem::new("unclosed-brace", "this brace is never closed", "close it: {name}").at(offset, 1));
+            problems.push(
+                Problem::new("unclosed-brace", "this brace is never closed", unclosed_hint(&text[offset..]))
+                    .at(offset, 1),
+            );
             break;
         };
         let inside: Vec<&Token> = tokens[at + 1..close].iter().filter(|t| !is_space(t)).map(|t| &t.token).collect();
@@ -235,12 +259,17 @@ fn resolve_braces(
             }
             Err(problem) => {
                 is_broken = true;
-                problems.extend(problem.map(|problem| problem.at(offset, written.chars().count())));
+                problems.extend(problem.map(|problem| problem.at(offset, written.chars().count()).narrowed(text)));
             }
         }
         at = close + 1;
     }
     if is_broken || !problems.is_empty() { Err(problems) } else { Ok((out, braces)) }
+}
+
+fn unclosed_hint(rest: &str) -> String {
+    let name: String = rest[1..].chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.')).collect();
+    format!("close it: {{{}}}", if name.is_empty() { "name" } else { &name })
 }
 
 /// The word or operator that stands last.
@@ -254,21 +283,52 @@ fn user_value(
     before: &[TokenWithSpan],
     text: &str,
 ) -> Result<(SqlPart, String, usize), Problem> {
-    let hint = "user.user_id, user.email, user.roles, user.groups or user.attributes.<name> can stand here";
-    let unknown = || Problem::new("unknown-reference", "these braces name nothing of a user", hint);
-    let close = tokens.iter().position(|token| token.token == Token::RBrace).ok_or_else(unknown)?;
+    const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }} or \
+                        {{ user.attributes.<name> }} can stand here";
+    let unclosed = || {
+        let name: String = text
+            .get(offset_of(text, tokens[0].span.start) + 2..)
+            .unwrap_or_default()
+            .trim()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+            .collect();
+        Problem::new("unclosed-brace", "these braces are never closed", format!("close them: {{{{ {name} }}}}"))
+            .at(offset_of(text, tokens[0].span.start), 2)
+    };
+    let close = tokens.iter().position(|token| token.token == Token::RBrace).ok_or_else(unclosed)?;
     if tokens.get(close + 1).is_none_or(|next| next.token != Token::RBrace) {
-        return Err(unknown());
+        return Err(unclosed());
     }
-    let inside: Vec<&Token> = tokens[2..close].iter().filter(|t| !is_space(t)).map(|t| &t.token).collect();
+    let inside: Vec<&TokenWithSpan> = tokens[2..close].iter().filter(|t| !is_space(t)).collect();
     let words: Vec<&str> = inside
         .iter()
-        .filter_map(|token| match token {
+        .filter_map(|token| match &token.token {
             Token::Word(word) => Some(word.value.as_str()),
             _ => None,
         })
         .collect();
-    if words.len() * 2 != inside.len() + 1 || !inside.iter().skip(1).step_by(2).all(|t| **t == Token::Period) {
+    let unknown = || {
+        let (Some(first), Some(last)) = (inside.first(), inside.last()) else {
+            let problem = Problem::new("unknown-reference", "there is no name in these braces", HINT);
+            return problem.at(offset_of(text, tokens[0].span.start), 2);
+        };
+        let (from, to) = (offset_of(text, first.span.start), offset_of(text, last.span.end));
+        let written = text.get(from..to).unwrap_or_default();
+        let hint = match words.as_slice() {
+            [_, "attributes" | "attribute" | "attrs", name] | ["user", name] | [name] => {
+                let fixed = ["user_id", "email", "roles", "groups"];
+                match likely(name, fixed).filter(|meant| strsim::osa_distance(name, meant) < 3) {
+                    Some(meant) => format!("did you mean {{{{ user.{meant} }}}}? {HINT}"),
+                    None => format!("did you mean {{{{ user.attributes.{name} }}}}? {HINT}"),
+                }
+            }
+            _ => HINT.to_owned(),
+        };
+        let message = format!("`{written}` is nothing that is known of a caller");
+        Problem::new("unknown-reference", message, hint).at(from, written.chars().count())
+    };
+    if words.len() * 2 != inside.len() + 1 || !inside.iter().skip(1).step_by(2).all(|t| t.token == Token::Period) {
         return Err(unknown());
     }
     let value = match words.as_slice() {

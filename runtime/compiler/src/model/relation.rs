@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use sqlparser::ast::{ObjectNamePart, Statement};
 use sqlparser::dialect::Dialect;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
-use super::grammar::{Offsets, Problem, column_name, explain, is_space, offset_of, tokenize};
+use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
+use super::nearest::likely;
 use super::{ColumnName, Relation};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, RelationDefinition, SqlText};
@@ -34,8 +35,13 @@ impl<'d> Models<'d> {
     pub(super) fn new(definitions: &'d Definitions, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let models = definitions.models.iter();
         let index = models.clone().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
-        let texts = models.map(|model| query(&model.sql, dialect, diagnostics)).collect();
+        let texts = models.map(|model| query(&model.sql, false, dialect, diagnostics)).collect();
         Models { definitions, index, texts }
+    }
+
+    /// A model's query, cleaned; `None` when it has been reported.
+    pub(super) fn text(&self, index: usize) -> Option<&Arc<str>> {
+        self.texts.get(index)?.as_ref()
     }
 
     /// The relation of a cube; `None` when it, or a model behind it, has been reported.
@@ -57,7 +63,7 @@ impl<'d> Models<'d> {
             }
             None
         } else {
-            Some(query(&relation.sql, dialect, diagnostics)?)
+            Some(query(&relation.sql, true, dialect, diagnostics)?)
         };
         let mut needed = BTreeSet::new();
         let mut open: Vec<usize> = Vec::new();
@@ -94,30 +100,45 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
         let part = |part: &str| ColumnName { text: part.into(), quoted: false };
         return Ok(Relation::Table(text.split('.').map(part).collect()));
     }
-    let not_a_name = |offset| {
-        Problem::new(
-            "invalid-table",
-            "`sql_table` is not the name of a table",
-            "write schema.table, or use `sql: SELECT …` for anything else",
-        )
-        .at(offset, 1)
+    let first = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+    let not_a_name = |()| {
+        let is_query = ["SELECT", "WITH", "FROM"].iter().any(|word| first.eq_ignore_ascii_case(word));
+        let (message, hint) = if text.is_empty() {
+            ("`sql_table` is empty".to_owned(), "write schema.table".to_owned())
+        } else if is_query {
+            let query = text.lines().next().unwrap_or_default();
+            ("`sql_table` is a query, and wants the name of a table".to_owned(), format!("write `sql: {query}`"))
+        } else if text.contains('(') {
+            let message = format!("`sql_table` calls `{first}`, and wants the name of a table");
+            (message, ["write `sql: SELECT * FROM", text].join(" ") + "`")
+        } else {
+            let message = format!("`{}` is not the name of a table", text.lines().next().unwrap_or_default());
+            (message, "write schema.table, or use `sql: SELECT …` for anything else".to_owned())
+        };
+        let lead = sql.text.len() - sql.text.trim_start().len();
+        Problem::new("invalid-table", message, hint).at(lead, first.chars().count().max(1))
     };
     let mut parser =
         Parser::new(dialect).with_recursion_limit(20).with_tokens_with_locations(tokenize(&sql.text, dialect)?);
-    let name = parser.parse_object_name(true).map_err(|_| not_a_name(0))?;
+    let name = parser.parse_object_name(true).map_err(|_| not_a_name(()))?;
     if parser.peek_token_ref().token != Token::EOF {
-        return Err(not_a_name(offset_of(&sql.text, parser.peek_token_ref().span.start)));
+        return Err(not_a_name(()));
     }
     let parts = name.0.into_iter().map(|part| match part {
         ObjectNamePart::Identifier(ident) => Ok(column_name(&ident)),
-        ObjectNamePart::Function(_) => Err(not_a_name(0)),
+        ObjectNamePart::Function(_) => Err(not_a_name(())),
     });
     Ok(Relation::Table(parts.collect::<Result<_, _>>()?))
 }
 
 /// One query without comments and without a `;` at its end.
-fn query(sql: &SqlText, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
-    match clean(sql, dialect) {
+fn query(
+    sql: &SqlText,
+    is_relation: bool,
+    dialect: &dyn Dialect,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Arc<str>> {
+    match clean(sql, is_relation, dialect) {
         Ok((text, warning)) => {
             diagnostics.extend(warning.map(|problem| {
                 let error = problem.in_text(sql);
@@ -132,7 +153,7 @@ fn query(sql: &SqlText, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>
     }
 }
 
-fn clean(sql: &SqlText, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Problem>), Problem> {
+fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Problem>), Problem> {
     let text = &*sql.text;
     if text.len() > MAX_QUERY_BYTES {
         let message = format!("the query has {} bytes", text.len());
@@ -153,13 +174,22 @@ fn clean(sql: &SqlText, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Probl
         _ => false,
     };
     if !begins_query {
-        let message = format!("the SQL begins with `{}`, which begins no query", first.token);
-        let hint = "write a query that begins with SELECT or WITH";
+        let word = first.token.to_string();
+        let message = format!("the SQL begins with `{word}`, which begins no query");
+        let is_name = text.trim().bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+        let hint = match likely(&word, ["SELECT", "WITH"])
+            .filter(|meant| strsim::osa_distance(&word.to_ascii_uppercase(), meant) < 3)
+        {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if is_name && is_relation => format!("for a table write `sql_table: {}`", text.trim()),
+            None => "write one query that begins with SELECT or WITH".to_owned(),
+        };
         return Err(Problem::new("sql-not-a-query", message, hint)
             .at(offset_of(text, first.span.start), first.token.to_string().chars().count()));
     }
     if let Some(semicolon) = tokens.iter().find(|token| token.token == Token::SemiColon) {
-        let problem = Problem::new("sql-statements", "there is more than one statement", "keep one query, without `;`");
+        let problem =
+            Problem::new("sql-statements", "a second statement follows this `;`", "keep one query, without `;`");
         return Err(problem.at(offset_of(text, semicolon.span.start), 1));
     }
     balanced(tokens, text)?;
@@ -180,31 +210,17 @@ fn clean(sql: &SqlText, dialect: &dyn Dialect) -> Result<(Arc<str>, Option<Probl
     Ok((printed.trim().into(), warning))
 }
 
-fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
-    let mut open: Vec<&TokenWithSpan> = Vec::new();
-    for token in tokens {
-        match token.token {
-            Token::LParen => open.push(token),
-            Token::RParen if open.pop().is_none() => {
-                let problem = Problem::new("sql-syntax", "this bracket closes nothing", "remove it, or open it before");
-                return Err(problem.at(offset_of(text, token.span.start), 1));
-            }
-            _ => {}
-        }
-    }
-    match open.last() {
-        Some(token) => Err(Problem::new("sql-syntax", "this bracket is never closed", "close it")
-            .at(offset_of(text, token.span.start), 1)),
-        None => Ok(()),
-    }
-}
-
 /// What the parser can't follow may still be right for the warehouse, so it is only a warning.
 fn warning(tokens: &[TokenWithSpan], text: &str, dialect: &dyn Dialect) -> Option<Problem> {
     let mut parser = Parser::new(dialect).with_recursion_limit(100).with_tokens_with_locations(tokens.to_vec());
     match parser.parse_statement() {
-        Ok(Statement::Query(_)) if parser.peek_token_ref().token == Token::EOF => None,
+        Ok(Statement::Query(_)) if parser.peek_token_ref().token != Token::EOF => {
+            let rest = parser.peek_token_ref();
+            let place = rest.span.start;
+            let message = format!("Expected: end of statement, found: {}{place}", rest.token);
+            Some(explain(&ParserError::ParserError(message), text, tokens, str::to_owned))
+        }
         Ok(_) => None,
-        Err(error) => Some(explain(&error, text, str::to_owned)),
+        Err(error) => Some(explain(&error, text, tokens, str::to_owned)),
     }
 }

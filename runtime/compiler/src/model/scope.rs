@@ -89,6 +89,7 @@ impl<'m> Scope<'m> {
             (Some((own, member)), None) => self.member(own, name, member),
             (Some((own, member)), Some(_)) if !has_column => self.member(own, name, member),
             (_, Some(cube)) => self.rows_of(cube).map(Target::Cube),
+            (None, None) if has_column && self.place != Place::Metric => Err(self.unknown_rows(name)),
             (None, None) => self.metric(name),
         }
     }
@@ -128,6 +129,18 @@ impl<'m> Scope<'m> {
         }
         let message = format!("`{{{name}}}` is neither a member of this cube nor a cube");
         Err(Some(Problem::new("unknown-member", message, suggest(name, "possible", candidates))))
+    }
+
+    /// `{name}.column`, where no cube has the name.
+    fn unknown_rows(&self, name: &str) -> Unresolved {
+        if self.unread.contains(name) {
+            return None;
+        }
+        let own = self.own();
+        let joined = own.iter().flat_map(|own| own.joins.iter().map(|join| &*self.model.cube(join.target).name));
+        let candidates: Vec<&str> = own.iter().map(|own| &*own.name).chain(joined).chain(["CUBE"]).collect();
+        let message = format!("there is no cube `{name}`");
+        Some(Problem::new("unknown-cube", message, suggest(name, "cubes that can stand here", candidates)))
     }
 
     /// A bare name in a metric that is no metric.
@@ -182,12 +195,15 @@ impl<'m> Scope<'m> {
             (Member::Dimension(_), _) => Err(Some(Problem::new(
                 "misplaced-member",
                 format!("dimension `{full}` stands outside an aggregation"),
-                format!("aggregate it, as in SUM({{{name}}}), or refer to a measure"),
+                format!(
+                    "aggregate it, as in SUM({{{name}}}), or refer to a measure, as in {{{}}}",
+                    self.some_measure(of)
+                ),
             ))),
             (Member::Measure(_), place) => {
                 let hint = match place {
                     Place::Measure => "write `type: number` for arithmetic between measures, or use the column",
-                    Place::Segment => "use columns; a query can filter by the measure itself",
+                    Place::Segment => "use a column or dimension; a query can filter by the measure itself",
                     _ => "use the column that the measure aggregates",
                 };
                 let message = format!("`{full}` is a measure, which {} can't refer to", place.called());
@@ -199,6 +215,11 @@ impl<'m> Scope<'m> {
                 "repeat its condition, or make it a boolean dimension",
             ))),
         }
+    }
+
+    /// A measure of a cube, for an example.
+    fn some_measure(&self, of: &Cube) -> &'m str {
+        self.model.cube(of.id).measures.first().map_or("some_measure", |measure| &measure.name)
     }
 
     /// The rows of a cube, if this place can see them.
@@ -233,7 +254,18 @@ impl<'m> Scope<'m> {
         if self.model.reach(own.id).is_to_one(cube) {
             return Ok(cube);
         }
+        if self.may_be_behind_unread(cube) {
+            return Err(None);
+        }
         Err(Some(unreachable(self.model, own, self.model.cube(cube))))
+    }
+}
+
+impl Scope<'_> {
+    /// Whether a join that could not be read may lead there.
+    fn may_be_behind_unread(&self, cube: CubeId) -> bool {
+        let unread = self.unread.iter().filter_map(|name| self.model.cube_named(name));
+        unread.map(|unread| self.model.reach(unread.id)).any(|reach| reach.reaches(cube))
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Snippet {
     pub parts: Vec<SqlPart>,
     /// A column, a literal, a call: needs no parentheses as an operand.
     pub is_atomic: bool,
+    /// By its form no row can make it fail, if its dimensions and the types of callers' values don't.
+    pub is_total: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

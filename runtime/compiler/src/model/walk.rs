@@ -16,6 +16,7 @@ use super::aggregate;
 use super::grammar::{Problem, column_name, offset_of};
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
 use super::scope::{Place, Scope, Target};
+use super::total::is_total;
 use super::{Aggregate, Compared, CubeId, Snippet, SqlPart};
 use crate::types::LogicalType;
 
@@ -59,7 +60,16 @@ impl<'w> Walk<'w> {
         if self.is_broken || !self.problems.is_empty() {
             return Err(self.problems);
         }
-        Ok(Snippet { parts: cut(&expr.to_string(), &self.parts), is_atomic: is_atomic(expr) })
+        Ok(self.snippet(expr))
+    }
+
+    /// A walked expression in its final form.
+    fn snippet(&self, expr: &Expr) -> Snippet {
+        Snippet {
+            parts: cut(&expr.to_string(), &self.parts),
+            is_atomic: is_atomic(expr),
+            is_total: is_total(expr, &self.parts, self.scope.place),
+        }
     }
 
     fn part(&mut self, part: SqlPart) -> Ident {
@@ -168,7 +178,7 @@ impl<'w> Walk<'w> {
                     if let Some(problem) = problem {
                         let at = offset_of(self.text, first.span.start);
                         let length = first.value.chars().count() + 1 + second.value.chars().count();
-                        self.problems.push(problem.at(at, length));
+                        self.problems.push(problem.at(at, length).narrowed(self.text));
                     }
                     None
                 }
@@ -199,18 +209,27 @@ impl<'w> Walk<'w> {
         let span = function.name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);
         let at = span.map_or(0, |span| offset_of(self.text, span.start));
         let length = name.chars().count();
+        let inside = argument_of(function);
         let misplaced = |message: String, hint: &str| Problem::new("misplaced-aggregate", message, hint).at(at, length);
         match self.scope.place {
             Place::Number => {}
             Place::Metric => {
-                let hint = "define a measure in a cube and name it here";
-                self.problems.push(misplaced(format!("{name} aggregates rows, and a metric has none"), hint));
+                let hint = match &inside {
+                    Some(inside) => format!("write `{inside}`: a measure is aggregated already, by its own type"),
+                    None => "define a measure in a cube and name it here".to_owned(),
+                };
+                self.problems.push(misplaced(format!("{name} aggregates rows, and a metric has none"), &hint));
                 return None;
             }
             Place::Measure => {
-                let hint = "leave the aggregation to `type`, or write `type: number`";
+                let hint = match &inside {
+                    Some(inside) => {
+                        format!("leave the aggregation to `type`: write `sql: {inside}`, or `type: number`")
+                    }
+                    None => "leave the aggregation to `type`, or write `type: number`".to_owned(),
+                };
                 self.problems
-                    .push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), hint));
+                    .push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), &hint));
                 return None;
             }
             _ => {
@@ -257,9 +276,7 @@ impl<'w> Walk<'w> {
 
     /// Real division that is null on zero; only values of finished aggregates have it.
     fn divide(&mut self, left: &Expr, right: &Expr) -> Ident {
-        let side = |walk: &Self, expr: &Expr| {
-            Box::new(Snippet { parts: cut(&expr.to_string(), &walk.parts), is_atomic: is_atomic(expr) })
-        };
+        let side = |walk: &Self, expr: &Expr| Box::new(walk.snippet(expr));
         let divide = SqlPart::Divide(side(self, left), side(self, right));
         self.part(divide)
     }
@@ -274,7 +291,7 @@ impl<'w> Walk<'w> {
             _ => None,
         };
         let Some(index) = user(one).filter(|_| user(other).is_none() && self.subqueries == 0) else { return };
-        let sql = Snippet { parts: cut(&other.to_string(), &self.parts), is_atomic: is_atomic(other) };
+        let sql = self.snippet(other);
         if let Some(SqlPart::User(user)) = self.parts.get_mut(index) {
             user.compared = Some(Box::new(Compared { sql, ty: LogicalType::Unknown }));
         }
@@ -304,7 +321,7 @@ impl<'w> Walk<'w> {
         let before = self.parameters.len();
         let name = aggregate::name(function).unwrap_or_default().to_ascii_lowercase();
         if let FunctionArguments::List(list) = &mut function.args {
-            let names_unit = TAKES_UNIT.contains(&name.as_str());
+            let names_unit = takes_unit(&name);
             for arg in &mut list.args {
                 match arg {
                     FunctionArg::ExprNamed { name: Expr::Identifier(ident), .. } => protect(ident),
@@ -313,7 +330,7 @@ impl<'w> Walk<'w> {
                     {
                         protect(ident);
                     }
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if TAKES_LAMBDA.contains(&name.as_str()) => {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if takes_lambda(&name) => {
                         lambda_parameters(expr, &mut self.parameters);
                     }
                     _ => {}
@@ -356,8 +373,8 @@ impl VisitorMut for Walk<'_> {
                 if self.subqueries == 0 && function.over.is_some() {
                     let problem = Problem::new(
                         "misplaced-window",
-                        "a window function needs all rows, and here stands one",
-                        "compute it in the cube's `sql`",
+                        format!("the window function `{}` needs all rows, and here stands one", function.name),
+                        "compute it in the cube's `sql`, and name its column here",
                     );
                     let ident = function.name.0.first().and_then(|part| part.as_ident()).cloned();
                     self.report(problem, &ident.unwrap_or_else(|| Ident::new("")));
@@ -412,6 +429,14 @@ impl VisitorMut for Walk<'_> {
     }
 }
 
+/// The one argument of a call, as it is printed, where it holds no stand-ins.
+fn argument_of(function: &Function) -> Option<String> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else { return None };
+    let text = argument.to_string();
+    (!text.contains(|c| ('\u{E000}'..='\u{F8FF}').contains(&c))).then_some(text)
+}
+
 fn without_brackets(mut expr: &Expr) -> &Expr {
     while let Expr::Nested(inner) = expr {
         expr = inner;
@@ -419,9 +444,19 @@ fn without_brackets(mut expr: &Expr) -> &Expr {
     expr
 }
 
-fn is_comparison(op: &BinaryOperator) -> bool {
+pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
+}
+
+/// Whether an argument of the function, whose name has small letters, may be a bare word such as `day`.
+pub(crate) fn takes_unit(function: &str) -> bool {
+    TAKES_UNIT.contains(&function)
+}
+
+/// Whether an argument of the function may be a lambda.
+pub(crate) fn takes_lambda(function: &str) -> bool {
+    TAKES_LAMBDA.contains(&function)
 }
 
 /// Functions whose first or last argument may be a bare word such as `day`.
@@ -468,7 +503,7 @@ const TAKES_LAMBDA: &[&str] = &[
     "zip_with",
 ];
 
-fn is_unit(word: &str) -> bool {
+pub(crate) fn is_unit(word: &str) -> bool {
     const UNITS: &[&str] = &[
         "microsecond",
         "millisecond",

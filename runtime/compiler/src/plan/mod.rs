@@ -20,7 +20,7 @@ pub use join_path::{JoinTree, NodeId, PlannedJoin};
 pub(crate) use join_path::{joins_for, joins_over};
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 pub use semi_join::SemiJoin;
-pub(crate) use user_values::fit;
+pub(crate) use user_values::{fit, type_of};
 
 use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, Snippet};
 use crate::query::{Axis, Group, GroupShift, Predicate, Test};

@@ -9,7 +9,7 @@ use crate::query::{number, time_point};
 use crate::types::{LogicalType, Value};
 
 /// The type that the other side of a comparison has: as the warehouse told, else as its dimension says.
-pub(super) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
+pub(crate) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
     match &compared.sql.parts[..] {
         [SqlPart::Dimension(id)] if compared.ty == LogicalType::Unknown => {
             let dimension = model.dimension(*id);

@@ -3,178 +3,39 @@
 //! In: the YAML nodes of one list. Out: [`CubeDefinition`]s. A broken member is reported and left out;
 //! its cube stays. Not here: what a name refers to, and SQL.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::cube_keys::{
+    CUBE, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE, MEASURE_TYPES, PRE_AGGREGATION,
+    REFRESH, RELATIONSHIPS, SEGMENT, TIME_KINDS,
+};
 use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
-    SegmentDefinition, Wording,
+    RelationDefinition, SegmentDefinition, Wording,
 };
 use super::fields::{Fields, choice_of};
 use super::jinja::Renderer;
 use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::Diagnostic;
-use crate::model::{AggregateFunction, DimensionType, Governed, Relationship, TimeKind};
+use crate::model::{DimensionType, Governed, Relationship, TimeKind};
+use crate::query::METRIC_TIME;
 use crate::types::Granularity;
 
-pub(super) const CUBE: &[&str] = &[
-    "name",
-    "sql",
-    "sql_table",
-    "title",
-    "description",
-    "measures",
-    "dimensions",
-    "joins",
-    "segments",
-    "pre_aggregations",
-    "extends",
-    "public",
-    "meta",
-];
-pub(super) const MEASURE: &[&str] =
-    &["name", "type", "sql", "title", "description", "format", "filters", "drill_members", "from", "hidden", "meta"];
-pub(super) const DIMENSION: &[&str] = &[
-    "name",
-    "type",
-    "sql",
-    "primary_key",
-    "title",
-    "description",
-    "format",
-    "hidden",
-    "granularities",
-    "primary_time",
-    "timezone",
-    "meta",
-];
-pub(super) const SEGMENT: &[&str] = &["name", "sql", "title", "description", "hidden", "meta"];
-pub(super) const JOIN: &[&str] = &["name", "cube", "relationship", "sql", "always", "description", "meta"];
-pub(super) const PRE_AGGREGATION: &[&str] = &[
-    "name",
-    "measures",
-    "dimensions",
-    "time_dimension",
-    "granularity",
-    "partition_granularity",
-    "refresh",
-    "meta",
-    "description",
-];
-
-pub(super) const MEASURE_TYPES: &[(&str, MeasureType)] = &[
-    ("count", MeasureType::Aggregate(AggregateFunction::Count)),
-    ("count_distinct", MeasureType::Aggregate(AggregateFunction::CountDistinct)),
-    ("count_distinct_approx", MeasureType::Aggregate(AggregateFunction::CountDistinctApprox)),
-    ("sum", MeasureType::Aggregate(AggregateFunction::Sum)),
-    ("avg", MeasureType::Aggregate(AggregateFunction::Avg)),
-    ("min", MeasureType::Aggregate(AggregateFunction::Min)),
-    ("max", MeasureType::Aggregate(AggregateFunction::Max)),
-    ("number", MeasureType::Number),
-    ("running_total", MeasureType::RunningTotal),
-];
-const MEASURE_SYNONYMS: &[(&str, &str)] = &[
-    ("average", "avg"),
-    ("mean", "avg"),
-    ("countdistinct", "count_distinct"),
-    ("distinct", "count_distinct"),
-    ("distinct_count", "count_distinct"),
-    ("count_unique", "count_distinct"),
-    ("approx_count_distinct", "count_distinct_approx"),
-    ("countdistinctapprox", "count_distinct_approx"),
-    ("total", "sum"),
-    ("minimum", "min"),
-    ("maximum", "max"),
-    ("ratio", "number"),
-    ("calculated", "number"),
-    ("expression", "number"),
-    ("percent", "number"),
-    ("cumulative", "running_total"),
-    ("runningtotal", "running_total"),
-];
-pub(super) const DIMENSION_TYPES: &[(&str, DimensionType)] = &[
-    ("string", DimensionType::String),
-    ("number", DimensionType::Number),
-    ("time", DimensionType::Time),
-    ("boolean", DimensionType::Boolean),
-    ("geo", DimensionType::Geo),
-];
-const DIMENSION_SYNONYMS: &[(&str, &str)] = &[
-    ("text", "string"),
-    ("varchar", "string"),
-    ("char", "string"),
-    ("categorical", "string"),
-    ("int", "number"),
-    ("integer", "number"),
-    ("bigint", "number"),
-    ("float", "number"),
-    ("double", "number"),
-    ("decimal", "number"),
-    ("numeric", "number"),
-    ("date", "time"),
-    ("datetime", "time"),
-    ("timestamp", "time"),
-    ("bool", "boolean"),
-    ("location", "geo"),
-];
-pub(super) const RELATIONSHIPS: &[(&str, Relationship)] = &[
-    ("many_to_one", Relationship::ManyToOne),
-    ("one_to_many", Relationship::OneToMany),
-    ("one_to_one", Relationship::OneToOne),
-];
-const RELATIONSHIP_SYNONYMS: &[(&str, &str)] = &[
-    ("belongs_to", "many_to_one"),
-    ("belongsto", "many_to_one"),
-    ("has_many", "one_to_many"),
-    ("hasmany", "one_to_many"),
-    ("has_one", "one_to_one"),
-    ("hasone", "one_to_one"),
-];
-pub(super) const GRANULARITIES: &[(&str, Granularity)] = &[
-    ("second", Granularity::Second),
-    ("minute", Granularity::Minute),
-    ("hour", Granularity::Hour),
-    ("day", Granularity::Day),
-    ("week", Granularity::Week),
-    ("month", Granularity::Month),
-    ("quarter", Granularity::Quarter),
-    ("year", Granularity::Year),
-];
-const GRANULARITY_SYNONYMS: &[(&str, &str)] =
-    &[("date", "day"), ("daily", "day"), ("weekly", "week"), ("monthly", "month"), ("yearly", "year")];
-
-pub(super) fn cube(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<CubeDefinition> {
-    let mut fields = Fields::open(node, "cube", CUBE, diagnostics)?;
+/// One cube; the names of members and joins that could not be read become `unread`.
+pub(super) fn cube(
+    node: &Node,
+    renderer: &mut Renderer,
+    unread: &mut BTreeSet<Arc<str>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<CubeDefinition> {
+    let mut fields = Fields::open(node, &CUBE, diagnostics)?;
     let name = fields.name()?;
     let wording = wording(&mut fields);
     let extends = fields.text("extends");
     let public = fields.boolean("public", true);
-    let relation = match (fields.has("sql"), fields.has("sql_table")) {
-        (true, true) => {
-            let span = fields.key_origin("sql_table").unwrap_or(fields.origin()).span();
-            fields.report(
-                Diagnostic::error(
-                    "conflicting-fields",
-                    format!("cube `{}` has both `sql` and `sql_table`", name.value),
-                )
-                .hint("keep `sql_table` for a plain table, `sql` for a query")
-                .at(span),
-            );
-            None
-        }
-        (false, false) if extends.is_none() => {
-            fields.report(
-                Diagnostic::error("missing-field", format!("cube `{}` has no `sql_table` and no `sql`", name.value))
-                    .hint("add `sql_table: schema.table`, or `sql: SELECT …`")
-                    .at(name.span()),
-            );
-            None
-        }
-        (is_query, _) => {
-            let text = fields.text(if is_query { "sql" } else { "sql_table" });
-            text.and_then(|text| renderer.relation(&text, !is_query, fields.diagnostics()))
-        }
-    };
+    let relation = relation(&mut fields, &name, renderer);
     let mut cube = CubeDefinition {
         name,
         extends,
@@ -188,29 +49,62 @@ pub(super) fn cube(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<D
         pre_aggregations: Vec::new(),
     };
     for item in fields.list("measures") {
-        cube.measures.extend(measure(item, renderer, fields.diagnostics()));
+        let read = measure(item, renderer, fields.diagnostics());
+        cube.measures.extend(kept(read, item, unread));
     }
     for item in fields.list("dimensions") {
-        cube.dimensions.extend(dimension(item, renderer, fields.diagnostics()));
+        let read = dimension(item, renderer, fields.diagnostics());
+        cube.dimensions.extend(kept(read, item, unread));
     }
     for item in fields.list("segments") {
-        cube.segments.extend(segment(item, renderer, fields.diagnostics()));
+        let read = segment(item, renderer, fields.diagnostics());
+        cube.segments.extend(kept(read, item, unread));
     }
     for item in fields.list("joins") {
-        cube.joins.extend(join(item, renderer, fields.diagnostics()));
+        let read = join(item, renderer, fields.diagnostics());
+        cube.joins.extend(kept(read, item, unread));
     }
     for item in fields.list("pre_aggregations") {
-        cube.pre_aggregations.extend(pre_aggregation(item, fields.diagnostics()));
+        let read = pre_aggregation(item, fields.diagnostics());
+        cube.pre_aggregations.extend(kept(read, item, unread));
     }
     Some(cube)
+}
+
+/// What could be read; the name of anything else is remembered.
+fn kept<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
+    if read.is_none() {
+        unread.extend(name_of(node).map(|name| name.value));
+    }
+    read
+}
+
+/// Where the rows come from; nothing where the cube takes them over from another.
+fn relation(fields: &mut Fields, name: &Text, renderer: &mut Renderer) -> Option<RelationDefinition> {
+    if let Some(second) = fields.conflicting() {
+        let message = format!("cube `{}` has both `sql` and `sql_table`", name.value);
+        let hint = "keep one: `sql_table` for a plain table, `sql` for a query";
+        fields.report(Diagnostic::error("conflicting-fields", message).hint(hint).at(second.span()));
+        return None;
+    }
+    if fields.lacks_all() {
+        let message = format!("cube `{}` has no `sql_table` and no `sql`", name.value);
+        let hint = format!("add `{}`, or `{}`", fields.example("sql_table"), fields.example("sql"));
+        fields.report(Diagnostic::error("missing-field", message).hint(hint).at(name.span()));
+        return None;
+    }
+    let is_query = fields.has("sql");
+    let text = fields.text(if is_query { "sql" } else { "sql_table" })?;
+    renderer.relation(&text, !is_query, fields.diagnostics())
 }
 
 pub(super) fn wording(fields: &mut Fields) -> Wording {
     Wording {
         title: fields.words("title"),
         description: fields.words("description"),
-        format: fields.words("format"),
-        hidden: fields.boolean("hidden", false),
+        // Cubes have neither, segments no format.
+        format: if fields.knows("format") { fields.words("format") } else { None },
+        hidden: fields.knows("hidden") && fields.boolean("hidden", false),
         governed: governed(fields),
     }
 }
@@ -242,23 +136,30 @@ fn scalar(node: &Node) -> Option<Arc<str>> {
     }
 }
 
+/// A member's name: `metric_time` is taken by every query.
+fn member_name(fields: &mut Fields) -> Option<Text> {
+    let name = fields.name()?;
+    if &*name.value != METRIC_TIME {
+        return Some(name);
+    }
+    let message = format!("the name of {} is reserved: in queries it means each measure's own time", fields.what());
+    let hint =
+        "choose another name, such as `created_at`, and mark it `primary_time: true` if it is the cube's own time";
+    fields.report(Diagnostic::error("reserved-name", message).hint(hint).at(name.span()));
+    None
+}
+
 /// The rendered text of a key.
 fn sql(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -> Option<SqlText> {
     let text = fields.text(key)?;
     renderer.snippet(&text, fields.diagnostics())
 }
 
-fn required_sql(fields: &mut Fields, example: &str, renderer: &mut Renderer) -> Option<SqlText> {
-    let text = fields.required("sql", example)?;
-    renderer.snippet(&text, fields.diagnostics())
-}
-
 fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MeasureDefinition> {
-    let mut fields = Fields::open(node, "measure", MEASURE, diagnostics)?;
-    let name = fields.name()?;
+    let mut fields = Fields::open(node, &MEASURE, diagnostics)?;
+    let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
-    fields.required("type", "sum");
-    let ty = fields.choice("type", MEASURE_TYPES, MEASURE_SYNONYMS)?;
+    let ty = fields.choice("type", &MEASURE_TYPES)?;
     let has_sql = fields.has("sql");
     let text = sql(&mut fields, "sql", renderer);
     if has_sql && text.is_none() {
@@ -267,16 +168,22 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     let mut filters = Vec::new();
     for item in fields.list("filters") {
         let label = format!("filter of {}", fields.what());
-        let mut filter = Fields::open(item, label, &["sql"], fields.diagnostics())?;
-        filters.push(required_sql(&mut filter, "\"{CUBE}.status = 'paid'\"", renderer)?);
+        let mut filter = Fields::open_as(item, &FILTER, label, fields.diagnostics())?;
+        filters.push(sql(&mut filter, "sql", renderer)?);
     }
-    let from_all = fields.choice("from", &[("range", false), ("all", true)], &[]);
+    let from_all = fields.choice("from", &FROM);
     if let (Some(origin), true) = (fields.key_origin("from"), ty != MeasureType::RunningTotal) {
         fields.report(
             Diagnostic::error("misplaced-field", format!("{} has `from`, which is for a running_total", fields.what()))
                 .hint("remove it, or write `type: running_total`")
                 .at(origin.span()),
         );
+    }
+    if let (Some(origin), true) = (fields.key_origin("filters"), ty == MeasureType::Number && !filters.is_empty()) {
+        let message = format!("number {} has filters, and no rows to filter", fields.what());
+        let hint = "put the filters on the measures that it is computed from";
+        fields.report(Diagnostic::error("misplaced-field", message).hint(hint).at(origin.span()));
+        return None;
     }
     let drill_members = fields.texts("drill_members");
     Some(MeasureDefinition {
@@ -291,30 +198,23 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
 }
 
 fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<DimensionDefinition> {
-    let mut fields = Fields::open(node, "dimension", DIMENSION, diagnostics)?;
-    let name = fields.name()?;
+    let mut fields = Fields::open(node, &DIMENSION, diagnostics)?;
+    let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
-    let has_type = fields.has("type");
-    if !has_type {
-        fields.missing("type", "string");
-    }
-    let ty = fields.choice("type", DIMENSION_TYPES, DIMENSION_SYNONYMS);
+    let ty = fields.choice("type", &DIMENSION_TYPES);
     let primary_key = fields.boolean("primary_key", false);
     let is_primary_time = fields.boolean("primary_time", false);
-    let timezone = fields.choice(
-        "timezone",
-        &[("utc", TimeKind::Utc), ("none", TimeKind::WallClock)],
-        &[("local", "none"), ("wall_clock", "none"), ("gmt", "utc"), ("z", "utc")],
-    );
+    let timezone = fields.choice("timezone", &TIME_KINDS);
     let has_granularities = fields.has("granularities");
     let mut granularities: Vec<Granularity> = Vec::new();
     for word in fields.texts("granularities") {
-        match choice_of(&word, &"an item of `granularities`", GRANULARITIES, GRANULARITY_SYNONYMS) {
+        let label = format!("an item of `granularities` of {}", fields.what());
+        match choice_of(&word, &label, &GRANULARITIES) {
             Ok(granularity) => granularities.push(granularity),
             Err(diagnostic) => fields.report(diagnostic),
         }
     }
-    let text = required_sql(&mut fields, &name.value, renderer);
+    let text = sql(&mut fields, "sql", renderer);
     let is_time = matches!(ty, Some(DimensionType::Time));
     let mut primary_time = None;
     for key in ["primary_time", "timezone", "granularities"] {
@@ -354,36 +254,50 @@ fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnos
 }
 
 fn segment(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<SegmentDefinition> {
-    let mut fields = Fields::open(node, "segment", SEGMENT, diagnostics)?;
-    let name = fields.name()?;
+    let mut fields = Fields::open(node, &SEGMENT, diagnostics)?;
+    let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
-    let sql = required_sql(&mut fields, "\"{CUBE}.status = 'paid'\"", renderer)?;
+    let sql = sql(&mut fields, "sql", renderer)?;
     Some(SegmentDefinition { name, sql, wording })
 }
 
 fn join(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<JoinDefinition> {
-    let mut fields = Fields::open(node, "join", JOIN, diagnostics)?;
+    let mut fields = Fields::open(node, &JOIN, diagnostics)?;
     let name = fields.name()?;
     let cube = fields.text("cube");
-    if !fields.has("relationship") {
-        fields.missing("relationship", "many_to_one");
-    }
-    let relationship = fields.choice("relationship", RELATIONSHIPS, RELATIONSHIP_SYNONYMS);
+    let relationship = relationship(&mut fields);
     let always = fields.boolean("always", false);
-    let example = format!("\"{{CUBE}}.{0}_id = {{{0}}}.id\"", name.value);
-    let sql = required_sql(&mut fields, &example, renderer);
+    // For people alone; read so that a slip in it is told.
+    fields.words("description");
+    let sql = sql(&mut fields, "sql", renderer);
     Some(JoinDefinition { name, cube, relationship: relationship?, sql: sql?, always })
 }
 
+fn relationship(fields: &mut Fields) -> Option<Relationship> {
+    if let Some(Node { value: NodeValue::Scalar { text, .. }, origin }) = fields.nullable("relationship")
+        && matches!(&**text, "many_to_many" | "manyToMany")
+    {
+        let message =
+            format!("`relationship` of {} is `{text}`, and a join has one row on one side at least", fields.what());
+        let hint =
+            "make a cube of the table that stands between them: join it one_to_many, and from it the other many_to_one";
+        fields.report(Diagnostic::error("unknown-value", message).hint(hint).at(origin.span()));
+        return None;
+    }
+    fields.choice("relationship", &RELATIONSHIPS)
+}
+
 fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<PreAggregationDefinition> {
-    let mut fields = Fields::open(node, "pre-aggregation", PRE_AGGREGATION, diagnostics)?;
+    let mut fields = Fields::open(node, &PRE_AGGREGATION, diagnostics)?;
     let name = fields.name()?;
-    let granularity = fields.choice("granularity", GRANULARITIES, GRANULARITY_SYNONYMS);
-    let partition_granularity = fields.choice("partition_granularity", GRANULARITIES, GRANULARITY_SYNONYMS);
+    // For people alone; read so that a slip in it is told.
+    fields.words("description");
+    let granularity = fields.choice("granularity", &GRANULARITIES);
+    let partition_granularity = fields.choice("partition_granularity", &GRANULARITIES);
     let refresh_every = match fields.node("refresh") {
         Some(node) => {
             let label = format!("refresh of {}", fields.what());
-            Fields::open(node, label, &["every"], fields.diagnostics()).and_then(|mut refresh| refresh.text("every"))
+            Fields::open_as(node, &REFRESH, label, fields.diagnostics()).and_then(|mut refresh| refresh.text("every"))
         }
         None => None,
     };
@@ -398,15 +312,10 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
     })
 }
 
-/// A granularity of a metric's `time_grain`.
-pub(super) fn granularity(fields: &mut Fields, key: &str) -> Option<Granularity> {
-    fields.choice(key, GRANULARITIES, GRANULARITY_SYNONYMS)
-}
-
 /// The name of an entry that could not be read, so that nobody is told it doesn't exist.
 pub(super) fn name_of(node: &Node) -> Option<Text> {
-    let super::yaml::NodeValue::Map(map) = &node.value else { return None };
+    let NodeValue::Map(map) = &node.value else { return None };
     let (_, value) = map.iter().find(|(key, _)| &*key.text == "name")?;
-    let super::yaml::NodeValue::Scalar { text, .. } = &value.value else { return None };
+    let NodeValue::Scalar { text, .. } = &value.value else { return None };
     Some(Text { value: text.clone(), origin: value.origin.clone() })
 }

@@ -20,6 +20,8 @@ pub struct Definitions {
     pub warehouse: Arc<str>,
     pub sources: Vec<SourceDefinition>,
     pub models: Vec<ModelDefinition>,
+    /// Models that refer to one another in a circle; nothing is built on them.
+    pub circular_models: Vec<ModelDefinition>,
     pub cubes: Vec<CubeDefinition>,
     pub metrics: Vec<MetricDefinition>,
     pub policies: Vec<PolicyDefinition>,

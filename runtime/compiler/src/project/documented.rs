@@ -1,6 +1,7 @@
 //! The reference of projects, `PROJECT.md`, holds every key that a file may have, and no other.
 
-use super::{LISTS, cubes, metrics, policies, sources};
+use super::keys::{Key, Kind, Shape, WordList as _};
+use super::{FILE, Inputs, SourceTree, cube_keys as cubes, metrics, policies, read, settings, sources};
 
 /// The text below a heading, up to the next one.
 fn section(heading: &str) -> &'static str {
@@ -24,24 +25,25 @@ fn first_cells(section: &str) -> Vec<&str> {
 
 #[test]
 fn every_key_is_documented() {
-    for (heading, keys) in [
-        ("## Sources", sources::SOURCE),
-        ("## Sources", sources::TABLE),
-        ("## Sources", sources::COLUMN),
-        ("## Cubes", cubes::CUBE),
-        ("### Measures", cubes::MEASURE),
-        ("### Dimensions", cubes::DIMENSION),
-        ("### Joins", cubes::JOIN),
-        ("### Segments", cubes::SEGMENT),
-        ("### Pre-aggregations", cubes::PRE_AGGREGATION),
-        ("## Metrics", metrics::METRIC),
-        ("## Policies", policies::POLICY),
-        ("## Policies", policies::WHEN),
-        ("# The project", LISTS),
-    ] {
+    let shapes: [(&str, &Shape); 13] = [
+        ("## Sources", &sources::SOURCE),
+        ("## Sources", &sources::TABLE),
+        ("## Sources", &sources::COLUMN),
+        ("## Cubes", &cubes::CUBE),
+        ("### Measures", &cubes::MEASURE),
+        ("### Dimensions", &cubes::DIMENSION),
+        ("### Joins", &cubes::JOIN),
+        ("### Segments", &cubes::SEGMENT),
+        ("### Pre-aggregations", &cubes::PRE_AGGREGATION),
+        ("## Metrics", &metrics::METRIC),
+        ("## Policies", &policies::POLICY),
+        ("## Policies", &policies::WHEN),
+        ("# The project", &FILE),
+    ];
+    for (heading, shape) in shapes {
         let text = up_to_subheading(section(heading));
-        let missing: Vec<_> = keys
-            .iter()
+        let missing: Vec<_> = shape
+            .names()
             .filter(|key| !text.contains(&format!("`{key}`")) && !text.contains(&format!("`{key}:`")))
             .collect();
         assert!(missing.is_empty(), "`{heading}` of PROJECT.md does not name {missing:?}");
@@ -51,11 +53,11 @@ fn every_key_is_documented() {
 #[test]
 fn every_word_is_documented() {
     let words = [
-        ("### Measures", cubes::MEASURE_TYPES.iter().map(|(word, _)| *word).collect::<Vec<_>>()),
-        ("### Dimensions", cubes::DIMENSION_TYPES.iter().map(|(word, _)| *word).collect()),
-        ("### Dimensions", cubes::GRANULARITIES.iter().map(|(word, _)| *word).collect()),
-        ("### Joins", cubes::RELATIONSHIPS.iter().map(|(word, _)| *word).collect()),
-        ("## Metrics", metrics::KINDS.iter().map(|(word, _)| *word).collect()),
+        ("### Measures", cubes::MEASURE_TYPES.list.iter().map(|(word, _)| *word).collect::<Vec<_>>()),
+        ("### Dimensions", cubes::DIMENSION_TYPES.list.iter().map(|(word, _)| *word).collect()),
+        ("### Dimensions", cubes::GRANULARITIES.list.iter().map(|(word, _)| *word).collect()),
+        ("### Joins", cubes::RELATIONSHIPS.list.iter().map(|(word, _)| *word).collect()),
+        ("## Metrics", metrics::KINDS.list.iter().map(|(word, _)| *word).collect()),
     ];
     for (heading, words) in words {
         let text = up_to_subheading(section(heading));
@@ -67,19 +69,104 @@ fn every_word_is_documented() {
 
 #[test]
 fn what_is_documented_is_read() {
-    let types = cubes::MEASURE_TYPES.iter().map(|(word, _)| *word);
-    let measures: Vec<&str> = cubes::MEASURE.iter().copied().chain(types).collect();
-    for (heading, keys) in [
-        ("## Sources", sources::SOURCE),
-        ("## Cubes", cubes::CUBE),
-        ("### Measures", measures.as_slice()),
-        ("### Dimensions", cubes::DIMENSION),
-        ("### Joins", cubes::JOIN),
-        ("### Segments", cubes::SEGMENT),
-        ("## Metrics", metrics::METRIC),
-    ] {
+    let shapes: [(&str, &Shape); 7] = [
+        ("## Sources", &sources::SOURCE),
+        ("## Cubes", &cubes::CUBE),
+        ("### Measures", &cubes::MEASURE),
+        ("### Dimensions", &cubes::DIMENSION),
+        ("### Joins", &cubes::JOIN),
+        ("### Segments", &cubes::SEGMENT),
+        ("## Metrics", &metrics::METRIC),
+    ];
+    for (heading, shape) in shapes {
+        let mut keys: Vec<&str> = shape.names().collect();
+        if heading == "### Measures" {
+            keys.extend(cubes::MEASURE_TYPES.words());
+        }
         for name in first_cells(up_to_subheading(section(heading))) {
             assert!(keys.contains(&name), "`{heading}` of PROJECT.md names `{name}`, which nothing reads");
         }
     }
+}
+
+/// A mapping with what must be in it, and one more key: in YAML on one line.
+fn mapping(shape: &Shape, more: &str) -> String {
+    let is_there = |key: &&Key| key.is_required && !more.starts_with(&format!("{}:", key.name));
+    let wanted = shape.keys.iter().filter(is_there).map(|key| format!("{}: {}", key.name, sound(&key.kind)));
+    let one_of = shape.one_of.first().filter(|_| !shape.one_of.iter().any(|key| more.starts_with(&format!("{key}:"))));
+    let one_of = one_of.and_then(|name| shape.key(name)).map(|key| format!("{}: {}", key.name, sound(&key.kind)));
+    let parts: Vec<String> = wanted.chain(one_of).chain((!more.is_empty()).then(|| more.to_owned())).collect();
+    format!("{{{}}}", parts.join(", "))
+}
+
+fn sound(kind: &Kind) -> String {
+    match kind {
+        Kind::Word(words) | Kind::Words(words) => words.words()[0].to_owned(),
+        Kind::Boolean => "true".to_owned(),
+        Kind::Mapping(shape) => mapping(shape, ""),
+        Kind::List(_) | Kind::ListOrNames(_) => "[]".to_owned(),
+        Kind::ValuesByName | Kind::WordsByName(..) | Kind::ByName => "{}".to_owned(),
+        Kind::Name | Kind::Text | Kind::Texts | Kind::Values | Kind::Anything => "a".to_owned(),
+    }
+}
+
+/// A value that no reader may take; none for what takes anything.
+fn unsound(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Name | Kind::Text | Kind::Boolean => Some("[[]]"),
+        Kind::Word(_) => Some("no_such_word"),
+        Kind::Words(_) => Some("[no_such_word]"),
+        Kind::Texts | Kind::Values => Some("[[[]]]"),
+        Kind::Mapping(_) | Kind::List(_) | Kind::ListOrNames(_) => Some("no_list"),
+        Kind::ValuesByName | Kind::WordsByName(..) | Kind::ByName => Some("no_mapping"),
+        Kind::Anything => None,
+    }
+}
+
+/// Every key of a shape and of those below it, each in a file that `around` makes of the mapping.
+fn each_key(shape: &'static Shape, around: &dyn Fn(&str) -> String, check: &mut dyn FnMut(&Key, &str, &str)) {
+    for key in shape.keys {
+        if let Some(wrong) = unsound(&key.kind) {
+            check(key, &around(&mapping(shape, &format!("{}: {wrong}", key.name))), wrong);
+        }
+        let within = |inner: &str| match &key.kind {
+            Kind::List(_) | Kind::ListOrNames(_) => around(&mapping(shape, &format!("{}: [{inner}]", key.name))),
+            Kind::WordsByName(..) => around(&mapping(shape, &format!("{}: {{a: {inner}}}", key.name))),
+            _ => around(&mapping(shape, &format!("{}: {inner}", key.name))),
+        };
+        match &key.kind {
+            Kind::Mapping(inner) | Kind::List(inner) | Kind::ListOrNames(inner) | Kind::WordsByName(_, inner) => {
+                each_key(inner, &within, check);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the tables say, schemas tell; this proves that the readers read it.
+#[test]
+fn every_key_of_the_tables_is_read() {
+    let mut count = 0;
+    let mut check = |path: &str, key: &Key, text: &str, wrong: &str| {
+        count += 1;
+        let mut tree = SourceTree::default();
+        tree.files.insert("service_project.yml".into(), "name: a\n".into());
+        tree.files.insert(path.into(), text.into());
+        let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
+        let (definitions, mut told) = read(&tree, &inputs);
+        told.extend(crate::model::build(&definitions).1);
+        // The operator of a metric's filter is judged with its member, which isn't there either.
+        let written = format!("{}: {wrong}", key.name);
+        let place = text.find(&written).expect("the key is there") as u32 + 1;
+        let is_told = told
+            .iter()
+            .filter_map(|diagnostic| diagnostic.span.as_ref())
+            .any(|span| &*span.file == path && (place..=place + written.len() as u32).contains(&span.column));
+        assert!(is_told, "nothing reads `{}` in {text}: {told:?}", key.name);
+    };
+    each_key(&FILE, &|file: &str| file.to_owned(), &mut |key, text, wrong| check("cubes/a.yml", key, text, wrong));
+    each_key(&settings::PROJECT, &|file: &str| file.to_owned(), &mut |key, text, wrong| {
+        check(settings::FILE, key, text, wrong);
+    });
+    assert!(count > 70, "{count} keys are too few");
 }

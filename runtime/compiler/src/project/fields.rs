@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use super::keys::{self, Kind, Shape, Words};
 use super::source::{Origin, Text};
 use super::yaml::{Key, Node, NodeValue, Plain};
 use crate::diagnostic::Diagnostic;
@@ -30,50 +31,102 @@ impl fmt::Display for What<'_> {
 
 /// One mapping whose keys are known.
 pub(super) struct Fields<'n, 'd> {
+    shape: &'static Shape,
     what: What<'n>,
+    /// Where the mapping is told of: at its name, else at its first key.
     origin: Origin,
-    entries: Vec<(&'n Key, &'n Node)>,
+    /// By the name that each key has, also where it is misspelt.
+    entries: Vec<(&'static str, &'n Key, &'n Node)>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
-    /// Opens a mapping; `None`, with a report, when it is something else.
-    pub(super) fn open(
+    /// Opens a mapping; `None`, with a report, when it is something else. Keys that must be there and
+    /// are not are reported here.
+    pub(super) fn open(node: &'n Node, shape: &'static Shape, diagnostics: &'d mut Vec<Diagnostic>) -> Option<Self> {
+        Fields::open_as(node, shape, shape.called, diagnostics)
+    }
+
+    /// The same, under another name in messages.
+    pub(super) fn open_as(
         node: &'n Node,
+        shape: &'static Shape,
         what: impl Into<Cow<'static, str>>,
-        known: &[&str],
+        diagnostics: &'d mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        Fields::open_all(node, shape, what, false, diagnostics)
+    }
+
+    /// The same for a mapping in which others read keys of their own: only slips in ours are told.
+    pub(super) fn open_partly(
+        node: &'n Node,
+        shape: &'static Shape,
+        diagnostics: &'d mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        Fields::open_all(node, shape, shape.called, true, diagnostics)
+    }
+
+    fn open_all(
+        node: &'n Node,
+        shape: &'static Shape,
+        what: impl Into<Cow<'static, str>>,
+        is_shared: bool,
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let mut what = What { kind: what.into(), name: None };
         let NodeValue::Map(map) = &node.value else {
-            let first = known.iter().take(3).map(|key| format!("{key}: …")).collect::<Vec<_>>().join(", ");
-            diagnostics.push(
-                wrong_type(&what, "a mapping", node).hint(format!("write keys and values, for example {{{first}}}")),
-            );
+            diagnostics.push(wrong_type(&what, "a mapping", node).hint(mapping_example(shape, node)));
             return None;
         };
-        if let Some((_, Node { value: NodeValue::Scalar { text, .. }, .. })) =
+        let mut origin = map.first().map_or_else(|| node.origin.clone(), |(key, _)| key.origin.clone());
+        if let Some((_, Node { value: NodeValue::Scalar { text, .. }, origin: place })) =
             map.iter().find(|(key, _)| &*key.text == "name")
         {
             what.name = Some(text);
+            origin = place.clone();
         }
-        let mut entries: Vec<(&Key, &Node)> = Vec::with_capacity(map.len());
+        let mut fields = Fields { shape, what, origin, entries: Vec::with_capacity(map.len()), diagnostics };
         for (key, value) in map {
-            if let Some((first, _)) = entries.iter().find(|(seen, _)| seen.text == key.text) {
-                diagnostics.push(
-                    Diagnostic::error("duplicate-key", format!("`{}` stands twice in {what}", key.text))
+            let is_others = || !matches!(Meant::of(&key.text, shape), Meant::Certain(_));
+            if !is_shared || shape.key(&key.text).is_some() || !is_others() {
+                fields.enter(key, value, map);
+            }
+        }
+        for key in shape.keys.iter().filter(|key| key.is_required) {
+            if !fields.has(key.name) {
+                fields.missing(key.name);
+            }
+        }
+        Some(fields)
+    }
+
+    fn enter(&mut self, key: &'n Key, value: &'n Node, map: &[(Key, Node)]) {
+        if let Some(known) = self.shape.key(&key.text) {
+            if let Some((_, first, _)) = self.entries.iter().find(|(_, seen, _)| seen.text == key.text) {
+                self.diagnostics.push(
+                    Diagnostic::error("duplicate-key", format!("`{}` stands twice in {}", key.text, self.what))
                         .hint(format!("keep one; the first is in line {}", first.origin.line))
                         .at(key.origin.span()),
                 );
-                continue;
+                return;
             }
-            if !known.contains(&&*key.text) {
-                diagnostics.push(unknown_key(key, &what, known));
-                continue;
-            }
-            entries.push((key, value));
+            self.entries.push((known.name, key, value));
+            return;
         }
-        Some(Fields { what, origin: node.origin.clone(), entries, diagnostics })
+        let meant = Meant::of(&key.text, self.shape);
+        self.diagnostics.push(unknown_key(key, &self.what, self.shape, meant.name()));
+        // What is beyond doubt a slip is read, so that what depends on it is not told too.
+        if let Meant::Certain(name) = meant
+            && !map.iter().any(|(other, _)| *other.text == *name)
+            && !self.has(name)
+        {
+            self.entries.push((name, key, value));
+        }
+    }
+
+    /// The known keys that are there, as they are and as they are written.
+    pub(super) fn keys(&self) -> Vec<(&'static str, Arc<str>)> {
+        self.entries.iter().map(|(name, key, _)| (*name, Arc::clone(&key.text))).collect()
     }
 
     pub(super) fn what(&self) -> String {
@@ -94,11 +147,13 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     /// The value of a key; a key without a value is reported and counts as absent.
     pub(super) fn node(&mut self, key: &str) -> Option<&'n Node> {
-        let (name, node) = *self.entries.iter().find(|(name, _)| &*name.text == key)?;
+        debug_assert!(self.shape.key(key).is_some(), "{} has no `{key}`", self.shape.called);
+        let (_, name, node) = *self.entries.iter().find(|(name, ..)| *name == key)?;
         if matches!(node.value, NodeValue::Null) {
+            let hint = format!("write a value after the colon, as in `{}`, or remove the key", self.example(key));
             self.diagnostics.push(
                 Diagnostic::error("missing-value", format!("`{key}` of {} has no value", self.what))
-                    .hint("write a value after the colon, or remove the key")
+                    .hint(hint)
                     .at(name.origin.span()),
             );
             return None;
@@ -106,48 +161,87 @@ impl<'n, 'd> Fields<'n, 'd> {
         Some(node)
     }
 
+    /// `key: value`, as it could be written in this mapping.
+    pub(super) fn example(&self, key: &str) -> String {
+        let example = self.shape.key(key).map_or("…", |key| key.example);
+        let name = self.what.name.filter(|name| is_snake_case(name)).unwrap_or("some_name");
+        format!("{key}: {}", example.replace("$name", name))
+    }
+
+    /// Whether such a mapping may have the key.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        self.shape.key(key).is_some()
+    }
+
+    /// Whether none of the keys is there of which the shape wants one.
+    pub(super) fn lacks_all(&self) -> bool {
+        !self.shape.one_of.is_empty() && !self.shape.one_of.iter().any(|key| self.has(key))
+    }
+
+    /// Whether the key is there without a value that could be used: null, or of another kind than it takes.
+    pub(super) fn is_broken(&self, key: &str) -> bool {
+        let Some(node) = self.nullable(key) else { return false };
+        match (&node.value, self.shape.key(key).map(|key| &key.kind)) {
+            (NodeValue::Null, _) => true,
+            (NodeValue::Scalar { .. }, Some(Kind::Text | Kind::Texts)) => false,
+            (NodeValue::List(items), Some(Kind::Texts)) => !items.is_empty(),
+            (NodeValue::Map(map), Some(Kind::WordsByName(..))) => !map.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// The second of two keys that can't stand together.
+    pub(super) fn conflicting(&self) -> Option<&'n Origin> {
+        let mut apart = self.entries.iter().filter(|(name, ..)| self.shape.apart.contains(name));
+        apart.next()?;
+        apart.next().map(|(_, key, _)| &key.origin)
+    }
+
     /// The value of a key for which null is a value too.
     pub(super) fn nullable(&self, key: &str) -> Option<&'n Node> {
-        self.entries.iter().find(|(name, _)| &*name.text == key).map(|(_, node)| *node)
+        debug_assert!(self.shape.key(key).is_some(), "{} has no `{key}`", self.shape.called);
+        self.entries.iter().find(|(name, ..)| *name == key).map(|(.., node)| *node)
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
-        self.entries.iter().any(|(name, _)| &*name.text == key)
+        debug_assert!(self.shape.key(key).is_some(), "{} has no `{key}`", self.shape.called);
+        self.entries.iter().any(|(name, ..)| *name == key)
     }
 
     pub(super) fn key_origin(&self, key: &str) -> Option<&'n Origin> {
-        self.entries.iter().find(|(name, _)| &*name.text == key).map(|(name, _)| &name.origin)
+        self.entries.iter().find(|(name, ..)| *name == key).map(|(_, key, _)| &key.origin)
     }
 
     pub(super) fn text(&mut self, key: &str) -> Option<Text> {
         let node = self.node(key)?;
-        text_of(node, &format_args!("`{key}` of {}", self.what), self.diagnostics)
+        let label = format_args!("`{key}` of {}", self.what);
+        if let NodeValue::Scalar { text, .. } = &node.value {
+            return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
+        }
+        let hint = match reference_in_braces(node) {
+            Some(written) => format!("put it in quotes: `{key}: \"{written}\"`"),
+            None => format!("write one text, as in `{}`", self.example(key)),
+        };
+        self.diagnostics.push(wrong_type(&label, "a text", node).hint(hint));
+        None
     }
 
     pub(super) fn words(&mut self, key: &str) -> Option<Arc<str>> {
         self.text(key).map(|text| text.value)
     }
 
-    /// A text that must be there.
-    pub(super) fn required(&mut self, key: &'static str, example: &str) -> Option<Text> {
-        if !self.has(key) {
-            self.missing(key, example);
-            return None;
-        }
-        self.text(key)
-    }
-
-    pub(super) fn missing(&mut self, key: &str, example: &str) {
+    /// Reports a key that must be there; a required one has been.
+    pub(super) fn missing(&mut self, key: &str) {
         self.diagnostics.push(
             Diagnostic::error("missing-field", format!("{} has no `{key}`", self.what))
-                .hint(format!("add `{key}: {example}`"))
+                .hint(format!("add `{}`", self.example(key)))
                 .at(self.origin.span()),
         );
     }
 
     /// The snake_case name that everything has.
     pub(super) fn name(&mut self) -> Option<Text> {
-        let name = self.required("name", "some_name")?;
+        let name = self.text("name")?;
         if let Err(diagnostic) = check_name(&name, &self.what.kind) {
             self.report(diagnostic);
             return None;
@@ -167,29 +261,32 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
         let diagnostic = wrong_type(&format_args!("`{key}` of {}", self.what), "true or false", node);
         self.report(diagnostic.hint(format!("write `{key}: true` or `{key}: false`")));
-        default
+        // What it most likely says, so that nothing that depends on it is told too.
+        match &node.value {
+            NodeValue::Scalar { text, .. } => likely(text, ["true", "false"]).map_or(default, |word| word == "true"),
+            _ => default,
+        }
     }
 
-    /// One of several words; `synonyms` are what people write instead.
-    pub(super) fn choice<T: Copy>(
-        &mut self,
-        key: &str,
-        choices: &[(&'static str, T)],
-        synonyms: &[(&'static str, &'static str)],
-    ) -> Option<T> {
+    /// One of several words.
+    pub(super) fn choice<T: Copy>(&mut self, key: &str, words: &Words<T>) -> Option<T> {
         let text = self.text(key)?;
-        let found = choice_of(&text, &format_args!("`{key}` of {}", self.what), choices, synonyms);
+        let found = choice_of(&text, &format_args!("`{key}` of {}", self.what), words);
         found.map_err(|diagnostic| self.report(diagnostic)).ok()
     }
 
-    /// The items of a list; a single item may stand without brackets where `or_one` says so.
+    /// The items of a list.
     pub(super) fn list(&mut self, key: &str) -> &'n [Node] {
         let Some(node) = self.node(key) else { return &[] };
         if let NodeValue::List(items) = &node.value {
             return items;
         }
-        let diagnostic = wrong_type(&format_args!("`{key}` of {}", self.what), "a list", node);
-        self.report(diagnostic.hint("begin each item with `- ` on a line of its own, or write [a, b]"));
+        let label = format!("`{key}` of {}", self.what);
+        let shape = self.shape.key(key).and_then(|key| match &key.kind {
+            Kind::List(shape) | Kind::ListOrNames(shape) => Some(*shape),
+            _ => None,
+        });
+        self.diagnostics.push(wrong_type(&label, "a list", node).hint(list_example(node, shape)));
         &[]
     }
 
@@ -211,29 +308,34 @@ pub(super) fn text_of(node: &Node, label: &dyn fmt::Display, diagnostics: &mut V
     if let NodeValue::Scalar { text, .. } = &node.value {
         return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
     }
-    let mut diagnostic = wrong_type(label, "a text", node);
-    if matches!(node.value, NodeValue::Map(_)) {
-        diagnostic = diagnostic.hint("put it in quotes: a text that begins with `{` or holds `: ` needs them");
-    } else {
-        diagnostic = diagnostic.hint("write one text here");
-    }
-    diagnostics.push(diagnostic);
+    let hint = match reference_in_braces(node) {
+        Some(written) => format!("put it in quotes: \"{written}\""),
+        None => "write one text here; one that holds `: ` or begins with `{` or `[` needs quotes".to_owned(),
+    };
+    diagnostics.push(wrong_type(label, "a text", node).hint(hint));
     None
 }
 
-pub(super) fn choice_of<T: Copy>(
-    text: &Text,
-    label: &dyn fmt::Display,
-    choices: &[(&'static str, T)],
-    synonyms: &[(&'static str, &'static str)],
-) -> Result<T, Diagnostic> {
+/// `{orders.region}` as it was written: without quotes it is a mapping whose keys have no values.
+fn reference_in_braces(node: &Node) -> Option<&str> {
+    let NodeValue::Map(map) = &node.value else { return None };
+    if !map.iter().all(|(_, value)| matches!(value.value, NodeValue::Null)) {
+        return None;
+    }
+    let written = node.origin.file.text.get(node.origin.offset as usize..)?.strip_prefix('{')?;
+    let length = written.find(['}', '\n']).filter(|end| written[*end..].starts_with('}'))?;
+    node.origin.file.text.get(node.origin.offset as usize..node.origin.offset as usize + length + 2)
+}
+
+pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &Words<T>) -> Result<T, Diagnostic> {
     let wanted = text.value.trim();
-    if let Some((_, value)) = choices.iter().find(|(word, _)| *word == wanted) {
+    if let Some((_, value)) = words.list.iter().find(|(word, _)| *word == wanted) {
         return Ok(*value);
     }
     let lower = wanted.to_ascii_lowercase();
-    let known: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-    let meant = synonyms
+    let known: Vec<&str> = words.list.iter().map(|(word, _)| *word).collect();
+    let meant = words
+        .also
         .iter()
         .find(|(word, _)| *word == lower)
         .map(|(_, meant)| *meant)
@@ -253,11 +355,11 @@ pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let hint = if text.len() > 200 {
-        "at most 200 characters".to_owned()
+        "shorten it to 200 characters at most".to_owned()
     } else {
         match snake_case(text) {
             Some(better) => format!("write `{better}`; a readable name goes into `title`"),
-            None => "small letters, digits and `_`, beginning with a letter".to_owned(),
+            None => "write a name of small letters, digits and `_` that begins with a letter".to_owned(),
         }
     };
     Err(Diagnostic::error(
@@ -273,7 +375,7 @@ pub(super) fn is_snake_case(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
-fn snake_case(text: &str) -> Option<String> {
+pub(super) fn snake_case(text: &str) -> Option<String> {
     let mut better = String::new();
     for c in text.trim().chars() {
         match c {
@@ -288,13 +390,55 @@ fn snake_case(text: &str) -> Option<String> {
             _ => {}
         }
     }
-    let better = better.trim_matches('_').to_owned();
+    let mut better = better.trim_matches('_').to_owned();
+    if better.starts_with(|c: char| c.is_ascii_digit()) && better.contains(|c: char| c.is_ascii_lowercase()) {
+        better.insert(0, '_');
+    }
     is_snake_case(&better).then_some(better)
 }
 
-fn unknown_key(key: &Key, what: &dyn fmt::Display, known: &[&str]) -> Diagnostic {
-    let near = nearest(&key.text, known.iter().copied(), known.len());
-    let hint = match likely(&key.text, known.iter().copied()) {
+/// The key that an unknown one stands for.
+#[derive(Clone, Copy)]
+enum Meant {
+    /// A slip of the pen, or what it is called elsewhere.
+    Certain(&'static str),
+    Likely(&'static str),
+    Nothing,
+}
+
+impl Meant {
+    fn of(key: &str, shape: &Shape) -> Meant {
+        let lower = key.to_ascii_lowercase();
+        let likely = likely(key, shape.names());
+        let also = shape.keys.iter().find(|known| known.also.contains(&&*lower)).map(|known| known.name);
+        match (likely.filter(|meant| is_slip(key, meant)).or(also), likely) {
+            (Some(name), _) => Meant::Certain(name),
+            (None, Some(name)) => Meant::Likely(name),
+            (None, None) => Meant::Nothing,
+        }
+    }
+
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Meant::Certain(name) | Meant::Likely(name) => Some(name),
+            Meant::Nothing => None,
+        }
+    }
+}
+
+/// Whether two names differ by no more than typing makes them differ.
+pub(super) fn is_slip(key: &str, meant: &str) -> bool {
+    let plain = |name: &str| -> String {
+        name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let (key, meant) = (plain(key), plain(meant));
+    let allowed = if meant.len() > 5 { 2 } else { 1 };
+    key == meant || (key.len() > 2 && strsim::osa_distance(&key, &meant) <= allowed)
+}
+
+fn unknown_key(key: &Key, what: &dyn fmt::Display, shape: &Shape, meant: Option<&str>) -> Diagnostic {
+    let near = nearest(&key.text, shape.names(), shape.keys.len());
+    let hint = match meant {
         Some(best) => format!("did you mean `{best}`? possible: {}", near.join(", ")),
         None => format!("remove it; possible: {}", near.join(", ")),
     };
@@ -303,14 +447,62 @@ fn unknown_key(key: &Key, what: &dyn fmt::Display, known: &[&str]) -> Diagnostic
         .at(key.origin.span())
 }
 
-fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) -> Diagnostic {
+pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) -> Diagnostic {
     let found = match &node.value {
         NodeValue::Null => "nothing".to_owned(),
         NodeValue::Scalar { text, .. } => format!("`{}`", shorten(text)),
         NodeValue::List(_) => "a list".to_owned(),
         NodeValue::Map(_) => "a mapping".to_owned(),
     };
-    Diagnostic::error("wrong-type", format!("{label} must be {wanted}, found {found}")).at(node.origin.span())
+    let mut origin = node.origin.clone();
+    // A mapping in lines of its own begins with its first key, and that is what is shown.
+    if let NodeValue::Map(map) = &node.value
+        && let Some((first, _)) = map.first()
+        && first.origin.offset == origin.offset
+    {
+        origin.length = first.origin.length;
+    }
+    Diagnostic::error("wrong-type", format!("{label} must be {wanted}, found {found}")).at(origin.span())
+}
+
+/// How a mapping could be written where something else stands.
+fn mapping_example(shape: &Shape, found: &Node) -> String {
+    let mut shown: Vec<&keys::Key> = shape.keys.iter().filter(|key| key.is_required).collect();
+    if shown.len() < 2 {
+        shown = shape.keys.iter().take(3).collect();
+    }
+    let text = match &found.value {
+        NodeValue::Scalar { text, .. } => Some(&**text),
+        _ => None,
+    };
+    let parts = shown.iter().map(|key| match text {
+        Some(name) if key.name == "name" && is_snake_case(name) => format!("name: {name}"),
+        _ => format!("{}: …", key.name),
+    });
+    let example = format!("write keys and values, for example {{{}}}", parts.collect::<Vec<_>>().join(", "));
+    match (text, shape.keys) {
+        // What stands there is the value of the one key that there is.
+        (Some(text), [only]) => format!("write {{{}: \"{}\"}}", only.name, shorten(text)),
+        _ => example,
+    }
+}
+
+/// How a list could be written where something else stands.
+pub(super) fn list_example(found: &Node, shape: Option<&Shape>) -> String {
+    match (&found.value, shape) {
+        (NodeValue::Map(map), _) => {
+            let (key, value) = map.first().map_or(("name", "…"), |(key, node)| {
+                let value = if let NodeValue::Scalar { text, .. } = &node.value { text } else { "…" };
+                (&key.text, value)
+            });
+            format!("begin each entry with a dash: `- {key}: {}`", shorten(value))
+        }
+        (NodeValue::Scalar { text, .. }, Some(Shape { keys: [only], .. })) => {
+            format!("write a list: `- {}: \"{}\"`", only.name, shorten(text))
+        }
+        (NodeValue::Scalar { text, .. }, _) => format!("write a list: [{}]", shorten(text)),
+        _ => "begin each item with `- ` on a line of its own, or write [a, b]".to_owned(),
+    }
 }
 
 /// Enough of a value to recognise it.

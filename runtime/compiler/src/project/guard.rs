@@ -7,12 +7,15 @@
 
 /// Why a template is refused.
 pub(super) struct Refusal {
+    pub(super) code: &'static str,
     pub(super) offset: usize,
     pub(super) length: usize,
     pub(super) message: String,
-    pub(super) hint: &'static str,
+    pub(super) hint: String,
 }
 
+const LIMIT: &str = "jinja-limit";
+const SYNTAX: &str = "jinja-syntax";
 const MAX_TEMPLATE_BYTES: usize = 256 * 1024;
 const MAX_TAGS: usize = 2_000;
 const MAX_TOKENS_IN_TAG: usize = 400;
@@ -27,7 +30,8 @@ pub(super) fn check(template: &str) -> Result<(), Refusal> {
             offset: 0,
             length: 1,
             message: format!("the text has {} bytes", template.len()),
-            hint: "a text with Jinja may have 256 KiB: split the model in two",
+            code: LIMIT,
+            hint: "a text with Jinja may have 256 KiB: split the model in two".to_owned(),
         });
     }
     let mut at = 0;
@@ -40,16 +44,31 @@ pub(super) fn check(template: &str) -> Result<(), Refusal> {
             let close = if tag.starts_with("{{") { "}}" } else { "%}" };
             let tokens = tokens(&tag[2..], close);
             at = open + 2 + tokens.length;
-            scan.tag(&tokens.list, close == "%}", open)?;
+            if !tokens.is_closed {
+                let line = tag.lines().next().unwrap_or_default().trim_end_matches([' ', '}', '%']);
+                return Err(Refusal {
+                    code: SYNTAX,
+                    offset: open,
+                    length: 2,
+                    message: format!("this `{}` is never closed", &tag[..2]),
+                    hint: format!("close it, as in {line} {close}"),
+                });
+            }
+            let word = tokens.list.iter().find(|token| **token != "-").map_or(open, |word| open + offset_in(tag, word));
+            scan.tag(&tokens.list, close == "%}", open, word)?;
+            if scan.is_raw() {
+                at += template[at..].find("endraw").unwrap_or(template.len() - at);
+            }
         }
     }
-    Ok(())
+    scan.end()
 }
 
 struct Tokens<'t> {
     list: Vec<&'t str>,
     /// Bytes up to and including the closing mark.
     length: usize,
+    is_closed: bool,
 }
 
 /// Names, numbers, strings and single marks up to the closing mark.
@@ -60,7 +79,7 @@ fn tokens<'t>(text: &'t str, close: &str) -> Tokens<'t> {
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         if rest.starts_with(close) && (close != "}}" || depth == 0) {
-            return Tokens { list, length: at + close.len() };
+            return Tokens { list, length: at + close.len(), is_closed: true };
         }
         let length = match c {
             '\'' | '"' => string_length(rest, c),
@@ -79,7 +98,7 @@ fn tokens<'t>(text: &'t str, close: &str) -> Tokens<'t> {
         }
         at += length;
     }
-    Tokens { list, length: text.len() }
+    Tokens { list, length: text.len(), is_closed: false }
 }
 
 fn string_length(text: &str, quote: char) -> usize {
@@ -101,22 +120,25 @@ struct Scan<'t> {
     tags: usize,
     branches: usize,
     blocks: usize,
+    /// The blocks that are open: their word and place.
+    open: Vec<(&'t str, usize)>,
     name_lists: usize,
     macros: Vec<&'t str>,
     in_macro: bool,
 }
 
 impl<'t> Scan<'t> {
-    fn tag(&mut self, tokens: &[&'t str], is_block: bool, offset: usize) -> Result<(), Refusal> {
-        let refuse =
-            |message: &str, hint: &'static str| Err(Refusal { offset, length: 2, message: message.to_owned(), hint });
+    fn tag(&mut self, tokens: &[&'t str], is_block: bool, offset: usize, word: usize) -> Result<(), Refusal> {
+        let refuse = |message: &str, hint: &str| {
+            Err(Refusal { code: LIMIT, offset, length: 2, message: message.to_owned(), hint: hint.to_owned() })
+        };
         self.tags += 1;
         if self.tags > MAX_TAGS || tokens.len() > MAX_TOKENS_IN_TAG {
             return refuse("the Jinja of this text is too long", "a text may have 2,000 tags of 400 words: split it");
         }
         let tokens = if tokens.first() == Some(&"-") { &tokens[1..] } else { tokens };
         if is_block {
-            self.block(tokens);
+            self.block(tokens, offset, word)?;
         }
         if self.blocks > MAX_NESTING || self.branches > MAX_BRANCHES || nesting(tokens) > MAX_NESTING {
             return refuse("the Jinja of this text nests too deeply", "24 levels and 100 branches are allowed");
@@ -139,15 +161,59 @@ impl<'t> Scan<'t> {
             return refuse("a macro calls a macro", "call both from the text, or write the inner one out");
         }
         match tokens.first() {
-            Some(&("include" | "import" | "from" | "extends" | "call" | "filter")) if is_block => {
-                refuse("this Jinja block is not available", "blocks: for, if, set, macro, with, raw")
-            }
+            Some(&("include" | "import" | "from" | "extends" | "call" | "filter")) if is_block => refuse(
+                &format!("the Jinja block `{}` is not available", tokens[0]),
+                "write the text out; blocks are for, if, set, macro, with and raw",
+            ),
             _ => Ok(()),
         }
     }
 
-    fn block(&mut self, tokens: &[&'t str]) {
+    /// Between `raw` and `endraw` nothing is a tag.
+    fn is_raw(&self) -> bool {
+        self.open.last().is_some_and(|(word, _)| *word == "raw")
+    }
+
+    /// What is open at the end of the text.
+    fn end(&self) -> Result<(), Refusal> {
+        let Some((word, offset)) = self.open.last() else { return Ok(()) };
+        Err(Refusal {
+            code: SYNTAX,
+            offset: *offset,
+            length: 2,
+            message: format!("the block `{{% {word} … %}}` is never closed"),
+            hint: format!("close it with {{% end{word} %}}"),
+        })
+    }
+
+    fn block(&mut self, tokens: &[&'t str], offset: usize, word_offset: usize) -> Result<(), Refusal> {
         let word = tokens.first().copied().unwrap_or_default();
+        match word {
+            "for" | "if" | "with" | "macro" | "raw" => self.open.push((word, offset)),
+            // `set x = 1` is whole, `set x` a block.
+            "set" if !tokens.contains(&"=") => self.open.push((word, offset)),
+            "endfor" | "endif" | "endwith" | "endmacro" | "endraw" | "endset" => {
+                let opened = self.open.pop().map(|(opened, _)| opened);
+                if opened.is_none_or(|opened| *opened != word[3..]) {
+                    return Err(Refusal {
+                        code: SYNTAX,
+                        offset: word_offset,
+                        length: word.len(),
+                        message: match opened {
+                            Some(opened) => {
+                                format!("`{word}` closes no `{}`: the open block is `{opened}`", &word[3..])
+                            }
+                            None => format!("`{word}` closes nothing"),
+                        },
+                        hint: match opened {
+                            Some(opened) => format!("close the block with {{% end{opened} %}}"),
+                            None => format!("remove it, or open the block with {{% {} … %}}", &word[3..]),
+                        },
+                    });
+                }
+            }
+            _ => {}
+        }
         match word {
             "for" | "if" | "with" | "macro" | "filter" | "call" | "block" => self.blocks += 1,
             "elif" | "else" => self.branches += 1,
@@ -160,7 +226,23 @@ impl<'t> Scan<'t> {
         } else if word == "endmacro" {
             self.in_macro = false;
         }
+        Ok(())
     }
+}
+
+/// Where a piece of a text begins in it.
+fn offset_in(text: &str, piece: &str) -> usize {
+    (piece.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
+}
+
+/// Macros that a template defines: name, and parameters as they are written.
+pub(super) fn macros(template: &str) -> Vec<(&str, &str)> {
+    let tags = template.match_indices("{%").map(|(at, _)| template[at + 2..].trim_start_matches('-').trim_start());
+    tags.filter_map(|tag| {
+        let (name, rest) = tag.strip_prefix("macro ")?.split_once('(')?;
+        Some((name.trim(), rest.split(')').next()?))
+    })
+    .collect()
 }
 
 fn nesting(tokens: &[&str]) -> usize {

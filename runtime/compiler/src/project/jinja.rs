@@ -20,6 +20,8 @@ use crate::model::nearest::{likely, suggest};
 
 const FUEL: u64 = 50_000;
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
+/// What the names of environment variables for projects begin with.
+const ENV_PREFIX: &str = "TERRANE_VAR_";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
 /// What the texts may refer to.
@@ -30,6 +32,7 @@ pub(super) struct Surroundings {
     /// Source, then table, to its printed name.
     pub(super) tables: HashMap<Arc<str>, BTreeMap<Arc<str>, String>>,
     pub(super) vars: BTreeMap<Arc<str>, Value>,
+    pub(super) has_unread_vars: bool,
     pub(super) env: BTreeMap<String, String>,
     pub(super) unread: BTreeSet<Arc<str>>,
 }
@@ -48,11 +51,14 @@ struct Record {
     materialization: Option<Materialization>,
     schema: Option<Arc<str>>,
     problems: Vec<Problem>,
+    /// It needs something that could not be read, which has been told.
+    is_unread: bool,
 }
 
 /// A call that could not be answered, found again in the text by its argument.
 struct Problem {
     code: &'static str,
+    /// A text in quotes, or a word.
     argument: String,
     message: String,
     hint: String,
@@ -79,12 +85,12 @@ impl Renderer {
         if !has_tags(&text.value) {
             return Some(SqlText::plain(text));
         }
-        let (sql, record) = self.render(text, diagnostics)?;
+        let (sql, record) = self.render(text, true, diagnostics)?;
         if let Some(name) = record.refs.first() {
             diagnostics.push(
                 Diagnostic::error("misplaced-ref", format!("`ref('{name}')` stands in a member's SQL"))
                     .hint("refer to models in the cube's `sql` or `sql_table`")
-                    .at(text.span()),
+                    .at(place_of_argument(&sql, name)),
             );
             return None;
         }
@@ -102,14 +108,14 @@ impl Renderer {
             let sql = SqlText::plain(text);
             return Some(RelationDefinition { sql, is_table, refs: Vec::new(), sources: Vec::new() });
         }
-        let (sql, record) = self.render(text, diagnostics)?;
+        let (sql, record) = self.render(text, false, diagnostics)?;
         let refs = references(&record.refs, &sql);
         Some(RelationDefinition { sql, is_table, refs, sources: record.sources })
     }
 
     pub(super) fn model(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {
         let (sql, record) = if has_tags(&text.value) {
-            self.render(text, diagnostics)?
+            self.render(text, false, diagnostics)?
         } else {
             (SqlText::plain(text), Record::default())
         };
@@ -123,12 +129,12 @@ impl Renderer {
         })
     }
 
-    fn render(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
+    fn render(&mut self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
         let template = &*text.value;
         let unrendered = SqlText::plain(text);
         if let Err(refusal) = guard::check(template) {
             diagnostics.push(
-                Diagnostic::error("jinja-limit", refusal.message)
+                Diagnostic::error(refusal.code, refusal.message)
                     .hint(refusal.hint)
                     .at(unrendered.locate(refusal.offset, refusal.length)),
             );
@@ -137,7 +143,7 @@ impl Renderer {
         *lock(&self.record) = Record::default();
         let outcome = self.environment.render_str(template, ());
         let record = std::mem::take(&mut *lock(&self.record));
-        let failed = !record.problems.is_empty();
+        let failed = !record.problems.is_empty() || record.is_unread;
         for problem in &record.problems {
             diagnostics.push(
                 Diagnostic::error(problem.code, problem.message.clone())
@@ -148,7 +154,7 @@ impl Renderer {
         match outcome {
             Err(error) => {
                 if !failed {
-                    diagnostics.push(explain(&error, template, &unrendered));
+                    diagnostics.push(explain(&error, template, &unrendered, is_member));
                 }
                 None
             }
@@ -182,11 +188,22 @@ fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
 /// Where `'argument'` stands in the text before Jinja; the text's beginning if it is computed.
 fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     let written = sql.template.as_ref().unwrap_or(&sql.text);
-    let found = ['\'', '"'].iter().find_map(|quote| written.find(&format!("{quote}{argument}{quote}")));
+    let quoted = ['\'', '"'].iter().find_map(|quote| written.find(&format!("{quote}{argument}{quote}")));
+    let found = quoted.map(|quote| quote + 1).or_else(|| word_in_tags(written, argument));
     match found {
-        Some(offset) => sql.locate_template(offset + 1, argument.chars().count()),
+        Some(offset) => sql.locate_template(offset, argument.chars().count()),
         None => sql.span(),
     }
+}
+
+/// Where a word stands alone between braces.
+fn word_in_tags(template: &str, word: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    template.match_indices(word).filter(|_| !word.is_empty()).map(|(at, _)| at).find(|at| {
+        let (before, after) = (&template[..*at], &template[at + word.len()..]);
+        let is_in_tag = before.rfind("{{").max(before.rfind("{%")) > before.rfind("}}").max(before.rfind("%}"));
+        is_in_tag && !before.ends_with(is_part) && !after.starts_with(is_part)
+    })
 }
 
 fn environment(around: Arc<Surroundings>, record: &Arc<Mutex<Record>>) -> Environment<'static> {
@@ -227,10 +244,14 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
             lock(&calls).refs.push(Arc::clone(model));
             return printed.clone();
         }
+        let table = known.tables.iter().find(|(_, tables)| tables.contains_key(name.as_str()));
         lock(&calls).problems.push(Problem {
             code: "missing-ref",
             message: format!("there is no model `{name}`"),
-            hint: suggest(&name, "models", known.models.keys().map(|m| &**m)),
+            hint: match table {
+                Some((source, _)) => format!("for the table write source('{source}', '{name}')"),
+                None => suggest(&name, "models", known.models.keys().map(|m| &**m)),
+            },
             argument: name,
         });
         String::new()
@@ -243,6 +264,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
             return printed.clone();
         }
         if tables.is_none() && known.unread.contains(source.as_str()) {
+            lock(&calls).is_unread = true;
             return String::new();
         }
         let problem = match tables {
@@ -273,11 +295,15 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>
     let (known, calls) = (Arc::clone(around), Arc::clone(record));
     environment.add_function("var", move |name: String, default: Option<Value>| {
         known.vars.get(name.as_str()).cloned().or(default).unwrap_or_else(|| {
+            if known.has_unread_vars {
+                lock(&calls).is_unread = true;
+                return Value::from("");
+            }
             lock(&calls).problems.push(Problem {
                 code: "missing-var",
                 message: format!("there is no var `{name}`"),
                 hint: format!(
-                    "set it under `vars:` in service_project.yml, or give a default: var('{name}', …); {}",
+                    "{}; set it under `vars:` in service_project.yml, or give a default: var('{name}', 'value')",
                     suggest(&name, "vars", known.vars.keys().map(|v| &**v))
                 ),
                 argument: name,
@@ -291,7 +317,11 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>
             lock(&calls).problems.push(Problem {
                 code: "missing-env-var",
                 message: format!("the environment has no `{name}`, or it may not be read"),
-                hint: format!("set it, or give a default: env_var('{name}', …)"),
+                hint: if name.starts_with(ENV_PREFIX) {
+                    format!("set it, or give a default: env_var('{name}', 'value')")
+                } else {
+                    format!("only names that begin with {ENV_PREFIX} may be read: env_var('{ENV_PREFIX}{name}')")
+                },
                 argument: name,
             });
             Value::from("")
@@ -316,6 +346,16 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
         [("view", Materialization::View), ("table", Materialization::Table), ("ephemeral", Materialization::Ephemeral)];
     for key in options.args() {
         let value: Value = options.get(key)?;
+        if value.is_undefined() {
+            let example = if key == "schema" { "marts" } else { "view" };
+            record.problems.push(Problem {
+                code: "jinja-undefined",
+                message: format!("the value of `{key}` is a name that is not defined"),
+                hint: format!("a text needs quotes, as in {key}='{example}'"),
+                argument: key.to_owned(),
+            });
+            continue;
+        }
         let text = value.as_str().unwrap_or_default().to_owned();
         match key {
             "materialized" | "materialization" => match WORDS.iter().find(|(word, _)| *word == text) {
@@ -333,7 +373,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
                 code: "unknown-key",
                 message: format!("config has an unknown key `{unknown}`"),
                 hint: suggest(unknown, "possible", KEYS),
-                argument: text,
+                argument: unknown.to_owned(),
             }),
         }
     }
@@ -358,57 +398,120 @@ fn add_filters(environment: &mut Environment<'static>) {
     environment.add_test("none", |value: &Value| value.is_none());
 }
 
-fn explain(error: &Error, template: &str, text: &SqlText) -> Diagnostic {
+fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Diagnostic {
     let range = error.range().filter(|range| range.end <= template.len() && range.start < range.end);
     let written = range.clone().and_then(|range| template.get(range)).unwrap_or_default();
-    let span = match &range {
-        Some(range) => text.locate(range.start, written.lines().next().unwrap_or_default().chars().count()),
-        None => {
+    let start = range.as_ref().map_or_else(
+        || {
             let line = error.line().unwrap_or(1).saturating_sub(1);
-            let offset = template.split_inclusive('\n').take(line).map(str::len).sum();
-            text.locate(offset, 1)
-        }
-    };
+            template.split_inclusive('\n').take(line).map(str::len).sum()
+        },
+        |range| range.start,
+    );
+    let shown = written.lines().next().unwrap_or_default();
+    let span = text.locate(start, shown.chars().count().max(1));
     let detail = error.detail().unwrap_or_default();
-    let diagnostic = match error.kind() {
+    let macros = guard::macros(template);
+    // The engine tells of a whole expression; the name in it is what is wrong.
+    let at_name = |name: &str| {
+        let found = template.get(start..).and_then(|rest| rest.find(name)).unwrap_or(0);
+        text.locate(start + found, name.chars().count())
+    };
+    match error.kind() {
         ErrorKind::UndefinedError => {
             let (name, at) = undefined_name(written);
-            let hint = "a text in a call needs quotes, as in ref('model'); values come from var('name')";
-            let start = range.map_or(0, |range| range.start) + at;
-            return Diagnostic::error("jinja-undefined", format!("`{name}` is not defined"))
+            let tag = template[..start].rfind("{{").map_or(start, |open| open + 2);
+            let call = template[tag..].split(name).next().unwrap_or_default().trim().trim_start_matches('-').trim();
+            let hint = if is_member && call.is_empty() {
+                format!(
+                    "for the member of that name write {{{name}}}, in single braces; values come from var('{name}')"
+                )
+            } else if call.ends_with(['(', '=', ',']) && call.len() < 60 {
+                format!("a text needs quotes: {call}'{name}')")
+            } else {
+                format!("a text needs quotes, '{name}'; values come from var('{name}')")
+            };
+            Diagnostic::error("jinja-undefined", format!("`{name}` is not defined"))
                 .hint(hint)
-                .at(text.locate(start, name.chars().count()));
+                .at(text.locate(start + at, name.chars().count()))
         }
         ErrorKind::UnknownFunction => {
             let name = name_in(detail);
-            let hint = match likely(name, CALLS) {
-                Some(best) => format!("did you mean `{best}`? calls: {}", CALLS.join(", ")),
-                None => format!("calls: {}", CALLS.join(", ")),
+            let known: Vec<&str> = CALLS.into_iter().chain(macros.iter().map(|(name, _)| *name)).collect();
+            let hint = match likely(name, known.iter().copied()) {
+                Some(best) => format!("did you mean `{best}`? calls: {}", known.join(", ")),
+                None => format!("calls: {}", known.join(", ")),
             };
-            Diagnostic::error("jinja-unknown-call", format!("there is no call `{name}`")).hint(hint)
+            Diagnostic::error("jinja-unknown-call", format!("there is no call `{name}`")).hint(hint).at(at_name(name))
         }
-        ErrorKind::UnknownFilter => Diagnostic::error(
-            "jinja-unknown-filter",
-            format!("there is no filter `{}`", name_in(detail.trim_start_matches("filter "))),
-        )
-        .hint("filters: upper, lower, trim, length, default"),
+        ErrorKind::UnknownFilter => {
+            const FILTERS: [&str; 5] = ["upper", "lower", "trim", "length", "default"];
+            let name = name_in(detail.trim_start_matches("filter "));
+            let hint = match likely(name, FILTERS) {
+                Some(best) => format!("did you mean `{best}`? filters: {}", FILTERS.join(", ")),
+                None => format!("write it out; filters: {}", FILTERS.join(", ")),
+            };
+            Diagnostic::error("jinja-unknown-filter", format!("there is no filter `{name}`"))
+                .hint(hint)
+                .at(at_name(name))
+        }
         ErrorKind::OutOfFuel => Diagnostic::error("jinja-limit", "the template takes too many steps")
-            .hint("shorten its loops, or write the SQL out"),
-        ErrorKind::SyntaxError => Diagnostic::error("jinja-syntax", format!("the Jinja can't be read: {detail}")).hint(
-            if detail.contains("end of input") {
-                "close the tag or the block: {% endif %}, {% endfor %}, {% endmacro %}"
-            } else {
-                "calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}"
-            },
-        ),
+            .hint("shorten its loops, or write the SQL out")
+            .at(span),
+        ErrorKind::SyntaxError => syntax(detail, template, start, text).unwrap_or_else(|| {
+            Diagnostic::error("jinja-syntax", format!("the Jinja can't be read: {detail}"))
+                .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
+                .at(span)
+        }),
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
-            Diagnostic::error("jinja-arguments", format!("the call `{written}` has too few or too many arguments"))
-                .hint("ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)")
+            let name = name_in(written);
+            let signature = macros.iter().find(|(known, _)| *known == name);
+            let hint = match (signature, written.split(['\'', '"']).nth(1)) {
+                (Some((name, parameters)), _) => format!("the macro is called {name}({parameters})"),
+                (None, Some(argument)) if name == "source" && argument.contains('.') => {
+                    let (source, table) = argument.split_once('.').unwrap_or_default();
+                    format!("write source('{source}', '{table}')")
+                }
+                (None, Some(argument)) if name == "source" => format!("write source('{argument}', 'table')"),
+                _ => {
+                    "ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)".to_owned()
+                }
+            };
+            Diagnostic::error("jinja-arguments", format!("the call `{shown}` has too few or too many arguments"))
+                .hint(hint)
+                .at(span)
         }
         kind => Diagnostic::error("jinja-failed", format!("the Jinja can't be run: {kind}: {detail}"))
-            .hint("correct the tag; the calls are ref, source, config, var and env_var"),
-    };
-    diagnostic.at(span)
+            .hint("correct the tag; the calls are ref, source, config, var and env_var")
+            .at(span),
+    }
+}
+
+/// A tag that ends too early: with one brace, or before its bracket is closed.
+fn syntax(detail: &str, template: &str, at: usize, text: &SqlText) -> Option<Diagnostic> {
+    let before = template.get(..at)?;
+    let open = before.rfind("{{").max(before.rfind("{%"))?;
+    let (tag, close) = (&template[open..at], if template[open..].starts_with("{{") { "}}" } else { "%}" });
+    let rest = template.get(at..)?;
+    if rest.starts_with(close) && tag.matches('(').count() > tag.matches(')').count() {
+        let message = format!("`{close}` stands where `)` is missing");
+        let hint = format!("close the bracket: {}) {close}", tag.trim_end());
+        return Some(Diagnostic::error("jinja-syntax", message).hint(hint).at(text.locate(at, close.len())));
+    }
+    if rest.starts_with('}') && !rest.starts_with("}}") {
+        let message = format!("this `{}` is never closed", &tag[..2]);
+        let hint = format!("close it: {} {close}", tag.trim_end());
+        return Some(Diagnostic::error("jinja-syntax", message).hint(hint).at(text.locate(open, 2)));
+    }
+    let word = &rest[..rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())];
+    let found = if word.is_empty() { rest.chars().take(1).collect() } else { word.to_owned() };
+    let message = format!("`{found}` can't stand here: {detail}");
+    let length = found.chars().count();
+    (length > 0).then(|| {
+        Diagnostic::error("jinja-syntax", message)
+            .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
+            .at(text.locate(at, length))
+    })
 }
 
 /// The first name outside quotes that is no call, and where it stands.
@@ -440,7 +543,7 @@ fn name_in(text: &str) -> &str {
 }
 
 /// A name as an identifier, quoted only when it must be.
-pub(super) fn quote(name: &str, dialect: &dyn Dialect) -> String {
+pub(crate) fn quote(name: &str, dialect: &dyn Dialect) -> String {
     use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
     const RESERVED: [&str; 12] =
         ["TABLE", "USER", "DEFAULT", "CHECK", "COLUMN", "PRIMARY", "REFERENCES", "CASE", "WHEN", "DESC", "ASC", "ALL"];

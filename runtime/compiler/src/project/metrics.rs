@@ -4,53 +4,98 @@
 
 use std::sync::Arc;
 
-use super::cubes::{granularity, wording};
+use super::cube_keys::GRANULARITIES;
+use super::cubes::wording;
 use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition};
 use super::fields::Fields;
 use super::jinja::Renderer;
+use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
 use super::source::SqlText;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::Diagnostic;
 use crate::model::MetricKind;
+use crate::query::Operator;
 use crate::types::Value;
 
-pub(super) const METRIC: &[&str] = &[
-    "name",
-    "type",
-    "expression",
-    "numerator",
-    "denominator",
-    "description",
-    "title",
-    "time_grain",
-    "filters",
-    "format",
-    "hidden",
-    "meta",
-];
-pub(super) const KINDS: &[(&str, MetricKind)] =
-    &[("simple", MetricKind::Simple), ("ratio", MetricKind::Ratio), ("derived", MetricKind::Derived)];
-const SYNONYMS: &[(&str, &str)] = &[
-    ("number", "derived"),
-    ("expression", "derived"),
-    ("calculated", "derived"),
-    ("measure", "simple"),
-    ("rate", "ratio"),
-];
+pub(super) static METRIC: Shape = Shape {
+    called: "metric",
+    about: "A value of the business, computed from measures of any cubes.",
+    one_of: &["expression", "numerator"],
+    apart: &["expression", "numerator"],
+    keys: &[
+        NAME,
+        Key::required("type", Kind::Word(&KINDS), "simple", "What it is made of.").also(&["kind"]),
+        Key::optional(
+            "expression",
+            Kind::Text,
+            "orders.revenue",
+            "Of `simple` one measure, `cube.measure`, or one metric; of `derived` arithmetic between them.",
+        )
+        .also(&["expr", "sql", "formula", "measure", "value"]),
+        Key::optional("numerator", Kind::Text, "orders.revenue", "Of `ratio`: what is divided."),
+        Key::optional("denominator", Kind::Text, "orders.count", "Of `ratio`: what it is divided by; 0 makes null."),
+        Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions on dimensions, all of which a row must meet.")
+            .also(&["where", "filter"]),
+        Key::optional(
+            "time_grain",
+            Kind::Word(&GRANULARITIES),
+            "day",
+            "The finest granularity that may be asked for. Default: any.",
+        )
+        .also(&["grain", "granularity"]),
+        TITLE,
+        DESCRIPTION,
+        FORMAT,
+        HIDDEN,
+        META,
+    ],
+};
+
+static FILTER: Shape = Shape::new(
+    "filter",
+    "A condition on a dimension.",
+    &[
+        Key::required("member", Kind::Text, "orders.status", "The dimension, as `cube.dimension`.").also(&[
+            "dimension",
+            "field",
+            "column",
+        ]),
+        Key::required("operator", Kind::Word(&OperatorWords), "equals", "How it is compared.").also(&["op"]),
+        Key::optional("value", Kind::Values, "paid", "What it is compared with: a value, or a list of them.")
+            .also(&["values"]),
+    ],
+);
+
+pub(super) static KINDS: Words<MetricKind> = Words {
+    list: &[("simple", MetricKind::Simple), ("ratio", MetricKind::Ratio), ("derived", MetricKind::Derived)],
+    also: &[
+        ("number", "derived"),
+        ("expression", "derived"),
+        ("calculated", "derived"),
+        ("measure", "simple"),
+        ("rate", "ratio"),
+    ],
+};
+
+/// The operators of queries.
+struct OperatorWords;
+
+impl WordList for OperatorWords {
+    fn words(&self) -> Vec<&'static str> {
+        Operator::ALL.iter().map(|operator| operator.as_str()).collect()
+    }
+}
 
 pub(super) fn metric(
     node: &Node,
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<MetricDefinition> {
-    let mut fields = Fields::open(node, "metric", METRIC, diagnostics)?;
+    let mut fields = Fields::open(node, &METRIC, diagnostics)?;
     let name = fields.name()?;
     let wording = wording(&mut fields);
-    if !fields.has("type") {
-        fields.missing("type", if fields.has("numerator") { "ratio" } else { "simple" });
-    }
-    let kind = fields.choice("type", KINDS, SYNONYMS);
-    let time_grain = granularity(&mut fields, "time_grain");
+    let kind = fields.choice("type", &KINDS);
+    let time_grain = fields.choice("time_grain", &GRANULARITIES);
     let mut filters = Vec::new();
     for item in fields.list("filters") {
         let label = format!("filter of {}", fields.what());
@@ -58,40 +103,51 @@ pub(super) fn metric(
     }
     let body = match kind? {
         MetricKind::Ratio => {
-            misplaced(&mut fields, "expression", "a ratio has `numerator` and `denominator`");
-            let numerator = expression(&mut fields, "numerator", "orders.revenue", renderer);
-            let denominator = expression(&mut fields, "denominator", "orders.count", renderer);
+            if misplaced(
+                &mut fields,
+                "expression",
+                "write `type: derived`, or `numerator` and `denominator` in its place",
+            ) {
+                return None;
+            }
+            let numerator = expression(&mut fields, "numerator", renderer);
+            let denominator = expression(&mut fields, "denominator", renderer);
             MetricBody::Ratio { numerator: numerator?, denominator: denominator? }
         }
-        kind => {
+        _ => {
             for key in ["numerator", "denominator"] {
-                misplaced(&mut fields, key, "write `type: ratio`");
+                if misplaced(&mut fields, key, "write `type: ratio`, or an `expression` in its place") {
+                    return None;
+                }
             }
-            let example = if kind == MetricKind::Simple { "orders.revenue" } else { "\"revenue - cost\"" };
-            MetricBody::Expression(expression(&mut fields, "expression", example, renderer)?)
+            MetricBody::Expression(expression(&mut fields, "expression", renderer)?)
         }
     };
     Some(MetricDefinition { name, kind: kind?, body, time_grain, filters, wording })
 }
 
-fn misplaced(fields: &mut Fields, key: &str, hint: &str) {
-    if let Some(origin) = fields.key_origin(key) {
-        let message = format!("{} has `{key}`, which its type doesn't use", fields.what());
-        fields.report(Diagnostic::error("misplaced-field", message).hint(hint).at(origin.span()));
-    }
+/// A key of another type of metric; what this type lacks is then no second mistake.
+fn misplaced(fields: &mut Fields, key: &str, hint: &str) -> bool {
+    let Some(origin) = fields.key_origin(key) else { return false };
+    let message = format!("{} has `{key}`, which its type doesn't use", fields.what());
+    fields.report(Diagnostic::error("misplaced-field", message).hint(hint).at(origin.span()));
+    true
 }
 
-fn expression(fields: &mut Fields, key: &'static str, example: &str, renderer: &mut Renderer) -> Option<SqlText> {
-    let text = fields.required(key, example)?;
+fn expression(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -> Option<SqlText> {
+    if !fields.has(key) {
+        fields.missing(key);
+        return None;
+    }
+    let text = fields.text(key)?;
     renderer.snippet(&text, fields.diagnostics())
 }
 
 fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricFilterDefinition> {
-    let mut fields = Fields::open(node, label, &["member", "operator", "value"], diagnostics)?;
-    let member = fields.required("member", "orders.status")?;
-    let operator = fields.required("operator", "equals")?;
+    let mut fields = Fields::open_as(node, &FILTER, label, diagnostics)?;
+    let (member, operator) = (fields.text("member"), fields.text("operator"));
     let values = fields.nullable("value").map(|node| values(node, fields.diagnostics()));
-    Some(MetricFilterDefinition { member, operator, values: values.unwrap_or_default() })
+    Some(MetricFilterDefinition { member: member?, operator: operator?, values: values.unwrap_or_default() })
 }
 
 /// One value, or a list of them.

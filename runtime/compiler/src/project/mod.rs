@@ -3,6 +3,7 @@
 //! In: a [`SourceTree`] and [`Inputs`] (no files, no environment). Out: [`Definitions`] with the place
 //! of every value, and all diagnostics. Not here: resolving references between cubes (`model`).
 
+mod cube_keys;
 mod cubes;
 mod definitions;
 #[cfg(test)]
@@ -10,9 +11,12 @@ mod documented;
 mod fields;
 mod guard;
 mod jinja;
+mod keys;
 mod metrics;
 mod models;
 mod policies;
+mod registered;
+pub mod schema;
 mod settings;
 mod source;
 mod sources;
@@ -27,11 +31,14 @@ pub use definitions::{
     ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference, RelationDefinition,
     SegmentDefinition, SourceDefinition, TableDefinition, Wording,
 };
+pub(crate) use jinja::quote as quote_name;
+pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 pub use source::{Origin, SourceFile, SqlText, Text};
 
 use crate::diagnostic::{self, Diagnostic};
 use fields::Fields;
 use jinja::{Renderer, Surroundings};
+use keys::{Key, Kind, Shape};
 use yaml::{Node, NodeValue};
 
 /// The texts of a project: path inside the project (forward slashes) to content.
@@ -47,16 +54,29 @@ pub struct Inputs {
     pub warehouse: Arc<str>,
     /// Environment variables that `env_var` may see, already allow-listed.
     pub env: BTreeMap<String, String>,
+    /// Cubes that no file defines, oldest first.
+    pub registered: Vec<RegisteredCube>,
 }
 
-const LISTS: &[&str] = &["cubes", "metrics", "sources", "policies"];
+static FILE: Shape = Shape::new(
+    "the file",
+    "Definitions of a project. Any of the lists may stand in any file.",
+    &[
+        Key::optional("cubes", Kind::List(&cube_keys::CUBE), "[]", "Tables and queries that can be asked."),
+        Key::optional("metrics", Kind::List(&metrics::METRIC), "[]", "Values of the business, over measures."),
+        Key::optional("sources", Kind::List(&sources::SOURCE), "[]", "Tables of the warehouse."),
+        Key::optional("policies", Kind::List(&policies::POLICY), "[]", "What some callers may not see."),
+    ],
+);
 
 /// Reads every file of the tree. A file or an entry that can't be read is reported; the rest stays.
 pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let file_at = |path: &str| {
         let (path, text) = tree.files.get_key_value(path)?;
-        Some(Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) }))
+        // Some editors begin a file with a mark that no column should count.
+        let text = text.strip_prefix('\u{FEFF}').map_or_else(|| Arc::clone(text), Arc::from);
+        Some(Arc::new(SourceFile { path: Arc::clone(path), text }))
     };
     let settings = settings::read(file_at(settings::FILE).as_ref(), &mut diagnostics);
     let is_in = |path: &str, folder: &str| {
@@ -79,7 +99,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     let dialect = crate::model::grammar(&inputs.warehouse);
 
     let mut sources: Vec<SourceDefinition> = Vec::new();
-    each(&documents, "sources", &mut unread, &mut diagnostics, |node, diagnostics| {
+    each(&documents, "sources", &mut unread, &mut diagnostics, |node, _, diagnostics| {
         sources::source(node, diagnostics).map(|source| sources.push(source)).is_some()
     });
     unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
@@ -92,24 +112,26 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
             .collect(),
         tables: printed_tables(&sources, &*dialect),
         vars: settings.vars.clone(),
+        has_unread_vars: settings.has_unread_vars,
         env: inputs.env.clone(),
         unread: unread.clone(),
     });
-    let models = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
+    let (models, circular_models) = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
 
     let (mut cubes, mut metrics, mut policies) = (Vec::new(), Vec::new(), Vec::new());
-    each(&documents, "cubes", &mut unread, &mut diagnostics, |node, diagnostics| {
-        cubes::cube(node, &mut renderer, diagnostics).map(|cube| cubes.push(cube)).is_some()
+    each(&documents, "cubes", &mut unread, &mut diagnostics, |node, unread, diagnostics| {
+        cubes::cube(node, &mut renderer, unread, diagnostics).map(|cube| cubes.push(cube)).is_some()
     });
-    each(&documents, "metrics", &mut unread, &mut diagnostics, |node, diagnostics| {
+    each(&documents, "metrics", &mut unread, &mut diagnostics, |node, _, diagnostics| {
         metrics::metric(node, &mut renderer, diagnostics).map(|metric| metrics.push(metric)).is_some()
     });
     let before = diagnostics.len();
-    each(&documents, "policies", &mut unread, &mut diagnostics, |node, diagnostics| {
+    each(&documents, "policies", &mut unread, &mut diagnostics, |node, _, diagnostics| {
         policies::policy(node, diagnostics).map(|policy| policies.push(policy)).is_some()
     });
     let has_broken_policies = diagnostics.len() > before || !is_all_read;
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
+    registered::add(&inputs.registered, &mut unread, &mut cubes, &mut renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
 
@@ -119,6 +141,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         warehouse: Arc::clone(&inputs.warehouse),
         sources,
         models,
+        circular_models,
         cubes,
         metrics,
         policies,
@@ -129,21 +152,28 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     (definitions, diagnostics)
 }
 
-/// The files that could be parsed, as mappings of lists.
+/// A file that could be parsed, and the keys of its lists as they are and as they are written.
+type Document = (Node, Vec<(&'static str, Arc<str>)>);
+
 fn documents(
     files: &[Arc<SourceFile>],
     unread: &mut BTreeSet<Arc<str>>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Node> {
+) -> Vec<Document> {
     let mut documents = Vec::new();
     for file in files {
         match yaml::parse(file) {
             // An empty file, or one of comments only.
-            Ok(node @ Node { value: NodeValue::Null, .. }) => documents.push(node),
+            Ok(Node { value: NodeValue::Null, .. }) => {}
             Ok(node) => {
+                if let NodeValue::List(items) = &node.value {
+                    diagnostics.push(list_without_key(file, &node));
+                    unread.extend(items.iter().filter_map(cubes::name_of).map(|name| name.value));
+                    continue;
+                }
                 let label = format!("the file {}", file.path);
-                if Fields::open(&node, label, LISTS, diagnostics).is_some() {
-                    documents.push(node);
+                if let Some(lists) = Fields::open_as(&node, &FILE, label, diagnostics).map(|fields| fields.keys()) {
+                    documents.push((node, lists));
                 }
             }
             Err(diagnostic) => {
@@ -153,6 +183,14 @@ fn documents(
         }
     }
     documents
+}
+
+/// Entries whose list has no name; the folder tells what they most likely are.
+fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
+    let list = FILE.names().find(|list| file.path.starts_with(&format!("{list}/"))).unwrap_or("cubes");
+    let message = format!("the file {} must be a mapping, found a list", file.path);
+    let hint = format!("write `{list}:` in a line of its own above it");
+    Diagnostic::error("wrong-type", message).hint(hint).at(node.origin.span())
 }
 
 /// Whatever looks like a name in a file that could not be parsed.
@@ -166,29 +204,28 @@ fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
 
 /// Every entry of one of the top-level lists; the names of those that could not be read are kept.
 fn each(
-    documents: &[Node],
+    documents: &[Document],
     list: &'static str,
     unread: &mut BTreeSet<Arc<str>>,
     diagnostics: &mut Vec<Diagnostic>,
-    mut read: impl FnMut(&Node, &mut Vec<Diagnostic>) -> bool,
+    mut read: impl FnMut(&Node, &mut BTreeSet<Arc<str>>, &mut Vec<Diagnostic>) -> bool,
 ) {
-    for document in documents {
+    for (document, lists) in documents {
         let NodeValue::Map(map) = &document.value else { continue };
-        let Some((_, node)) = map.iter().find(|(key, _)| &*key.text == list) else { continue };
+        let Some((_, written)) = lists.iter().find(|(name, _)| *name == list) else { continue };
+        let Some((_, node)) = map.iter().find(|(key, _)| key.text == *written) else { continue };
         // An empty list may be written without brackets.
         if matches!(node.value, NodeValue::Null) {
             continue;
         }
         let NodeValue::List(items) = &node.value else {
             diagnostics.push(
-                Diagnostic::error("wrong-type", format!("`{list}` must be a list"))
-                    .hint("begin each entry with `- name: …` on a line of its own")
-                    .at(node.origin.span()),
+                fields::wrong_type(&format_args!("`{list}`"), "a list", node).hint(fields::list_example(node, None)),
             );
             continue;
         };
         for item in items {
-            if !read(item, diagnostics) {
+            if !read(item, unread, diagnostics) {
                 unread.extend(cubes::name_of(item).map(|name| name.value));
             }
         }

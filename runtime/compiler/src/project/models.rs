@@ -1,17 +1,17 @@
 //! SQL model files to definitions, in dependency order.
 //!
 //! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models it refers
-//! to; what goes round in a circle is reported with its path and left out. Not here: materialising.
+//! to; what goes round in a circle is reported with its path and kept apart. Not here: materialising.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::definitions::ModelDefinition;
-use super::fields::is_snake_case;
+use super::fields::{is_snake_case, snake_case};
 use super::jinja::Renderer;
 use super::settings::Settings;
 use super::source::{Origin, SourceFile, Text};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Step, circle};
 
 /// Larger models are refused before they are read.
 const MAX_MODEL_BYTES: usize = 256 * 1024;
@@ -26,7 +26,10 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
         if !is_snake_case(stem) {
             diagnostics.push(
                 Diagnostic::error("invalid-name", format!("the model `{stem}` is not snake_case"))
-                    .hint("rename the file: small letters, digits and `_`")
+                    .hint(match snake_case(stem) {
+                        Some(better) => format!("rename the file to {better}.sql"),
+                        None => "rename the file: small letters, digits and `_`".to_owned(),
+                    })
                     .at(name.span()),
             );
         } else if let Some(first) = seen.get(stem) {
@@ -49,13 +52,13 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
     names
 }
 
-/// Renders every model.
+/// Renders every model: those in order, and those of circles.
 pub(super) fn read(
     names: Vec<(Text, Arc<SourceFile>)>,
     settings: &Settings,
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<ModelDefinition> {
+) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
     let mut models = Vec::new();
     for (name, file) in names {
         let text = Text { value: Arc::clone(&file.text), origin: name.origin.clone() };
@@ -81,7 +84,10 @@ enum Visit {
 }
 
 /// Dependencies first. Iterative: a chain of models may be as long as the project is large.
-fn in_order(models: Vec<ModelDefinition>, diagnostics: &mut Vec<Diagnostic>) -> Vec<ModelDefinition> {
+fn in_order(
+    models: Vec<ModelDefinition>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
     let index: HashMap<Arc<str>, usize> =
         models.iter().enumerate().map(|(at, model)| (Arc::clone(&model.name.value), at)).collect();
     let mut state = vec![Visit::New; models.len()];
@@ -106,15 +112,26 @@ fn in_order(models: Vec<ModelDefinition>, diagnostics: &mut Vec<Diagnostic>) -> 
                 Visit::New => stack.push((target, 0)),
                 Visit::Open => {
                     let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
-                    let mut path: Vec<&str> =
-                        stack[from..].iter().map(|(open, _)| &*models[*open].name.value).collect();
-                    path.push(&models[target].name.value);
+                    let path: Vec<Step> = stack[from..]
+                        .iter()
+                        // The stack says which reference comes next.
+                        .map(|(open, next)| Step {
+                            name: Arc::clone(&models[*open].name.value),
+                            span: models[*open].refs.get(next - 1).map(|reference| reference.span.clone()),
+                        })
+                        .collect();
+                    let hint = if path.len() == 1 {
+                        "refer to the table that it is made from, as in source('source', 'table')"
+                    } else {
+                        "remove one of these refs, or move what both need into a third model"
+                    };
                     diagnostics.push(
                         Diagnostic::error(
                             "model-cycle",
-                            format!("models refer to one another in a circle: {}", path.join(" → ")),
+                            format!("models refer to one another in a circle: {}", circle(&path)),
                         )
-                        .hint("remove one of these refs, or move what both need into a third model")
+                        .hint(hint)
+                        .along(path)
                         .at(reference.span.clone()),
                     );
                     for (open, _) in &stack[from..] {
@@ -126,5 +143,6 @@ fn in_order(models: Vec<ModelDefinition>, diagnostics: &mut Vec<Diagnostic>) -> 
         }
     }
     let mut slots: Vec<Option<ModelDefinition>> = models.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|at| slots[at].take()).collect()
+    let ordered = order.into_iter().filter_map(|at| slots[at].take()).collect();
+    (ordered, slots.into_iter().flatten().collect())
 }

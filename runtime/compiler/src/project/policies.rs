@@ -4,17 +4,104 @@
 //! Jinja: it stays as it is and becomes a parameter. Not here: whose policies apply (`secure`).
 
 use super::definitions::{MaskDefinition, PolicyCondition, PolicyDefinition};
-use super::fields::{Fields, choice_of, text_of};
+use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
+use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
 use super::metrics::{value, values};
 use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue};
 use crate::diagnostic::Diagnostic;
 use crate::types::Value;
 
-pub(super) const POLICY: &[&str] =
-    &["name", "cubes", "when", "row_filter", "mask", "deny", "allow_aggregate", "description", "meta"];
-pub(super) const WHEN: &[&str] =
-    &["roles", "unless_roles", "groups", "unless_groups", "attributes", "unless_attributes"];
+pub(super) static POLICY: Shape = Shape {
+    called: "policy",
+    about: "What some callers may not see: rows, values of dimensions, or members.",
+    keys: &[
+        NAME,
+        Key::required("cubes", Kind::Texts, "[orders]", "The cubes that it protects, or `\"*\"` for all.")
+            .also(&["cube"]),
+        Key::optional(
+            "when",
+            Kind::Mapping(&WHEN),
+            "{unless_roles: [admin]}",
+            "The callers it applies to; all that is said must hold. Default: everyone.",
+        )
+        .also(&["condition", "applies_to", "if"]),
+        Key::optional(
+            "row_filter",
+            Kind::Text,
+            "\"{CUBE}.region IN {{ user.attributes.regions }}\"",
+            "A condition in SQL: only rows that meet it exist for the caller, whose values are `{{ user.… }}`.",
+        )
+        .also(&["filter", "sql", "where", "row_level"]),
+        Key::optional(
+            "mask",
+            Kind::WordsByName(&MASKS, &MASK),
+            "{email: hash}",
+            "What is shown in place of a dimension's value: `null`, `hash`, `partial`, a constant or SQL.",
+        )
+        .also(&["masks", "column_mask", "masking"]),
+        Key::optional("deny", Kind::Texts, "[tax_number]", "Members that do not exist for the caller. Default: none.")
+            .also(&["denied", "hide", "exclude"]),
+        Key::optional(
+            "allow_aggregate",
+            Kind::Boolean,
+            "true",
+            "Whether measures over masked columns stay open. Default: false.",
+        ),
+        DESCRIPTION,
+        META,
+    ],
+    one_of: &["row_filter", "mask", "deny"],
+    apart: &[],
+};
+
+pub(super) static WHEN: Shape = Shape::new(
+    "`when`",
+    "The callers that a policy applies to.",
+    &[
+        Key::optional("roles", Kind::Texts, "[analyst]", "To callers with one of these roles."),
+        Key::optional("unless_roles", Kind::Texts, "[admin]", "Not to callers with one of these roles.").also(&[
+            "except_roles",
+            "not_roles",
+            "exclude_roles",
+        ]),
+        Key::optional("groups", Kind::Texts, "[sales]", "To callers in one of these groups."),
+        Key::optional("unless_groups", Kind::Texts, "[finance]", "Not to callers in one of these groups.").also(&[
+            "except_groups",
+            "not_groups",
+            "exclude_groups",
+        ]),
+        Key::optional(
+            "attributes",
+            Kind::ValuesByName,
+            "{region: [north, south]}",
+            "To callers whose attribute has one of these values, for each attribute named.",
+        ),
+        Key::optional(
+            "unless_attributes",
+            Kind::ValuesByName,
+            "{region: [north, south]}",
+            "Not to callers whose attribute has one of these values.",
+        )
+        .also(&["except_attributes", "not_attributes"]),
+    ],
+);
+
+static MASK: Shape = Shape {
+    called: "mask",
+    about: "What is shown in place of a value.",
+    keys: &[
+        Key::optional("constant", Kind::Anything, "hidden", "The same for every row."),
+        Key::optional("sql", Kind::Text, "\"left({CUBE}.email, 1)\"", "An expression over the row's columns."),
+    ],
+    one_of: &["constant", "sql"],
+    apart: &["constant", "sql"],
+};
+
+static MASKS: Words<Word> = Words {
+    list: &[("hash", Word::Hash), ("partial", Word::Partial), ("null", Word::Null)],
+    also: &[("none", "null"), ("redact", "null"), ("sha256", "hash"), ("full", "null")],
+};
 
 #[derive(Clone, Copy)]
 enum Word {
@@ -24,16 +111,19 @@ enum Word {
 }
 
 pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyDefinition> {
-    let mut fields = Fields::open(node, "policy", POLICY, diagnostics)?;
+    let mut fields = Fields::open(node, &POLICY, diagnostics)?;
     let name = fields.name()?;
     let description = fields.words("description");
-    if !fields.has("cubes") {
-        fields.missing("cubes", "[orders]");
-        return None;
-    }
     let cubes = fields.texts("cubes");
     if cubes.is_empty() {
-        fields.missing("cubes", "[orders]");
+        // An empty list protects nothing; anything else that is no list has been reported.
+        if let Some(Node { value: NodeValue::List(items), origin }) = fields.nullable("cubes")
+            && items.is_empty()
+        {
+            let message = format!("`cubes` of {} names no cube", fields.what());
+            let hint = format!("write `{}`, or `cubes: \"*\"` for all", fields.example("cubes"));
+            fields.report(Diagnostic::error("missing-value", message).hint(hint).at(origin.span()));
+        }
         return None;
     }
     let is_all = cubes.iter().any(|cube| &*cube.value == "*");
@@ -54,9 +144,19 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
     };
     let deny = fields.texts("deny");
     if row_filter.is_none() && masks.is_empty() && deny.is_empty() {
-        let message = format!("{} hides nothing", fields.what());
-        let span = fields.origin().span();
-        fields.report(Diagnostic::error("missing-field", message).hint("add `row_filter`, `mask` or `deny`").at(span));
+        // A value that is missing or of the wrong kind has been reported.
+        let is_told = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
+        if !is_told {
+            let message = format!("{} hides nothing", fields.what());
+            let hint = format!(
+                "add one of `{}`, `{}` and `{}`",
+                fields.example("row_filter"),
+                fields.example("mask"),
+                fields.example("deny")
+            );
+            let span = fields.origin().span();
+            fields.report(Diagnostic::error("missing-field", message).hint(hint).at(span));
+        }
         return None;
     }
     let allow_aggregate = fields.boolean("allow_aggregate", false);
@@ -67,7 +167,7 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
 /// A condition that can't be read drops its policy: applying it to the wrong callers would be worse.
 fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyCondition> {
     let before = diagnostics.len();
-    let mut fields = Fields::open(node, label, WHEN, diagnostics)?;
+    let mut fields = Fields::open_as(node, &WHEN, label, diagnostics)?;
     let words = |fields: &mut Fields, key: &str| fields.texts(key).into_iter().map(|text| text.value).collect();
     let condition = PolicyCondition {
         roles: words(&mut fields, "roles"),
@@ -83,9 +183,9 @@ fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> O
 fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<Value>)> {
     let Some(node) = fields.node(key) else { return Vec::new() };
     let NodeValue::Map(map) = &node.value else {
-        let message = format!("`{key}` of {} must be a mapping", fields.what());
-        let diagnostic = Diagnostic::error("wrong-type", message).hint("write {region: [north, south]}");
-        fields.report(diagnostic.at(node.origin.span()));
+        let label = format!("`{key}` of {}", fields.what());
+        let hint = format!("write names and values, as in `{}`", fields.example(key));
+        fields.report(wrong_type(&label, "a mapping", node).hint(hint));
         return Vec::new();
     };
     map.iter().map(|(name, node)| (name.text.clone(), values(node, fields.diagnostics()))).collect()
@@ -93,11 +193,12 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
 
 fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<(Text, MaskDefinition)>> {
     let NodeValue::Map(map) = &node.value else {
-        diagnostics.push(
-            Diagnostic::error("wrong-type", format!("{label} must be a mapping"))
-                .hint("write {email: hash}")
-                .at(node.origin.span()),
-        );
+        let example = match &node.value {
+            NodeValue::List(items) => items.iter().find_map(name_written).unwrap_or("email"),
+            _ => name_written(node).unwrap_or("email"),
+        };
+        let hint = format!("say how each dimension is masked: {{{example}: hash}}");
+        diagnostics.push(wrong_type(&label, "a mapping", node).hint(hint));
         return None;
     };
     let mut masks = Vec::new();
@@ -109,26 +210,36 @@ fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<
     Some(masks)
 }
 
+fn name_written(node: &Node) -> Option<&str> {
+    match &node.value {
+        NodeValue::Scalar { text, .. } if is_snake_case(text) => Some(text),
+        _ => None,
+    }
+}
+
 fn mask(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<MaskDefinition> {
-    const WORDS: &[(&str, Word)] = &[("hash", Word::Hash), ("partial", Word::Partial), ("null", Word::Null)];
     match &node.value {
         NodeValue::Null => Some(MaskDefinition::Null),
         NodeValue::Map(_) => {
-            let mut fields = Fields::open(node, label.to_owned(), &["constant", "sql"], diagnostics)?;
-            if let Some(text) = fields.text("sql") {
-                return Some(MaskDefinition::Sql(SqlText::plain(&text)));
+            let mut fields = Fields::open_as(node, &MASK, label.to_owned(), diagnostics)?;
+            if let Some(second) = fields.conflicting() {
+                let message = format!("{label} has both `constant` and `sql`");
+                let hint = "keep one of the two";
+                fields.report(Diagnostic::error("conflicting-fields", message).hint(hint).at(second.span()));
+                return None;
+            }
+            if fields.lacks_all() {
+                fields.missing("constant");
+                return None;
             }
             if let Some(constant) = fields.nullable("constant") {
                 return value(constant, fields.diagnostics()).map(MaskDefinition::Constant);
             }
-            if !fields.has("sql") {
-                fields.missing("constant", "x");
-            }
-            None
+            fields.text("sql").map(|text| MaskDefinition::Sql(SqlText::plain(&text)))
         }
         _ => {
             let text = text_of(node, &label, diagnostics)?;
-            match choice_of(&text, &label, WORDS, &[("none", "null"), ("redact", "null"), ("sha256", "hash")]) {
+            match choice_of(&text, &label, &MASKS) {
                 Ok(Word::Hash) => Some(MaskDefinition::Hash),
                 Ok(Word::Partial) => Some(MaskDefinition::Partial),
                 Ok(Word::Null) => Some(MaskDefinition::Null),

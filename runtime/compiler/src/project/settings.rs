@@ -7,16 +7,64 @@ use std::sync::Arc;
 use minijinja::Value;
 
 use super::definitions::Materialization;
-use super::fields::Fields;
+use super::fields::{Fields, wrong_type};
+use super::keys::{Key, Kind, NAME, Shape, Words};
 use super::source::{Origin, SourceFile};
 use super::yaml::{self, Node, NodeValue, Plain};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::model::nearest::likely;
 
 pub(super) const FILE: &str = "service_project.yml";
 
-const OURS: [&str; 5] = ["name", "version", "paths", "models", "vars"];
 const FOLDERS: [&str; 5] = ["sources", "models", "cubes", "metrics", "policies"];
+
+pub(super) static PROJECT: Shape = Shape::new(
+    "the project",
+    "The project itself: its name, folders, and values for its SQL.",
+    &[
+        Key { example: "my_project", about: "The project's name.", ..NAME },
+        Key::optional("version", Kind::Text, "\"1.4\"", "Free text; nothing is derived from it."),
+        Key::optional("paths", Kind::Mapping(&PATHS), "{models: models}", "Folders, from this file's own."),
+        Key::optional("models", Kind::Mapping(&MODELS), "{materialization: view}", "What holds for every model."),
+        Key::optional("vars", Kind::ByName, "{first_year: 2020}", "Values for `var('name')` in SQL.")
+            .also(&["variables"]),
+    ],
+);
+
+static PATHS: Shape = Shape::new(
+    "`paths`",
+    "Folders, from this file's own. Each may hold any list, models excepted.",
+    &[
+        Key::optional("sources", Kind::Text, "sources", "The folder of sources. Default: sources."),
+        Key::optional("models", Kind::Text, "models", "The folder of SQL models. Default: models."),
+        Key::optional("cubes", Kind::Text, "cubes", "The folder of cubes. Default: cubes."),
+        Key::optional("metrics", Kind::Text, "metrics", "The folder of metrics. Default: metrics."),
+        Key::optional("policies", Kind::Text, "policies", "The folder of policies. Default: policies."),
+    ],
+);
+
+static MODELS: Shape = Shape::new(
+    "`models`",
+    "What holds for every model that doesn't say otherwise in `config(…)`.",
+    &[
+        Key::optional(
+            "materialization",
+            Kind::Word(&MATERIALIZATIONS),
+            "view",
+            "How models are kept. Read only: they are inlined where they are used. Default: view.",
+        )
+        .also(&["materialized"]),
+        Key::optional("schema", Kind::Text, "marts", "Where models are kept. Read only."),
+    ],
+);
+
+pub(super) static MATERIALIZATIONS: Words<Materialization> = Words {
+    list: &[
+        ("view", Materialization::View),
+        ("table", Materialization::Table),
+        ("ephemeral", Materialization::Ephemeral),
+    ],
+    also: &[],
+};
 
 pub(super) struct Settings {
     pub(super) name: Arc<str>,
@@ -27,6 +75,8 @@ pub(super) struct Settings {
     pub(super) materialization: Materialization,
     pub(super) schema: Option<Arc<str>>,
     pub(super) vars: BTreeMap<Arc<str>, Value>,
+    /// The file, or its `vars`, could not be read: nobody knows which there are.
+    pub(super) has_unread_vars: bool,
 }
 
 impl Default for Settings {
@@ -39,6 +89,7 @@ impl Default for Settings {
             materialization: Materialization::View,
             schema: None,
             vars: BTreeMap::new(),
+            has_unread_vars: false,
         }
     }
 }
@@ -56,33 +107,23 @@ pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnos
         Ok(node) => settings(&node, diagnostics),
         Err(diagnostic) => {
             diagnostics.push(diagnostic);
-            Settings::default()
+            Settings { has_unread_vars: true, ..Settings::default() }
         }
     }
 }
 
 fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     let mut settings = Settings::default();
-    let NodeValue::Map(map) = &node.value else {
+    if matches!(node.value, NodeValue::Null) {
         diagnostics.push(
             Diagnostic::error("missing-field", format!("{FILE} has no `name`"))
                 .hint("add `name: my_project`")
                 .at(node.origin.span()),
         );
         return settings;
-    };
-    // Every key of the operator's passes; only a slip in one of ours is told.
-    let mut known: Vec<&str> = OURS.to_vec();
-    for (key, _) in map {
-        let is_ours = OURS.contains(&&*key.text);
-        let is_slip = !is_ours
-            && key.text.len() > 3
-            && strsim::osa_distance(&key.text, likely(&key.text, OURS).unwrap_or("")) == 1;
-        if !is_ours && !is_slip {
-            known.push(&key.text);
-        }
     }
-    let Some(mut fields) = Fields::open(node, "the project", &known, diagnostics) else { return settings };
+    // Every key of the operator's passes; only a slip in one of ours is told.
+    let Some(mut fields) = Fields::open_partly(node, &PROJECT, diagnostics) else { return settings };
     if let Some(name) = fields.name() {
         settings.name = name.value;
     }
@@ -98,21 +139,21 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
             NodeValue::Map(map) => {
                 settings.vars = map.iter().map(|(key, node)| (key.text.clone(), jinja_value(node))).collect();
             }
-            _ => fields.report(
-                Diagnostic::error("wrong-type", "`vars` of the project must be a mapping")
-                    .hint("write names and values: {start_year: 2013}")
-                    .at(node.origin.span()),
-            ),
+            _ => {
+                settings.has_unread_vars = true;
+                let hint = format!("write names and values, as in `{}`", fields.example("vars"));
+                fields.report(wrong_type(&"`vars` of the project", "a mapping", node).hint(hint));
+            }
         }
     }
     settings
 }
 
 fn paths(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>) {
-    let Some(mut fields) = Fields::open(node, "`paths`", &FOLDERS, diagnostics) else { return };
+    let Some(mut fields) = Fields::open(node, &PATHS, diagnostics) else { return };
     for (index, key) in FOLDERS.into_iter().enumerate() {
         let Some(path) = fields.text(key) else { continue };
-        match inside(&path.value, &path.origin) {
+        match inside(key, &path.value, &path.origin) {
             Ok(folder) => {
                 if key == "models" {
                     settings.model_folder.clone_from(&folder);
@@ -125,26 +166,21 @@ fn paths(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>
 }
 
 /// A folder inside the project, without `./` and a slash at its end.
-fn inside(path: &str, origin: &Origin) -> Result<String, Diagnostic> {
+fn inside(key: &str, path: &str, origin: &Origin) -> Result<String, Diagnostic> {
     let is_outside =
         path.starts_with(['/', '\\', '~']) || path.contains(':') || path.split(['/', '\\']).any(|part| part == "..");
     if is_outside {
-        return Err(Diagnostic::error("path-outside", format!("the path `{path}` leaves the project"))
-            .hint("name a folder inside the project, relative to service_project.yml")
-            .at(origin.span()));
+        let message = format!("the path `{path}` leaves the project");
+        let hint = format!("name a folder beside {FILE} or below it, as in `{key}: {key}`");
+        return Err(Diagnostic::error("path-outside", message).hint(hint).at(origin.span()));
     }
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     Ok(parts.join("/"))
 }
 
 fn model_defaults(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>) {
-    const WORDS: &[(&str, Materialization)] = &[
-        ("view", Materialization::View),
-        ("table", Materialization::Table),
-        ("ephemeral", Materialization::Ephemeral),
-    ];
-    let Some(mut fields) = Fields::open(node, "`models`", &["materialization", "schema"], diagnostics) else { return };
-    if let Some(word) = fields.choice("materialization", WORDS, &[]) {
+    let Some(mut fields) = Fields::open(node, &MODELS, diagnostics) else { return };
+    if let Some(word) = fields.choice("materialization", &MATERIALIZATIONS) {
         settings.materialization = word;
     }
     settings.schema = fields.words("schema");

@@ -5,21 +5,69 @@
 use super::definitions::{ColumnDefinition, SourceDefinition, TableDefinition};
 use super::fields::{Fields, text_of};
 use super::jinja::quote;
+use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, TITLE};
 use super::yaml::{Node, NodeValue};
 use crate::diagnostic::Diagnostic;
 
-pub(super) const SOURCE: &[&str] = &["name", "database", "schema", "tables", "title", "description", "meta"];
-pub(super) const TABLE: &[&str] = &["name", "columns", "title", "description", "meta"];
-pub(super) const COLUMN: &[&str] = &["name", "type", "title", "description", "meta"];
+pub(super) static SOURCE: Shape = Shape::new(
+    "source",
+    "A schema of the warehouse, whose tables models and cubes may name with `source('source', 'table')`.",
+    &[
+        NAME,
+        Key::optional("database", Kind::Text, "warehouse", "The database or catalog, printed before the schema.")
+            .also(&["catalog"]),
+        Key::optional("schema", Kind::Text, "raw", "The schema, printed before the table.").also(&["dataset"]),
+        Key::required(
+            "tables",
+            Kind::ListOrNames(&TABLE),
+            "[orders]",
+            "The tables: names alone, or mappings with columns and descriptions.",
+        ),
+        TITLE,
+        DESCRIPTION,
+        META,
+    ],
+);
+
+pub(super) static TABLE: Shape = Shape::new(
+    "table",
+    "A table of the source.",
+    &[
+        TABLE_NAME,
+        Key::optional(
+            "columns",
+            Kind::ListOrNames(&COLUMN),
+            "[id]",
+            "Its columns: names alone, or mappings with types and descriptions.",
+        ),
+        TITLE,
+        DESCRIPTION,
+        META,
+    ],
+);
+
+pub(super) static COLUMN: Shape = Shape::new(
+    "column",
+    "A column of the table.",
+    &[
+        TABLE_NAME,
+        Key::optional("type", Kind::Text, "integer", "Its type, for people.").also(&["data_type"]),
+        TITLE,
+        DESCRIPTION,
+        META,
+    ],
+);
+
+/// Names of tables and columns belong to the warehouse, so they need not be snake_case.
+const TABLE_NAME: Key = Key::required("name", Kind::Text, "orders", "Its name in the warehouse.");
 
 pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<SourceDefinition> {
-    let mut fields = Fields::open(node, "source", SOURCE, diagnostics)?;
+    let mut fields = Fields::open(node, &SOURCE, diagnostics)?;
     let name = fields.name()?;
+    // For people alone; read so that a slip in it is told.
+    fields.words("title");
     let description = fields.words("description");
     let (database, schema) = (fields.text("database"), fields.text("schema"));
-    if !fields.has("tables") {
-        fields.missing("tables", "[{name: orders}]");
-    }
     let mut tables: Vec<TableDefinition> = Vec::new();
     for item in fields.list("tables") {
         let Some(table) = table(item, fields.diagnostics()) else { continue };
@@ -34,14 +82,15 @@ pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<S
     Some(SourceDefinition { name, description, database, schema, tables })
 }
 
-/// A table's name belongs to the warehouse, so it needs not be snake_case.
 fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefinition> {
     if matches!(node.value, NodeValue::Scalar { .. }) {
         let name = text_of(node, &"a table", diagnostics)?;
         return Some(TableDefinition { name, description: None, columns: Vec::new() });
     }
-    let mut fields = Fields::open(node, "table", TABLE, diagnostics)?;
-    let name = fields.required("name", "orders")?;
+    let mut fields = Fields::open(node, &TABLE, diagnostics)?;
+    let name = fields.text("name")?;
+    // For people alone; read so that a slip in it is told.
+    fields.words("title");
     let description = fields.words("description");
     let mut columns = Vec::new();
     for item in fields.list("columns") {
@@ -55,8 +104,10 @@ fn column(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ColumnDefini
         let name = text_of(node, &"a column", diagnostics)?;
         return Some(ColumnDefinition { name, ty: None, description: None });
     }
-    let mut fields = Fields::open(node, "column", COLUMN, diagnostics)?;
-    let name = fields.required("name", "id")?;
+    let mut fields = Fields::open(node, &COLUMN, diagnostics)?;
+    let name = fields.text("name")?;
+    // For people alone; read so that a slip in it is told.
+    fields.words("title");
     Some(ColumnDefinition { name, ty: fields.words("type"), description: fields.words("description") })
 }
 

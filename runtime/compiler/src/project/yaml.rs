@@ -7,6 +7,8 @@
 //! the command line reads its configuration and a project's expectations with it, so that places,
 //! limits and words are the same everywhere.
 
+mod slip;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -166,8 +168,9 @@ impl Tree<'_> {
         }
         if let Some(Open { content: Content::Map(_, None), .. }) = self.open.last() {
             let diagnostic = Diagnostic::error("yaml-syntax", "a key must be a text")
-                .hint("put a key that begins with a bracket or a brace in quotes");
-            return Err(diagnostic.at(self.origin(span).span()));
+                .hint("put a key that begins with a bracket or a brace in quotes")
+                .at(self.origin(span).span());
+            return Err(slip_before(self.file, span.start.line()).unwrap_or(diagnostic));
         }
         let nodes_before = self.nodes;
         self.count(1, span)?;
@@ -283,6 +286,14 @@ fn plain(text: &str) -> Plain {
     if is_number && digits.parse::<f64>().is_ok_and(f64::is_finite) { Plain::Fraction } else { Plain::Text }
 }
 
+/// The slip behind a complaint of the parser, at its own place.
+fn slip_before(file: &Arc<SourceFile>, line: usize) -> Option<Diagnostic> {
+    let slip = slip::find(&file.text, line)?;
+    let length = file.text.get(slip.at.clone()).map_or(1, |text| text.chars().count());
+    let place = Origin::at(file, slip.at.start, length as u32).span();
+    Some(Diagnostic::error("yaml-syntax", slip.message).hint(slip.hint).at(place))
+}
+
 /// The parser's complaint in the words of this project, with what usually helps.
 fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
     let mut origin = Origin::start_of(file);
@@ -290,16 +301,24 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
     let written = file.text.lines().nth(origin.line as usize - 1).unwrap_or_default();
     let message = error.info();
     if message.contains("unknown anchor") {
-        return Diagnostic::error("yaml-syntax", "the alias names an anchor that the file doesn't have")
-            .hint("define it with `&name` above, or quote the text if the `*` is meant")
-            .at(origin.span());
+        let rest: String = written.chars().skip(origin.column as usize - 1).collect();
+        let name: String = rest.trim_start_matches('*').chars().take_while(|c| !" ,]}".contains(*c)).collect();
+        origin.length = name.chars().count() as u32 + 1;
+        return Diagnostic::error(
+            "yaml-syntax",
+            format!("the alias `*{name}` names no anchor: `{name}` is not defined"),
+        )
+        .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
+        .at(origin.span());
     }
     if message.contains("limit") || message.contains("nest") {
         return limit().at(origin.span());
     }
-    Diagnostic::error("yaml-syntax", format!("the YAML can't be read from here: {}", plain_words(&message)))
-        .hint(cure(written, &message))
-        .at(origin.span())
+    slip_before(file, origin.line as usize).unwrap_or_else(|| {
+        Diagnostic::error("yaml-syntax", format!("the YAML can't be read from here: {}", plain_words(&message)))
+            .hint(cure(written, &message))
+            .at(origin.span())
+    })
 }
 
 fn limit() -> Diagnostic {

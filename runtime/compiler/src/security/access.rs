@@ -94,7 +94,7 @@ impl<'a> Access<'a> {
     }
 
     /// Whether everything is the caller's to see.
-    fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.effects.is_empty() && !self.bound.is_some_and(Bound::hides_something)
     }
 

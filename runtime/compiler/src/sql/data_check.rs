@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
 use super::compiled::{ColumnFormat, ResultColumn};
-use super::expression::RowScope;
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::{DialectProfile, Op};
+use super::scope::{RowScope, Texts};
 use super::template::Segment;
 use crate::diagnostic::Span;
 use crate::model::{
@@ -340,7 +340,7 @@ impl<'m> OfCube<'m> {
     where
         'm: 'a,
     {
-        RowScope { model: self.model, tree, protection, root: None }
+        RowScope::new(self.model, tree, protection, Texts::default())
     }
 
     fn rows<'a>(&self, alias: &'a str) -> Source<'a>

@@ -12,6 +12,7 @@ mod print;
 mod probe;
 pub mod profile;
 mod profile_check;
+mod scope;
 pub mod template;
 mod zone;
 
@@ -19,5 +20,6 @@ pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
 pub use lower::{Lowered, lower, lower_count};
+pub(crate) use print::print_queries;
 pub use print::{Parameters, print, print_explain};
 pub use probe::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};

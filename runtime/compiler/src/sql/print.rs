@@ -39,6 +39,17 @@ pub fn print(
     printer.finish()
 }
 
+/// Queries of the project's authors by name, each after those that it reads, as one that runs: the rows of the
+/// last.
+pub(crate) fn print_queries(queries: &[(String, Arc<str>)]) -> Arc<str> {
+    let Some(((last, text), rest)) = queries.split_last() else { return Arc::default() };
+    if rest.is_empty() {
+        return Arc::clone(text);
+    }
+    let named: Vec<String> = queries.iter().map(|(name, text)| format!("{name} AS (\n{text}\n)")).collect();
+    format!("WITH {}\nSELECT * FROM {last}", named.join(",\n")).into()
+}
+
 /// Prints the statement that asks for the warehouse's plan of a statement. `None`: this dialect has
 /// none.
 ///

@@ -6,10 +6,10 @@
 //! Types are inputs of the compiler.
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
-use super::expression::RowScope;
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
+use super::scope::{RowScope, Texts};
 use crate::diagnostic::Span;
 use crate::model::{ComparedId, CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet, SqlPart};
 use crate::plan::{Protection, joins_for};
@@ -125,7 +125,7 @@ fn probe(
 ) -> Result<TypeProbe, QueryError> {
     let tree = joins_for(model, cube, found.iter().map(|(_, snippet)| *snippet))?;
     let protection = Protection::default();
-    let scope = RowScope { model, tree: &tree, protection: &protection, root: None };
+    let scope = RowScope::new(model, &tree, &protection, Texts::default());
     let mut items: Vec<_> =
         found.iter().enumerate().map(|(index, (_, sql))| (scope.snippet(0, sql), Name::Numbered('t', index))).collect();
     if items.is_empty() {

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use terrane_app::ports::checks::{Finding, QualityDimension, Severity};
+use terrane_app::ports::checks::{Finding, QualityDimension};
 use terrane_app::ports::plugins::PluginFault;
 
 use crate::bindings::check::exports::terrane::profiling::check as wire;
-use crate::bindings::common::Severity as WireSeverity;
 use crate::log::plain;
+use crate::wire::names::is_code;
+use crate::wire::values::severity;
 
 pub(super) const CALL: &str = "evaluate";
 
@@ -69,13 +70,6 @@ fn checked_one(finding: wire::Finding, columns: usize, component: &Arc<str>) -> 
     })
 }
 
-fn is_code(code: &str) -> bool {
-    let mut bytes = code.bytes();
-    code.len() <= 64
-        && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
-        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-}
-
 fn dimension(dimension: wire::QualityDimension) -> QualityDimension {
     match dimension {
         wire::QualityDimension::Completeness => QualityDimension::Completeness,
@@ -84,15 +78,5 @@ fn dimension(dimension: wire::QualityDimension) -> QualityDimension {
         wire::QualityDimension::Consistency => QualityDimension::Consistency,
         wire::QualityDimension::Accuracy => QualityDimension::Accuracy,
         wire::QualityDimension::Other => QualityDimension::Other,
-    }
-}
-
-fn severity(severity: WireSeverity) -> Severity {
-    match severity {
-        WireSeverity::Info => Severity::Info,
-        WireSeverity::Low => Severity::Low,
-        WireSeverity::Medium => Severity::Medium,
-        WireSeverity::High => Severity::High,
-        WireSeverity::Critical => Severity::Critical,
     }
 }

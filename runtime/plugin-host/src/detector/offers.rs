@@ -13,9 +13,10 @@ use terrane_app::ports::plugins::PluginFault;
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::error::shortened;
-use crate::plugin::{Configured, Plugin};
+use crate::plugin::{ConfigJson, Configured, Plugin};
+use crate::wire::names::is_code;
 
-const CALL: &str = "detectors";
+pub(super) const CALL: &str = "detectors";
 const MAX_KINDS: usize = 32;
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 const FIRST_PARTY: (&str, [&str; 4]) = ("detector-standard", ["z_score", "iqr", "mad", "seasonal"]);
@@ -33,7 +34,7 @@ type Answer = Result<Vec<DetectorKind>, PluginFault>;
 pub(super) struct Offers(Arc<Mutex<HashMap<Asked, Vec<DetectorKind>>>>);
 
 /// Digest and configuration.
-type Asked = (Arc<str>, Arc<str>);
+type Asked = (Arc<str>, ConfigJson);
 
 impl Offers {
     pub(super) fn of(&self, configured: &[Configured<DetectorPlugin>]) -> (Vec<Offer>, Vec<ComponentFault>) {
@@ -59,7 +60,7 @@ impl Offers {
     }
 
     fn kinds(&self, plugin: &Plugin<DetectorPlugin>) -> Answer {
-        let key = (Arc::clone(&plugin.digest), Arc::clone(&plugin.config_json));
+        let key = (Arc::clone(&plugin.digest), plugin.config_json.clone());
         // Entries are inserted whole.
         if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(known.clone());
@@ -110,7 +111,7 @@ fn checked(infos: Vec<wire::DetectorInfo>, plugin: &Plugin<DetectorPlugin>) -> A
 
 fn check_info(info: &wire::DetectorInfo, component: &str) -> Result<(), PluginFault> {
     let kind = shortened(&info.kind);
-    if !is_kind(&info.kind) {
+    if !is_code(&info.kind) {
         return Err(fault(format!("`{kind}` is no kind: [a-z][a-z0-9_]*, at most 64 bytes")));
     }
     if component != FIRST_PARTY.0 && FIRST_PARTY.1.contains(&&*info.kind) {
@@ -125,11 +126,4 @@ fn check_info(info: &wire::DetectorInfo, component: &str) -> Result<(), PluginFa
         return Err(fault(format!("the settings' schema of `{kind}` is no JSON object of at most 64 KiB")));
     }
     Ok(())
-}
-
-fn is_kind(kind: &str) -> bool {
-    let mut bytes = kind.bytes();
-    kind.len() <= 64
-        && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
-        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }

@@ -5,16 +5,19 @@
 
 use std::sync::Arc;
 
-use terrane_app::ports::governance::{Decision, Denial, GateFinding, Permit, Severity};
-use terrane_compiler::governance::{HookMask, MemberMask, Obligations, RowFilter};
+use terrane_app::ports::governance::{Decision, Denial, GateFinding, Permit};
+use terrane_compiler::governance::{HookCondition, HookMask, MemberMask, Obligations, RowFilter};
 use terrane_compiler::types::Granularity;
 
-use super::arena;
-use crate::bindings::common::{Granularity as WireGranularity, Severity as WireSeverity};
+use crate::bindings::common::Granularity as WireGranularity;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
+use crate::bindings::ir::Arena;
 use crate::log::plain;
+use crate::wire::arena;
+use crate::wire::names::is_code;
+use crate::wire::values::severity;
 
-const MAX_CODE_BYTES: usize = 64;
+const MAX_KEY_BYTES: usize = 64;
 const MAX_MESSAGE_BYTES: usize = 1_024;
 const MAX_REASON_BYTES: usize = 4_096;
 const MAX_NAME_BYTES: usize = 512;
@@ -51,7 +54,7 @@ fn permit(wire: wire::Obligations) -> Result<Permit, String> {
         return Err(format!("the audit entries are {audit_bytes} bytes together; at most {MAX_AUDIT_BYTES}"));
     }
     let row_filters = wire.row_filters.iter().map(|filter| {
-        let condition = arena::condition(&filter.predicate);
+        let condition = predicate(&filter.predicate);
         let condition =
             condition.map_err(|problem| format!("the row filter of `{}`: {problem}", shown(&filter.cube)))?;
         Ok(RowFilter { cube: name(&filter.cube)?, condition })
@@ -61,7 +64,7 @@ fn permit(wire: wire::Obligations) -> Result<Permit, String> {
     });
     let entry = |(key, value): &(String, String)| {
         let (key, value) =
-            (text("an audit key", key, MAX_CODE_BYTES)?, text("an audit value", value, MAX_REASON_BYTES)?);
+            (text("an audit key", key, MAX_KEY_BYTES)?, text("an audit value", value, MAX_REASON_BYTES)?);
         Ok((key.to_string(), value.to_string()))
     };
     let warning = |warning: &String| text("a warning", warning, MAX_MESSAGE_BYTES).map(|text| text.to_string());
@@ -75,6 +78,13 @@ fn permit(wire: wire::Obligations) -> Result<Permit, String> {
         warnings: wire.warnings.iter().map(warning).collect::<Result<_, String>>()?,
         audit: wire.audit.iter().map(entry).collect::<Result<_, String>>()?,
     })
+}
+
+/// A row filter's one condition.
+fn predicate(arena: &Arena) -> Result<HookCondition, String> {
+    let roots = arena.roots.len();
+    let several = || format!("a predicate has {roots} roots, not one");
+    if roots == 1 { arena::conditions(arena)?.pop().ok_or_else(several) } else { Err(several()) }
 }
 
 fn hook_mask(mask: &wire::Mask) -> Result<HookMask, String> {
@@ -108,13 +118,7 @@ pub(super) fn findings(found: Vec<wire::GateFinding>) -> Result<Vec<GateFinding>
     count("findings", found.len(), MAX_FINDINGS)?;
     let finding = |found: wire::GateFinding| {
         Ok(GateFinding {
-            severity: match found.severity {
-                WireSeverity::Info => Severity::Info,
-                WireSeverity::Low => Severity::Low,
-                WireSeverity::Medium => Severity::Medium,
-                WireSeverity::High => Severity::High,
-                WireSeverity::Critical => Severity::Critical,
-            },
+            severity: severity(found.severity),
             message: text("a finding's message", &found.message, MAX_MESSAGE_BYTES)?.to_string(),
             is_blocking: found.blocking,
             rule: code("a finding's rule", found.rule)?,
@@ -129,11 +133,9 @@ fn count(what: &str, found: usize, most: usize) -> Result<(), String> {
 
 /// `[a-z][a-z0-9_]*`
 fn code(what: &str, code: String) -> Result<String, String> {
-    let is_word = code.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    let is_code = code.starts_with(|first: char| first.is_ascii_lowercase()) && is_word;
-    match is_code && code.len() <= MAX_CODE_BYTES {
+    match is_code(&code) {
         true => Ok(code),
-        false => Err(format!("{what} is `{}`: small letters, digits and `_`, at most {MAX_CODE_BYTES}", shown(&code))),
+        false => Err(format!("{what} is `{}`: small letters, digits and `_`, at most 64", shown(&code))),
     }
 }
 

@@ -3,33 +3,15 @@
 //! In: the app's and the compiler's nouns. Out: wire types. Nothing is judged here; values of filters are
 //! left out unless they are granted.
 
-use terrane_app::ports::governance::{Artifact, Asking, Surface, Transition};
+use terrane_app::ports::governance::{Artifact, Surface, Transition};
 use terrane_app::query::RequestContext;
 use terrane_app::security::{AuthMethod, caller_json};
 use terrane_compiler::governance::{MemberUse, QueryFacts, Usage};
-use terrane_compiler::types::LogicalType;
 
 use super::arena;
-use crate::bindings::common::LogicalType as WireType;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::ir::Arena;
-
-/// What of a request is in the context of each of its calls.
-pub(super) struct Moment {
-    pub(super) now_unix_ms: i64,
-    pub(super) time_zone: String,
-    pub(super) correlation_id: String,
-}
-
-impl Moment {
-    pub(super) fn of(asking: &Asking<'_>) -> Moment {
-        Moment {
-            now_unix_ms: asking.now.as_millisecond(),
-            time_zone: asking.time_zone.to_owned(),
-            correlation_id: asking.context.correlation_id.to_string(),
-        }
-    }
-}
+use crate::wire::values::logical_type;
 
 pub(super) fn principal(context: &RequestContext) -> wire::Principal {
     let caller = &context.caller;
@@ -108,22 +90,6 @@ fn member_use(member: &MemberUse) -> wire::MemberUse {
         tags: member.tags.iter().map(ToString::to_string).collect(),
         pii: member.pii,
         classification: member.classification.as_deref().map(str::to_owned),
-    }
-}
-
-pub(super) fn logical_type(ty: LogicalType) -> WireType {
-    match ty {
-        LogicalType::Text => WireType::Text,
-        LogicalType::Integer => WireType::Integer,
-        LogicalType::Decimal => WireType::Decimal,
-        LogicalType::Float => WireType::Float,
-        LogicalType::Boolean => WireType::Boolean,
-        LogicalType::Date => WireType::Date,
-        LogicalType::Timestamp => WireType::Timestamp,
-        LogicalType::TimestampTz => WireType::TimestampTz,
-        LogicalType::Geo => WireType::Geo,
-        LogicalType::Binary => WireType::Binary,
-        LogicalType::Unknown => WireType::Unknown,
     }
 }
 

@@ -5,6 +5,7 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub(crate) mod image;
 pub(crate) mod role;
 
 use std::fs;
@@ -89,15 +90,16 @@ pub(crate) fn wit_with(folder: &Path, from: &str, to: &str) -> PathBuf {
     copy
 }
 
-/// A copy of the contract whose dialects import one more interface with one function. The memo is there already.
-pub(crate) fn wit_importing(folder: &Path, interface: &str, function: &str) -> PathBuf {
+/// A copy of the contract in which one world imports one more interface with one function. The memo is there
+/// already.
+pub(crate) fn wit_importing(folder: &Path, world: &str, interface: &str, function: &str) -> PathBuf {
     let (package, name) = interface.split_once('/').unwrap();
     let (name, version) = name.split_once('@').unwrap();
     if name == "memo" {
         return wit();
     }
-    let import = format!("world dialect-plugin {{ import {interface};");
-    let wit = wit_with(folder, "world dialect-plugin {", &import);
+    let import = format!("world {world} {{ import {interface};");
+    let wit = wit_with(folder, &format!("world {world} {{"), &import);
     if package == "terrane:host" {
         let host = wit.join("deps/host.wit");
         let text = fs::read_to_string(&host).unwrap();

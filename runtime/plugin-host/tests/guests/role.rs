@@ -3,12 +3,19 @@
 //! In: a role, and the bodies of some functions; the others trap. Out: the bytes of a component, with a
 //! manifest if one is given. An answer is a pointer to memory; what a fresh memory holds is in `data`.
 
+use std::path::Path;
+
 use terrane_app::ports::plugins::PluginRole;
 
 use super::{component, wit};
 
 /// Ten flat parameters.
 const CONTEXT: &str = "i64 i32 i32 i32 i32 i32 i32 i32 i32 i32";
+
+/// The pages that are missing up to `$free`.
+const GROW: &str = "(if (i32.gt_u (global.get $free) (i32.mul (memory.size) (i32.const 65536)))
+      (then (drop (memory.grow (i32.add (i32.const 1) (i32.shr_u
+        (i32.sub (global.get $free) (i32.mul (memory.size) (i32.const 65536))) (i32.const 16)))))))";
 
 /// A component of a role, one function body each.
 #[derive(Clone)]
@@ -20,6 +27,8 @@ pub(crate) struct RoleGuest {
     pub(crate) fields: String,
     pub(crate) describe: String,
     pub(crate) check_config: String,
+    /// Its allocator makes memory grow as it must; else it has what it began with.
+    pub(crate) grows: bool,
     /// Bodies by the contract's function: `on-query`.
     pub(crate) bodies: Vec<(&'static str, String)>,
 }
@@ -37,6 +46,7 @@ impl RoleGuest {
             id: id.to_owned(),
             version: "1.0.0".to_owned(),
             fields: String::new(),
+            grows: false,
             describe: "(i32.const 2048)".to_owned(),
             check_config: "(i32.const 4096)".to_owned(),
             bodies,
@@ -75,6 +85,7 @@ impl RoleGuest {
 
     fn text(&self) -> String {
         let RoleGuest { id, version, fields, describe, check_config, .. } = self;
+        let grow = if self.grows { GROW } else { "" };
         let (_, interface, functions) = self.exports();
         let function = |(name, parameters): &(&'static str, String)| {
             let body = self.bodies.iter().find(|(known, _)| known == name).map_or("unreachable", |(_, body)| body);
@@ -89,7 +100,8 @@ impl RoleGuest {
   (global $free (mut i32) (i32.const 8192))
   (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
     (global.get $free)
-    (global.set $free (i32.add (global.get $free) (i32.and (i32.add (local.get 3) (i32.const 15)) (i32.const -16)))))
+    (global.set $free (i32.add (global.get $free) (i32.and (i32.add (local.get 3) (i32.const 15)) (i32.const -16))))
+    {grow})
   (data (i32.const 1024) "{id}")
   (data (i32.const 1088) "{version}")
   (data (i32.const 1120) "probe")
@@ -105,7 +117,16 @@ impl RoleGuest {
     }
 
     pub(crate) fn component(&self) -> Vec<u8> {
-        component(&self.text(), &wit(), self.exports().0)
+        self.component_of(&wit())
+    }
+
+    /// For a contract that is not quite the host's.
+    pub(crate) fn component_of(&self, wit: &Path) -> Vec<u8> {
+        component(&self.text(), wit, self.world())
+    }
+
+    pub(crate) fn world(&self) -> &'static str {
+        self.exports().0
     }
 }
 

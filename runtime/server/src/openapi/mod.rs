@@ -84,7 +84,7 @@ fn operation(route: &Route, is_anonymous_reader_let_in: bool) -> Json {
     }
     if let Some(schema) = body {
         operation["requestBody"] = json!({
-            "required": true,
+            "required": !MAY_BE_LEFT_OUT.contains(&schema),
             "content": { "application/json": { "schema": reference(schema) } },
         });
     }
@@ -133,12 +133,22 @@ fn responses(route: &Route, answers: &[Answer], refusals: &[Code]) -> Json {
     responses.into()
 }
 
+/// Bodies whose every field has a default, and that may be missing altogether.
+const MAY_BE_LEFT_OUT: [&str; 2] = ["ProjectLoad", "ProjectCompile"];
+
 fn refusal(route: &Route, status: StatusCode, names: &[&str]) -> Json {
     // The specification's `{detail}`, which only these routes answer.
     let is_detail = status == StatusCode::NOT_FOUND && route.path.starts_with("/api/v1/query/meta/cubes/");
+    // A name that exists is told so, a body that isn't one like everywhere.
+    let is_either = status == StatusCode::BAD_REQUEST && route.path == "/api/v1/query/meta/cubes";
+    let schema = match (is_detail, is_either) {
+        (true, _) => reference("Detail"),
+        (_, true) => json!({ "oneOf": [reference("Error"), reference("Detail")] }),
+        _ => reference("Error"),
+    };
     let mut refusal = json!({
         "description": names.join(", "),
-        "content": { "application/json": { "schema": reference(if is_detail { "Detail" } else { "Error" }) } },
+        "content": { "application/json": { "schema": schema } },
     });
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {

@@ -13,7 +13,7 @@ use super::reference;
 use crate::error::Code;
 
 pub(super) fn all() -> Json {
-    let rooms = [queries(), answers(), metadata(), sessions(), operations(), plugins(), errors()];
+    let rooms = [queries(), answers(), metadata(), sessions(), operations(), projects(), plugins(), errors()];
     Json::Object(rooms.into_iter().flatten().collect())
 }
 
@@ -315,10 +315,11 @@ fn metadata() -> Schemas {
         &[
             ("cube", text()),
             ("type", words(&["string", "number", "time", "boolean", "geo"])),
+            ("format", text_or_null()),
             ("primary_key", flag()),
             ("granularities", list(reference("Granularity"))),
         ],
-        &["name", "cube", "type", "title", "description", "primary_key", "granularities"],
+        &["name", "cube", "type", "title", "description", "format", "primary_key", "granularities"],
     );
     let metric = presented(
         &[
@@ -425,7 +426,7 @@ fn operations() -> Schemas {
         (
             "HealthStatus",
             object(
-                &["status", "version", "checks", "uptime_seconds"],
+                &["status", "version", "checks", "uptime_seconds", "project"],
                 [
                     ("status", words(&["healthy", "unhealthy"])),
                     ("version", text()),
@@ -437,12 +438,195 @@ fn operations() -> Schemas {
                         ),
                     ),
                     ("uptime_seconds", count()),
+                    (
+                        "project",
+                        object(
+                            &["status", "loaded_at", "refused_at", "errors"],
+                            [
+                                ("status", words(&["ok", "stale"])),
+                                ("loaded_at", text()),
+                                ("refused_at", text_or_null()),
+                                ("errors", count()),
+                            ],
+                        ),
+                    ),
                 ],
             ),
         ),
         (
             "OpenApi",
             object(&["openapi", "info", "paths"], [("openapi", text()), ("info", json!({})), ("paths", json!({}))]),
+        ),
+    ])
+}
+
+fn projects() -> Schemas {
+    let texts = || list(text());
+    let problem = object(
+        &["code", "severity", "message"],
+        [
+            ("code", text()),
+            ("severity", words(&["error", "warning"])),
+            ("message", text()),
+            ("hint", text_or_null()),
+            ("file", text_or_null()),
+            ("line", count_or_null()),
+            ("column", count_or_null()),
+            ("length", count_or_null()),
+        ],
+    );
+    let load = [
+        ("success", flag()),
+        ("project_name", text()),
+        ("source_count", count()),
+        ("model_count", count()),
+        ("cube_count", count()),
+        ("metric_count", count()),
+        ("graph_nodes", count()),
+        ("graph_edges", count()),
+        ("errors", texts()),
+        ("warnings", texts()),
+        ("problems", list(reference("Problem"))),
+        ("load_time_ms", number()),
+    ];
+    let model = object(
+        &["name", "unique_id", "compiled_sql", "success", "errors", "compile_time_ms"],
+        [
+            ("name", text()),
+            ("unique_id", text()),
+            ("compiled_sql", text()),
+            ("success", flag()),
+            ("errors", texts()),
+            ("warnings", texts()),
+            ("compile_time_ms", number()),
+        ],
+    );
+    let cube = object(
+        &["name", "cube_id", "measure_count", "dimension_count", "success", "errors"],
+        [
+            ("name", text()),
+            ("cube_id", text()),
+            ("measure_count", count()),
+            ("dimension_count", count()),
+            ("success", flag()),
+            ("errors", texts()),
+        ],
+    );
+    let compile = [
+        ("success", flag()),
+        ("models", list(model)),
+        ("cubes", list(cube)),
+        ("model_count", count()),
+        ("cube_count", count()),
+        ("metric_count", count()),
+        ("errors", texts()),
+        ("warnings", texts()),
+        ("problems", list(reference("Problem"))),
+        ("compile_time_ms", number()),
+    ];
+    let kinds = ["source", "source_table", "model", "cube", "measure", "dimension", "metric"];
+    let node = object(
+        &["unique_id", "node_type", "name", "compiled", "error"],
+        [
+            ("unique_id", text()),
+            ("node_type", words(&kinds)),
+            ("name", text()),
+            ("compiled", flag()),
+            ("error", text_or_null()),
+        ],
+    );
+    let graph = [
+        ("success", flag()),
+        ("nodes", list(node)),
+        ("edges", list(object(&["from", "to"], [("from", text()), ("to", text())]))),
+        ("execution_order", texts()),
+        ("parallel_batches", list(texts())),
+        ("node_count", count()),
+        ("edge_count", count()),
+    ];
+    let path = || {
+        ("project_path", json!({ "type": ["string", "null"], "description": "relative to the project that is served" }))
+    };
+    let lineage_node = object(
+        &["id", "name", "type", "cube", "sql", "reason"],
+        [
+            ("id", text()),
+            ("name", text()),
+            ("type", text()),
+            ("cube", text_or_null()),
+            ("sql", text_or_null()),
+            ("reason", text_or_null()),
+            ("depth", count()),
+        ],
+    );
+    let lineage_edge = || {
+        object(
+            &["source", "target", "relationship"],
+            [("source", text()), ("target", text()), ("relationship", text())],
+        )
+    };
+    let lineage = [("nodes", list(reference("LineageNode"))), ("edges", list(lineage_edge()))];
+    let impact = [
+        ("column_id", text()),
+        ("nodes", list(reference("LineageNode"))),
+        ("edges", list(lineage_edge())),
+        ("affected_count", count()),
+        ("affected", json!({ "type": "object" })),
+    ];
+    named([
+        ("LineageNode", lineage_node),
+        ("Lineage", object(&["nodes", "edges"], lineage)),
+        ("LineageImpact", closed(&["column_id"], [("column_id", text())])),
+        ("LineageImpactResult", object(&["column_id", "nodes", "edges", "affected_count", "affected"], impact)),
+        ("Problem", problem),
+        ("ProjectLoad", closed(&[], [path(), ("strict", flag_or_null())])),
+        ("ProjectLoadResult", object(&load.each_ref().map(|(name, _)| *name), load)),
+        ("ProjectCompile", closed(&[], [path(), ("models", list_or_null(text())), ("full", flag_or_null())])),
+        ("CompileResult", object(&compile.each_ref().map(|(name, _)| *name), compile)),
+        ("DependencyGraph", object(&graph.each_ref().map(|(name, _)| *name), graph)),
+        (
+            "CubeRegistration",
+            closed(
+                &["name", "sql_table"],
+                [
+                    ("name", text()),
+                    ("sql_table", text()),
+                    ("title", text_or_null()),
+                    ("description", text_or_null()),
+                    ("measures", list_or_null(reference("NewMeasure"))),
+                    ("dimensions", list_or_null(reference("NewDimension"))),
+                ],
+            ),
+        ),
+        (
+            "NewMeasure",
+            closed(
+                &["name", "type"],
+                [
+                    ("name", text()),
+                    ("type", text()),
+                    ("sql", text_or_null()),
+                    ("title", text_or_null()),
+                    ("description", text_or_null()),
+                    ("format", text_or_null()),
+                ],
+            ),
+        ),
+        (
+            "NewDimension",
+            closed(
+                &["name", "type", "sql"],
+                [
+                    ("name", text()),
+                    ("type", text()),
+                    ("sql", text()),
+                    ("title", text_or_null()),
+                    ("description", text_or_null()),
+                    ("format", text_or_null()),
+                    ("primary_key", flag_or_null()),
+                    ("granularities", list_or_null(text())),
+                ],
+            ),
         ),
     ])
 }

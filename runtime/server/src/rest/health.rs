@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::response::Response;
 use serde::Serialize;
+use terrane_app::projects::Standing;
 
 use crate::app::App;
 use crate::call::Call;
@@ -69,6 +70,29 @@ struct Status<'a> {
     version: &'a str,
     checks: StatusChecks,
     uptime_seconds: u64,
+    project: ProjectStatus,
+}
+
+/// How what is served stands to the project's files. Their names are nobody's business here.
+#[derive(Serialize)]
+struct ProjectStatus {
+    /// `ok`, or `stale`: the files were changed since, and have errors.
+    status: &'static str,
+    loaded_at: String,
+    refused_at: Option<String>,
+    errors: usize,
+}
+
+impl ProjectStatus {
+    fn of(standing: &Standing) -> Self {
+        let refused = standing.refused.as_ref();
+        ProjectStatus {
+            status: if refused.is_some() { "stale" } else { "ok" },
+            loaded_at: standing.loaded_at.to_string(),
+            refused_at: refused.map(|refused| refused.at.to_string()),
+            errors: refused.map_or(0, |refused| refused.errors),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -123,6 +147,7 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
             plugins: word(plugins),
         },
         uptime_seconds: app.uptime().as_secs(),
+        project: ProjectStatus::of(&app.ports.projects.standing()),
     };
     Ok(answer(&status))
 }

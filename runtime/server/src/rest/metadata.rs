@@ -7,7 +7,10 @@ use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
+use serde_json::json;
+use terrane_app::projects::RegisterError;
 use terrane_compiler::Access as Visible;
+use terrane_compiler::model::allowed::{NotAllowed, allowed_functions};
 
 use crate::app::{App, Scope};
 use crate::call::Call;
@@ -16,13 +19,18 @@ use crate::error::{ApiError, Code};
 use crate::openapi::{Answer, Doc, Parameter};
 use crate::routes::{Access, Routes};
 use crate::wire::metadata;
+use crate::wire::project::problems_to_wire;
+use crate::wire::registration::cube_from_wire;
 
 const READ: Access = Access::Scoped(Scope::Read);
+const WRITE: Access = Access::Scoped(Scope::Write);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
         .get("/api/v1/query/meta/cubes", READ, &CUBES, cubes)
         .get("/api/v1/query/meta/cubes/{cube_name}", READ, &CUBE, cube)
+        .post("/api/v1/query/meta/cubes", WRITE, &REGISTER, register_cube)
+        .delete("/api/v1/query/meta/cubes/{cube_name}", WRITE, &DELETE, delete_cube)
         .get("/api/v1/query/meta/metrics", READ, &METRICS, metrics)
         .get("/api/v1/query/meta/dimensions", READ, &DIMENSIONS, dimensions)
 }
@@ -49,6 +57,71 @@ async fn metrics(app: App, call: Call) -> Result<Response, ApiError> {
 async fn dimensions(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.ports.catalog.snapshot();
     Ok(answer(call.headers(), &metadata::dimensions(&Visible::of(&snapshot.model, &call.context.caller))))
+}
+
+async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
+    let (origin, identity, context) = (call.origin(), call.identity.clone(), call.context.clone());
+    let cube = cube_from_wire(&call.json_body(&app).await?)?;
+    let registered = app.ports.projects.register(&cube, &context, (&identity, &origin)).await;
+    registered.map_err(|error| refusal(error, identity.scopes.hold(Scope::Admin)))?;
+    let snapshot = app.ports.catalog.snapshot();
+    // A policy of its table may close it to whoever registered it; what they sent is no secret to them.
+    let body = match snapshot.model.cube_named(&cube.name) {
+        Some(built) => serde_json::to_vec(&metadata::registered(built)).unwrap_or_default(),
+        None => return Err(ApiError::cube_not_found(&cube.name)),
+    };
+    let mut response = json_response(body);
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+async fn delete_cube(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let name = call.path_parameter().await?;
+    let (origin, identity) = (call.origin(), &call.identity);
+    let deleted = app.ports.projects.unregister(&name, &call.context, (identity, &origin)).await;
+    deleted.map_err(|error| refusal(error, identity.scopes.hold(Scope::Admin)))?;
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    Ok(response)
+}
+
+fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
+    let message = error.to_string();
+    match error {
+        RegisterError::Exists { name } => ApiError::cube_exists(&name),
+        RegisterError::Unknown { name, .. } => ApiError::cube_not_found(&name),
+        RegisterError::OfProject { .. } | RegisterError::TooMany => ApiError::new(Code::Conflict, message),
+        RegisterError::NotAllowed { field, why } => {
+            let refusal =
+                ApiError::missing_scope(Scope::Admin).detail("field", field).detail("reason", why.to_string());
+            match why {
+                NotAllowed::Function { .. } => refusal.detail("allowed_functions", allowed_functions().to_vec()),
+                _ => refusal,
+            }
+        }
+        RegisterError::Invalid { diagnostics } => {
+            let errors = match diagnostics.as_slice() {
+                [one] => format!("the cube can't be registered: {}", one.message),
+                many => format!("the cube has {} errors", many.len()),
+            };
+            let message = if is_operator { errors } else { "the cube can't be registered".to_owned() };
+            ApiError::new(Code::ValidationError, message)
+                .detail("problems", problems_to_wire(&diagnostics, is_operator))
+        }
+        RegisterError::Refused { gate } => {
+            let findings: Vec<_> = gate
+                .findings
+                .iter()
+                .map(
+                    |found| json!({"hook": &*found.hook, "rule": found.finding.rule, "message": found.finding.message}),
+                )
+                .collect();
+            let refusal = ApiError::new(Code::Forbidden, message).detail("findings", findings);
+            if gate.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
+        }
+        RegisterError::Plugin(error) => ApiError::from_plugin(&error),
+        RegisterError::Store(error) => ApiError::from_store(&error),
+    }
 }
 
 /// The body, or 304 where the client has it already. Clients ask each time: a project can be loaded
@@ -109,6 +182,30 @@ static CUBE: Doc = Doc {
         UNCHANGED,
     ],
     refusals: &[Code::NotFound],
+};
+
+static REGISTER: Doc = Doc {
+    id: "register_cube",
+    tag: TAG,
+    summary: "Register a cube; it outlives the server",
+    parameters: &[],
+    body: Some("CubeRegistration"),
+    answers: &[Answer {
+        status: 201,
+        description: "the cube, as it can be queried now",
+        content: &[("application/json", Some("Cube"))],
+    }],
+    refusals: &[Code::Conflict, Code::ValidationError, Code::PluginFault, Code::StateUnavailable],
+};
+
+static DELETE: Doc = Doc {
+    id: "delete_cube",
+    tag: TAG,
+    summary: "Delete a cube that was registered",
+    parameters: &[Parameter::path("cube_name", "a cube's name")],
+    body: None,
+    answers: &[Answer { status: 204, description: "it is gone", content: &[] }],
+    refusals: &[Code::NotFound, Code::Conflict, Code::PluginFault, Code::StateUnavailable],
 };
 
 static METRICS: Doc = Doc::simple(

@@ -4,10 +4,12 @@ mod audit;
 mod auth;
 mod docs;
 mod health;
+mod lineage;
 mod metadata;
 mod metrics;
 mod oauth;
 mod plugins;
+mod project;
 mod query;
 
 use axum::extract::Request;
@@ -20,7 +22,7 @@ use crate::error::ApiError;
 use crate::routes::{Route, Routes};
 
 fn all() -> Routes {
-    let routes = query::register(Routes::default());
+    let routes = lineage::register(project::register(query::register(Routes::default())));
     let routes = health::register(metadata::register(routes));
     docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
 }

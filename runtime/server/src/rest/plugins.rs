@@ -81,9 +81,10 @@ fn refusal(error: &ChangeError) -> ApiError {
         ChangeError::Unknown { known, .. } => {
             ApiError::new(Code::NotFound, error.to_string()).detail("known", known.clone())
         }
-        ChangeError::Already { .. } | ChangeError::Dialect { .. } | ChangeError::Refused { .. } => {
-            ApiError::new(Code::Conflict, error.to_string())
-        }
+        ChangeError::Already { .. }
+        | ChangeError::Dialect { .. }
+        | ChangeError::Refused { .. }
+        | ChangeError::NotEnabled { .. } => ApiError::new(Code::Conflict, error.to_string()),
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) struct Dimension<'m> {
     r#type: &'static str,
     title: &'m str,
     description: Option<&'m str>,
+    format: Option<&'m str>,
     primary_key: bool,
     granularities: Vec<&'static str>,
 }
@@ -77,6 +78,19 @@ pub(crate) fn cubes<'m>(access: &'m Access<'m>) -> Cubes<'m> {
 pub(crate) fn cube<'m>(access: &'m Access<'m>, name: &str) -> Option<Cube<'m>> {
     let cube = access.model().cube_named(name).filter(|cube| is_shown(access, cube))?;
     Some(to_wire(access, cube))
+}
+
+/// A cube whole, as whoever has just registered it sent it. It has no segments and no joins.
+pub(crate) fn registered(cube: &model::Cube) -> Cube<'_> {
+    Cube {
+        name: &cube.name,
+        title: &cube.title,
+        description: cube.description.as_deref(),
+        measures: cube.measures.iter().map(|measure| measure_to_wire(cube, measure, Vec::new())).collect(),
+        dimensions: cube.dimensions.iter().map(|dimension| dimension_to_wire(cube, dimension)).collect(),
+        segments: Vec::new(),
+        joins: Vec::new(),
+    }
 }
 
 pub(crate) fn metrics<'m>(access: &'m Access<'m>) -> Metrics<'m> {
@@ -122,15 +136,19 @@ fn to_wire<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> Cube<'m> {
 
 fn measures<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Measure<'m>> {
     let shown = cube.measures.iter().filter(|m| !m.presentation.hidden && sees(access, cube, &m.name));
-    shown.map(move |measure| Measure {
+    shown.map(move |measure| measure_to_wire(cube, measure, drill_members(access, cube, measure)))
+}
+
+fn measure_to_wire<'m>(cube: &'m model::Cube, measure: &'m model::Measure, drill_members: Vec<&'m str>) -> Measure<'m> {
+    Measure {
         name: &measure.name,
         cube: &cube.name,
         r#type: measure_type(&measure.kind),
         title: &measure.presentation.title,
         description: measure.presentation.description.as_deref(),
         format: measure.presentation.format.as_deref(),
-        drill_members: drill_members(access, cube, measure),
-    })
+        drill_members,
+    }
 }
 
 /// What is hidden stays so where a measure names it.
@@ -152,15 +170,20 @@ fn drill_members<'m>(access: &Access<'_>, cube: &model::Cube, measure: &'m model
 
 fn cube_dimensions<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Dimension<'m>> {
     let shown = cube.dimensions.iter().filter(|d| !d.presentation.hidden && sees(access, cube, &d.name));
-    shown.map(move |dimension| Dimension {
+    shown.map(move |dimension| dimension_to_wire(cube, dimension))
+}
+
+fn dimension_to_wire<'m>(cube: &'m model::Cube, dimension: &'m model::Dimension) -> Dimension<'m> {
+    Dimension {
         name: &dimension.name,
         cube: &cube.name,
         r#type: dimension_type(dimension.ty),
         title: &dimension.presentation.title,
         description: dimension.presentation.description.as_deref(),
+        format: dimension.presentation.format.as_deref(),
         primary_key: dimension.primary_key,
         granularities: dimension.granularities.iter().map(|granularity| granularity.as_str()).collect(),
-    })
+    }
 }
 
 fn metric<'m>(access: &'m Access<'m>, metric: &'m model::Metric) -> Metric<'m> {

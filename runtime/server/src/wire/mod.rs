@@ -11,12 +11,15 @@ pub(crate) mod explanation;
 mod fields;
 mod filter;
 pub(crate) mod format;
+pub(crate) mod lineage;
 pub(crate) mod metadata;
 mod number;
 pub(crate) mod oauth;
 mod parameters;
 pub(crate) mod plugins;
+pub(crate) mod project;
 pub(crate) mod query;
+pub(crate) mod registration;
 mod time;
 
 /// The fields of each body, as its reader knows them, by the name of its schema.
@@ -26,6 +29,12 @@ pub(crate) const BODIES: &[(&str, &[&str])] = &[
     ("SqlQuery", query::FIELDS_FOR_SQL),
     ("SignIn", auth::SIGN_IN),
     ("RefreshToken", auth::REFRESH_TOKEN),
+    ("ProjectLoad", project::LOAD),
+    ("ProjectCompile", project::COMPILE),
+    ("LineageImpact", lineage::IMPACT),
+    ("CubeRegistration", registration::CUBE),
+    ("NewMeasure", registration::MEASURE),
+    ("NewDimension", registration::DIMENSION),
     ("OrderBy", query::ORDER_BY),
     ("TimeDimension", time::DIMENSION),
 ];

@@ -31,7 +31,7 @@ impl Table {
 }
 
 /// Each behind those that it points to.
-const TABLES: [Table; 5] = [
+const TABLES: [Table; 6] = [
     Table {
         name: "users",
         columns: &["username", "password_hash", "scopes", "caller", "tenant", "created_at", "disabled_at"],
@@ -51,6 +51,11 @@ const TABLES: [Table; 5] = [
         name: "refresh_tokens",
         columns: &["hash", "session_id", "expires_at", "used_at"],
         numbers: &["expires_at", "used_at"],
+    },
+    Table {
+        name: "registered_cubes",
+        columns: &["name", "entry", "registered_by", "registered_at"],
+        numbers: &["registered_at"],
     },
     Table { name: "audit_log", columns: &crate::audit::COLUMNS, numbers: &["sequence", "at", "alike"] },
 ];

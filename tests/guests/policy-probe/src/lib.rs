@@ -21,7 +21,9 @@ impl Hook for Probe {
         if config.get("unless_role").and_then(Json::text).is_some_and(|role| who.has_role(role)) {
             return Ok(Verdict::abstain());
         }
-        misbehave(&config)?;
+        if config.get("only_for").and_then(Json::text).is_none_or(|cube| query.reads(cube)) {
+            misbehave(&config)?;
+        }
         if let Some(code) = config.get("deny").and_then(Json::text) {
             return Ok(Verdict::deny(code, "the probe says no", "for the audit log only"));
         }

@@ -1,6 +1,8 @@
-//! `cargo xtask soak`: a server under attack, then under many clients, with its figures.
+//! `cargo xtask soak`: a server under attack, then under many clients, with its figures; or beside a hook that
+//! loops.
 //!
-//! `soak REQUESTS SEED CLIENTS SECONDS`. Exit code 1 where a rule was broken.
+//! `soak REQUESTS SEED CLIENTS SECONDS`, or `soak looping-hook CLIENTS LOOPING SECONDS`. Exit code 1 where a rule
+//! was broken.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
@@ -8,24 +10,54 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use terrane_system_tests::soak::{self, Settings, load, stage};
+use terrane_system_tests::soak::load::{self, BODIES, Crowd};
+use terrane_system_tests::soak::{self, Settings, looping, stage};
+
+/// What a hook that loops may make of the p99 of others.
+const WORST_RATIO: f64 = 1.5;
 
 fn main() -> Result<ExitCode> {
-    let numbers: Vec<u64> = std::env::args().skip(1).map(|text| text.parse().context(text)).collect::<Result<_>>()?;
-    let [requests, seed, clients, seconds] = numbers[..] else { anyhow::bail!("soak REQUESTS SEED CLIENTS SECONDS") };
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let binary = std::env::current_exe()?.with_file_name("terrane-under-test");
     let binary = binary.to_str().context("a path that is no text")?;
+    let (is_looping, numbers) = match arguments.split_first() {
+        Some((first, rest)) if first == "looping-hook" => (true, rest),
+        _ => (false, &arguments[..]),
+    };
+    let numbers: Vec<u64> = numbers.iter().map(|text| text.parse().context(text.clone())).collect::<Result<_>>()?;
+    let is_well = match (is_looping, &numbers[..]) {
+        (true, [clients, looping, seconds]) => beside_a_loop(binary, *clients, *looping, *seconds)?,
+        (false, [requests, seed, clients, seconds]) => attacked(binary, (*requests, *seed), *clients, *seconds)?,
+        _ => anyhow::bail!("soak REQUESTS SEED CLIENTS SECONDS, or soak looping-hook CLIENTS LOOPING SECONDS"),
+    };
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn attacked(binary: &str, (requests, seed): (u64, u64), clients: u64, seconds: u64) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     let (server, credentials) = stage::start(binary, folder.path(), &[])?;
     let report = soak::run(server.address, server.process(), &credentials, Settings { requests, seed, clients: 24 });
     print!("{report}");
-    let asked =
-        load::run(server.address, server.process(), &credentials, clients as usize, Duration::from_secs(seconds));
+    let crowd = Crowd { bearer: &credentials.reader, bodies: BODIES, clients: clients as usize, pause: Duration::ZERO };
+    let asked = load::run(server.address, server.process(), crowd, Duration::from_secs(seconds));
     print!("\n{clients} clients for {seconds} s\n{asked}");
     let (code, _) = server.terminate()?;
     println!("\nthe server ended with {code:?}");
     let is_alive =
         |watched: &soak::watch::Watched| watched.failed_probes == 0 && watched.slowest_probe < Duration::from_secs(2);
-    let is_well = report.faults.is_empty() && is_alive(&report.watched) && is_alive(&asked.watched) && code == Some(0);
-    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(report.faults.is_empty() && is_alive(&report.watched) && is_alive(&asked.watched) && code == Some(0))
+}
+
+fn beside_a_loop(binary: &str, clients: u64, looping: u64, seconds: u64) -> Result<bool> {
+    let mut is_well = true;
+    for (name, is_required) in [("required", true), ("monitored", false)] {
+        let duration = Duration::from_secs(seconds);
+        let (clients, looping) = (clients as usize, looping as usize);
+        let report = looping::run(binary, looping::Settings { clients, looping, duration, is_required })?;
+        print!("a {name} hook that loops for {looping} of its callers, {clients} others, {seconds} s\n{report}");
+        let ratio = report.ratio(99);
+        println!("the p99 of the others is {ratio:.2} times as long; the bound is {WORST_RATIO}\n");
+        is_well &= ratio <= WORST_RATIO;
+    }
+    Ok(is_well)
 }

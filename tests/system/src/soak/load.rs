@@ -1,6 +1,6 @@
 //! Many clients at once that mean well: how long does each wait?
 //!
-//! Every client keeps its connection and asks again as soon as it is answered.
+//! Every client keeps its connection and asks again as soon as it is answered, or after a pause.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::hostile::Credentials;
 use super::watch::{self, Watched};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Who is refused does not ask again at once.
+const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 const STACK_BYTES: usize = 256 * 1_024;
-const BODIES: &[&str] = &[
+/// Of the example project.
+pub const BODIES: &[&str] = &[
     r#"{"measures":["flights.count"],"dimensions":["flights.origin"]}"#,
     r#"{"measures":["flights.count"],"dimensions":["flights.time_hour.month"],"filters":[{"dimension":"flights.origin","operator":"equals","value":"JFK"}]}"#,
     r#"{"metrics":["on_time_rate"],"dimensions":["airlines.name"]}"#,
@@ -31,23 +33,27 @@ pub struct LoadReport {
     pub watched: Watched,
 }
 
-/// `clients` ask for about as long as is said.
-pub fn run(
-    address: SocketAddr,
-    process: u32,
-    credentials: &Credentials,
-    clients: usize,
-    duration: Duration,
-) -> LoadReport {
+/// Clients that ask in turn for the same few things.
+#[derive(Debug, Clone, Copy)]
+pub struct Crowd<'a> {
+    pub bearer: &'a str,
+    pub bodies: &'a [&'a str],
+    pub clients: usize,
+    /// Between an answer and the next question.
+    pub pause: Duration,
+}
+
+/// The crowd asks for about as long as is said.
+pub fn run(address: SocketAddr, process: u32, crowd: Crowd<'_>, duration: Duration) -> LoadReport {
     let (stop, begun) = (AtomicBool::new(false), Instant::now());
     let collected = Mutex::new(LoadReport::default());
     let mut watched = Watched::default();
     thread::scope(|scope| {
         let watching = scope.spawn(|| watch::watch(address, process, &stop));
-        let asking: Vec<_> = (0..clients)
+        let asking: Vec<_> = (0..crowd.clients)
             .filter_map(|number| {
-                let (body, collected) = (BODIES[number % BODIES.len()], &collected);
-                let ask = move || ask(address, &credentials.reader, body, begun, duration, collected);
+                let (body, collected) = (crowd.bodies[number % crowd.bodies.len()], &collected);
+                let ask = move || ask(address, crowd, body, begun, duration, collected);
                 thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, ask).ok()
             })
             .collect();
@@ -64,12 +70,13 @@ pub fn run(
 
 fn ask(
     address: SocketAddr,
-    bearer: &str,
+    crowd: Crowd<'_>,
     body: &str,
     begun: Instant,
     duration: Duration,
     collected: &Mutex<LoadReport>,
 ) {
+    let bearer = crowd.bearer;
     let request = format!(
         "POST /api/v1/query HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {bearer}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
@@ -86,9 +93,8 @@ fn ask(
         *report.answers.entry(status.unwrap_or(0)).or_default() += 1;
         report.waits.push(wait);
         drop(report);
-        if status != Some(200) {
-            thread::sleep(Duration::from_millis(200));
-        }
+        let pause = if status == Some(200) { crowd.pause } else { crowd.pause.max(REFUSED_PAUSE) };
+        thread::sleep(pause);
     }
 }
 

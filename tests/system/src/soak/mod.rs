@@ -9,6 +9,7 @@
 pub mod hostile;
 pub mod judge;
 pub mod load;
+pub mod looping;
 pub mod random;
 pub mod stage;
 pub mod watch;

@@ -91,7 +91,7 @@ fn a_wrong_call_has_code_two() {
 
 #[test]
 fn help_shows_a_newcomer_the_way() {
-    for command in ["serve", "check", "query", "explain", "test", "doctor"] {
+    for command in ["serve", "init", "check", "query", "explain", "test", "doctor"] {
         let output = run(command, &path(FLIGHTS), &["--help"]);
         assert!(output.code == Some(0) && output.stdout.contains("Examples:"), "{}", output.stdout);
     }

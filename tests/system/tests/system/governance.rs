@@ -9,9 +9,9 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use terrane_system_tests::{Scratch, Server, download, path, request};
+use terrane_system_tests::{Program, Scratch, Server, download, path, request};
 
-use crate::{program, run};
+use crate::{BINARY, program, run};
 
 /// In every hidden row.
 const HIDDEN: &str = "HIDDEN";
@@ -287,6 +287,69 @@ fn a_required_hook_that_is_not_there_refuses_everything() {
     assert_refused(&missing, "");
     let other = governed(&json!({"sha256": "0".repeat(64)}), &json!({}));
     assert_refused(&other, "");
+}
+
+#[test]
+fn a_project_whose_required_plugin_can_not_be_used_is_not_in_order() {
+    let pinned = json!({"sha256": "0".repeat(64)});
+    let missing = json!({"source": "plugins/nowhere.wasm"});
+    for (extra, advice) in [(&pinned, "/api/v1/plugins/policy-probe/reload"), (&missing, "check `source`")] {
+        let project = governed(extra, &json!({}));
+        let output = run("check", project.path(), &[]);
+        assert_eq!(output.code, Some(1), "{}", output.stdout);
+        for words in ["`policy-probe` is not in use", "every query is refused", advice] {
+            assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
+        }
+        let output = run("doctor", project.path(), &["--json"]);
+        let doctor: Value = serde_json::from_str(&output.stdout).unwrap();
+        let checks = doctor["checks"].as_array().unwrap();
+        let found: Vec<_> = checks.iter().filter(|check| check["check"] == "required plugins").collect();
+        assert!(output.code == Some(1) && found.len() == 1, "{doctor:#}");
+        assert!(found[0]["outcome"] == "fail" && found[0].to_string().contains("policy-probe"), "{doctor:#}");
+    }
+    // One that need not be there is a warning.
+    let mut optional = missing;
+    optional["enforcement"] = json!("optional");
+    let output = run("check", governed(&optional, &json!({})).path(), &[]);
+    assert!(output.code == Some(0) && output.stdout.contains("is not in use"), "{}", output.stdout);
+}
+
+/// The records of an event in the state database.
+fn records(project: &Scratch, event: &str) -> Vec<Value> {
+    let listed = Program::new(BINARY, &["audit", "list"], project.path()).arguments(&["--event", event, "--json"]);
+    let listed = listed.run().unwrap();
+    listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn records_of_hooks_say_where_the_request_came_from() {
+    for (config, event) in
+        [(json!({"fault": "trap"}), "policy_unavailable"), (json!({"deny": "no_region"}), "policy_denied")]
+    {
+        let project = governed(&json!({}), &config);
+        let server = serve(&project);
+        let query = json!({"measures": ["orders.count"]}).to_string();
+        assert_eq!(request(server.address, "POST", "/api/v1/query", Some(&query)).unwrap().status, 403);
+        server.terminate().unwrap();
+        let records = records(&project, event);
+        assert_eq!((records.len(), &records[0]["client_ip"]), (1, &json!("127.0.0.1")), "{records:?}");
+    }
+}
+
+#[test]
+fn a_hook_whose_obligations_can_not_be_met_is_let_alone_like_one_that_traps() {
+    let project =
+        governed(&json!({}), &json!({"filter": {"cube": "nowhere", "member": "x", "value": "y", "always": true}}));
+    let server = serve(&project);
+    let ready = || request(server.address, "GET", "/health/ready", None).unwrap().status;
+    assert_eq!(ready(), 200);
+    let query = json!({"measures": ["orders.count"]}).to_string();
+    for _ in 0..6 {
+        assert_eq!(request(server.address, "POST", "/api/v1/query", Some(&query)).unwrap().status, 403);
+    }
+    let (_, log) = server.terminate().unwrap();
+    let degraded: Vec<&str> = log.lines().filter(|line| line.contains("plugin_degraded")).collect();
+    assert!(degraded.len() == 1 && degraded[0].contains("nowhere"), "{log}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Policies whose values come from claims, on rows that a careless cast would let through.
+//! Policies over real rows: values from claims, which a careless cast would let through, and rows that are hidden,
+//! of which no failure may tell.
 
 use std::fs;
 
@@ -37,5 +38,82 @@ fn claims_are_read_as_the_type_that_they_are_compared_with() {
         assert_eq!(output.code, Some(0), "{caller}: {}", output.stderr);
         let answer: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(answer[0]["visits.count"], count, "{caller}: {}", output.stdout);
+    }
+}
+
+/// Only rows that a policy shows have codes and days that can be cast.
+const CODES: &str = r#"name: codes
+security: {anonymous: {scopes: [read]}}
+warehouse:
+  type: duckdb
+  init:
+    - "CREATE TABLE orders AS SELECT i AS id, i // 1000 AS customer_id, i % 1000 = 0 AS is_ours, CASE WHEN is_ours THEN 'EU' ELSE 'US' END AS region, CASE WHEN is_ours THEN '' ELSE 'x' END || i AS code, CASE WHEN is_ours THEN '2024-01-0' || (1 + i // 200000) ELSE 'never' END AS day FROM range(1000000) AS t(i)"
+    - "CREATE TABLE customers AS SELECT i AS id, i % 1000 AS district_id, CASE WHEN i % 1000 = 0 THEN '' ELSE 'x' END || i AS code FROM range(1000000) AS t(i)"
+    - "CREATE TABLE districts AS SELECT i AS id, CASE WHEN i = 0 THEN 'north' ELSE 'south' END AS name FROM range(1000) AS t(i)"
+"#;
+const CODED: &str = r#"cubes:
+  - name: orders
+    sql_table: orders
+    joins:
+      - {name: customers, relationship: many_to_one, sql: "{orders}.customer_id = {customers}.id"}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: number, type: number, sql: "CAST({orders}.code AS INTEGER)"}
+      - {name: day, type: time, timezone: none, sql: "CAST({orders}.day AS DATE)"}
+    measures:
+      - {name: count, type: count}
+    segments:
+      - {name: even, sql: "{number} % 2000 = 0"}
+  - name: customers
+    sql_table: customers
+    joins:
+      - {name: orders, relationship: one_to_many, sql: "{customers}.id = {orders}.customer_id"}
+      - {name: districts, relationship: many_to_one, sql: "{customers}.district_id = {districts}.id"}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: number, type: number, sql: "CAST({customers}.code AS INTEGER)"}
+    measures:
+      - {name: count, type: count}
+  - name: districts
+    sql_table: districts
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: name, type: string, sql: name}
+"#;
+const SHOWN: &str = r#"policies:
+  - {name: region, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.region = {{ user.attributes.region }}"}
+  - {name: district, cubes: [customers], when: {roles: [agent]}, row_filter: "{districts}.name = {{ user.attributes.district }}"}
+"#;
+
+/// An engine may ask a caller's condition of rows before it asks the policy's: the failure would tell of them.
+#[test]
+fn what_a_caller_asks_is_never_computed_of_hidden_rows() {
+    let project = Scratch::empty().with("service_project.yml", CODES).with("cubes/orders.yml", CODED);
+    let project = project.with("policies/orders.yml", SHOWN);
+    let seller = r#"{"roles": ["seller"], "attributes": {"region": "EU"}}"#;
+    let agent = r#"{"roles": ["agent"], "attributes": {"district": "north"}}"#;
+    let by_number = r#"{"measures": ["orders.count"], "filters": [{"member": "orders.number", "operator": "gt", "value": 500000}]}"#;
+    let by_day = r#"{"measures": ["orders.count"], "time_range": {"dimension": "orders.day", "start": "2024-01-01", "end": "2024-01-02"}}"#;
+    let by_segment = r#"{"measures": ["orders.count"], "segments": ["orders.even"]}"#;
+    let by_group = r#"{"measures": ["orders.count"], "dimensions": ["orders.number"], "filters": [{"or": [{"member": "orders.number", "operator": "equals", "value": 7000}, {"member": "orders.count", "operator": "gt", "value": 1}]}]}"#;
+    let by_orders = r#"{"measures": ["customers.count"], "filters": [{"member": "orders.number", "operator": "gt", "value": 500000}]}"#;
+    let by_customer = r#"{"measures": ["customers.count"], "filters": [{"member": "customers.number", "operator": "gt", "value": 500000}]}"#;
+    let of_customers =
+        r#"{"measures": ["orders.count"], "filters": [{"member": "customers.number", "operator": "lt", "value": 5}]}"#;
+    for (caller, query, measure, count) in [
+        (seller, by_number, "orders.count", 499),
+        (seller, by_day, "orders.count", 400),
+        (seller, by_segment, "orders.count", 500),
+        (seller, by_group, "orders.count", 1),
+        (seller, by_orders, "customers.count", 499),
+        (agent, by_customer, "customers.count", 499),
+        (agent, of_customers, "orders.count", 1000),
+    ] {
+        let as_caller = project.path().join("caller.json");
+        fs::write(&as_caller, caller).unwrap();
+        let output = run("query", project.path(), &[query, "--json", "--as", as_caller.to_str().unwrap()]);
+        assert_eq!(output.code, Some(0), "{query}: {}", output.stderr);
+        let answer: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(answer[0][measure], count, "{query}: {}", output.stdout);
     }
 }

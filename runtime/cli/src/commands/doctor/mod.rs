@@ -113,6 +113,9 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
     if let Some(problem) = with(&["no-plugins", "no-dialect"]).filter(|problem| problem.is_error()) {
         findings.diagnostic("components", Outcome::Fail, problem);
     }
+    for problem in checked.problems.iter().filter(|problem| problem.code == wiring::REQUIRED_REFUSED) {
+        findings.diagnostic("required plugins", Outcome::Fail, problem);
+    }
     if let Some(problem) = with(&["no-warehouse"]) {
         findings.diagnostic("warehouse", Outcome::Fail, problem);
     }
@@ -132,8 +135,9 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
         }
         Err(error) => findings.add("warehouse", Outcome::Fail, error.to_string(), "check the keys of `warehouse`"),
     }
-    let own: Vec<Diagnostic> =
-        checked.problems.iter().filter(|problem| !project.problems.contains(problem)).cloned().collect();
+    let is_own =
+        |problem: &&Diagnostic| !project.problems.contains(problem) && problem.code != wiring::REQUIRED_REFUSED;
+    let own: Vec<Diagnostic> = checked.problems.iter().filter(is_own).cloned().collect();
     let contents = super::check::contents(engine);
     match own.iter().find(|problem| problem.is_error()).or(own.first()) {
         None => findings.ok("cubes", contents),

@@ -13,15 +13,15 @@ use terrane_app::ports::plugins::PluginRole;
 use terrane_plugin_host::manifest::{self, Manifest};
 use wit_component::ComponentEncoder;
 
+use super::toolchain::{StandardLibrary, TARGET};
 use super::{contract, open, read, read_text, write};
 use crate::commands::print;
 use crate::failure::Failure;
 
-const TARGET: &str = "wasm32-unknown-unknown";
-
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The crate is built for wasm32-unknown-unknown, which takes `rustup target add wasm32-unknown-unknown` once.
+The crate is built for wasm32-unknown-unknown, which takes `rustup target add wasm32-unknown-unknown` once, or the
+library that `cargo xtask setup` built where rustup could not.
 The component is then target/components/<id>.wasm in cargo's target folder.
 
 Examples:
@@ -163,13 +163,16 @@ fn compile(dir: &Path, package: &str, target_folder: &Path, release: bool) -> Re
     if release {
         command.arg("--release");
     }
+    let library = StandardLibrary::of(dir);
+    library.configure(&mut command);
     let status = command.status().map_err(no_cargo)?;
     if !status.success() {
         let failure = Failure::new(format!("cargo did not build {package}; its words stand above"));
-        return Err(if has_standard_library(dir) {
-            failure
-        } else {
-            failure.hint(format!("the toolchain has no standard library for {TARGET}: rustup target add {TARGET}"))
+        return Err(match library {
+            StandardLibrary::Missing => {
+                failure.hint(format!("the toolchain has no standard library for {TARGET}: rustup target add {TARGET}"))
+            }
+            StandardLibrary::OfTheToolchain | StandardLibrary::Sysroot(_) => failure,
         });
     }
     let profile = if release { "release" } else { "debug" };
@@ -192,14 +195,6 @@ fn cargo(dir: &Path) -> Command {
 fn no_cargo(error: std::io::Error) -> Failure {
     Failure::new(format!("cargo can't be started: {error}"))
         .hint("install Rust (rustup), and see that cargo is on the PATH")
-}
-
-fn has_standard_library(dir: &Path) -> bool {
-    let mut command = Command::new("rustc");
-    let output = command.args(["--print", "target-libdir", "--target", TARGET]).current_dir(dir).output();
-    let folder = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    files.map(|file| file.file_name()).any(|name| name.to_string_lossy().starts_with("libstd-"))
 }
 
 fn encode(module: &[u8]) -> Result<Vec<u8>, String> {

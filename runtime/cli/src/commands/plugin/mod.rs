@@ -15,6 +15,7 @@ mod new;
 mod run;
 mod sign;
 mod test;
+mod toolchain;
 
 use std::path::{Path, PathBuf};
 

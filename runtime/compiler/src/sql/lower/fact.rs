@@ -114,11 +114,11 @@ impl<'a> Lowering<'a> {
             _ => from,
         };
         let segments = fact.segments.iter().map(|(owner, segment)| self.expressions.snippet(fact, *owner, segment));
-        let filters = fact.row_filters.iter().map(|filter| self.expressions.row_predicate(fact, filter));
+        let filters = fact.row_filters.iter().map(|filter| self.expressions.predicate(&fact.tree, filter));
         let mut select = Select::new(items, from);
         let semi_joins = fact.semi_joins.iter().map(|semi_join| self.semi_join(fact, semi_join));
         select.filters = own_guards.into_iter().chain(segments).chain(filters).chain(semi_joins).collect();
-        select.joins = self.joins(&fact.tree);
+        select.joins = self.joins(scope);
         select
     }
 
@@ -129,9 +129,9 @@ impl<'a> Lowering<'a> {
         let (source, guards) = self.guarded(tree.cube, alias);
         let column = SqlExpr::Column { alias, name: inner };
         let mut query = Select::new(vec![(column, Name::Numbered('k', 0))], source);
-        let filters = filters.iter().map(|filter| self.expressions.tree_predicate(tree, filter));
+        let filters = filters.iter().map(|filter| self.expressions.predicate(tree, filter));
         query.filters = guards.into_iter().chain(filters).collect();
-        query.joins = self.joins(tree);
+        query.joins = self.joins(self.scope(tree));
         let operand = SqlExpr::Column { alias: self.scope(&fact.tree).alias(*from), name: outer };
         SqlExpr::InQuery { operand: Box::new(operand), query: Box::new(Query::Select(Box::new(query))) }
     }

@@ -7,11 +7,12 @@ use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::CubeId;
 use crate::plan::{JoinTree, RowGuard};
 use crate::sql::ast::{JoinClause, JoinKind};
-use crate::sql::expression::RowScope;
+use crate::sql::predicate::connect;
+use crate::sql::scope::{PASSES, RowScope};
 
 impl<'a> Lowering<'a> {
     pub(super) fn scope(&self, tree: &'a JoinTree<'a>) -> RowScope<'a> {
-        RowScope { model: self.plan.model, tree, protection: self.protection, root: None }
+        self.expressions.scope(tree)
     }
 
     /// A cube's rows under a name, and what they must still pass.
@@ -23,26 +24,25 @@ impl<'a> Lowering<'a> {
             Some(RowGuard::Never) => return (rows(alias), vec![SqlExpr::Boolean(false)]),
             Some(RowGuard::Filters { tree, all, predicates }) => (tree, all, predicates),
         };
-        let conditions = |root| {
-            let scope = RowScope { root, ..self.scope(tree) };
-            let snippets = all.iter().map(|sql| scope.snippet(0, sql));
-            let of_hooks = predicates.iter().map(|predicate| self.expressions.scoped_predicate(scope, predicate));
-            snippets.chain(of_hooks).collect()
-        };
         if tree.joins.is_empty() {
-            return (rows(alias), conditions(Some(alias)));
+            return (rows(alias), self.scope(tree).judging(Some(alias)).row_filters(all, predicates));
         }
         let own = &*definition.name;
-        let mut query = Select::new(vec![(SqlExpr::Star(own), Name::Key(own))], rows(own));
-        query.filters = conditions(None);
-        query.joins = self.joins(tree);
+        let scope = self.scope(tree).judging(None);
+        let conditions = scope.row_filters(all, predicates);
+        // Of the filter, not a constant: where engines merge the selects, it must still be the filter.
+        let passes = connect(true, conditions.clone());
+        let items = vec![(SqlExpr::Star(own), Name::Key(own)), (passes, Name::Fixed(PASSES))];
+        let mut query = Select::new(items, rows(own));
+        query.filters = conditions;
+        query.joins = self.joins(scope);
         (Source::Rows { query: Box::new(Query::Select(Box::new(query))), alias }, Vec::new())
     }
 
-    /// The joins of a tree. Behind a left join even a key that never misses can be null, and one that
+    /// The joins of a scope. Behind a left join even a key that never misses can be null, and one that
     /// finds only what a filter lets through may miss.
-    pub(super) fn joins(&self, tree: &'a JoinTree<'a>) -> Vec<JoinClause<'a>> {
-        let scope = self.scope(tree);
+    pub(super) fn joins(&self, scope: RowScope<'a>) -> Vec<JoinClause<'a>> {
+        let tree = scope.tree;
         let mut kept = vec![0];
         let mut joins = Vec::with_capacity(tree.joins.len());
         for (index, planned) in tree.joins.iter().enumerate() {

@@ -1,6 +1,10 @@
 //! What a verdict may weigh.
 
+use terrane_compiler::types::LogicalType;
+
 use super::*;
+use crate::bindings::ir::{Node, Op, Scalar};
+use crate::wire::values::logical_type;
 
 fn permit_with(audit: Vec<(String, String)>, warnings: Vec<String>) -> Result<Decision, String> {
     let (row_filters, masks) = (Vec::new(), Vec::new());
@@ -25,4 +29,26 @@ fn warnings_are_bounded_each_and_in_number() {
     assert!(warnings(32, 1_024).is_ok());
     assert!(warnings(33, 1).unwrap_err().contains("33 warnings"));
     assert!(warnings(1, 1_025).unwrap_err().contains("a warning is 1025 bytes"));
+}
+
+#[test]
+fn a_row_filter_has_one_condition() {
+    let filtered = |roots: Vec<u32>| {
+        let literal = Node { op: Op::Literal, ty: logical_type(LogicalType::Boolean), first: 0, count: 0, aux: 0 };
+        let mut predicate = crate::governance::to_wire::empty_arena();
+        (predicate.nodes, predicate.literals, predicate.roots) = (vec![literal], vec![Scalar::Boolean(false)], roots);
+        let row_filters = vec![wire::RowFilter { cube: "orders".to_owned(), predicate }];
+        let (masks, warnings, audit) = (Vec::new(), Vec::new(), Vec::new());
+        decision(wire::Decision::Permit(wire::Obligations {
+            row_filters,
+            masks,
+            max_rows: None,
+            require_time_filter: false,
+            warnings,
+            audit,
+        }))
+    };
+    assert!(filtered(vec![0]).is_ok());
+    assert!(filtered(Vec::new()).unwrap_err().contains("0 roots"));
+    assert!(filtered(vec![0, 0]).unwrap_err().contains("2 roots"));
 }

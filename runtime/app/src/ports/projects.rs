@@ -1,0 +1,36 @@
+//! The port to projects' files: a folder's texts, read whole.
+
+use std::sync::Arc;
+
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::{Inputs, SourceTree};
+
+/// A project's texts, as they were when they were read.
+#[derive(Debug, Clone)]
+pub struct ProjectTexts {
+    /// The folder, as its reader is told.
+    pub folder: Arc<str>,
+    /// The texts to compile.
+    pub source: SourceTree,
+    pub inputs: Inputs,
+    /// Of the files themselves: what can't be read, and why.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Why there is no project. A folder that may not be read is told as one that isn't there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no project at `{path}`: {reason}")]
+pub struct NoProject {
+    pub path: String,
+    pub reason: String,
+    pub hint: String,
+}
+
+/// Reads projects. Blocking: ask it on a thread that may wait.
+pub trait ProjectFiles: Send + Sync {
+    /// `None`: the project that is served. A path is relative to its folder.
+    ///
+    /// # Errors
+    /// [`NoProject`]
+    fn read(&self, path: Option<&str>) -> Result<ProjectTexts, NoProject>;
+}

@@ -1,0 +1,29 @@
+//! The port to the cubes that were registered at run time: they outlive the process.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_compiler::project::RegisteredCube;
+
+use super::audit::AuditEntry;
+use super::store::StoreError;
+
+/// A registered cube, and who registered it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    pub cube: RegisteredCube,
+    pub registered_by: Arc<str>,
+    pub registered_at: Timestamp,
+}
+
+/// The registered cubes. Each change and its audit record are one transaction.
+#[async_trait]
+pub trait Registrations: Send + Sync {
+    /// Oldest first.
+    async fn registrations(&self) -> Result<Vec<Registration>, StoreError>;
+    /// False where the name is taken.
+    async fn register(&self, registration: &Registration, entry: AuditEntry) -> Result<bool, StoreError>;
+    /// False where there is none.
+    async fn unregister(&self, name: &str, entry: AuditEntry) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,161 @@
+//! The use case of projects: load one, compile its models, swap it in; cubes that come and go while the server
+//! runs.
+//!
+//! In: a path and who asks. Out: what was found, with every diagnostic. What is served changes in one place
+//! ([`ProjectService`]), one change at a time, and whole: a project with errors leaves the one before it
+//! serving, unless its caller wants what holds of it. Not here: files (the port's adapter), wire formats.
+
+mod compile;
+mod load;
+mod outcome;
+mod register;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::json;
+use terrane_compiler::diagnostic::{self, Diagnostic};
+use terrane_compiler::project::soften_registered;
+
+pub use compile::{CompileRequest, Compiled, CompiledCube, CompiledModel};
+pub use load::LoadRequest;
+pub use outcome::{Loaded, ProjectError, missing_ref};
+pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
+
+use crate::catalog::{self, Catalog, Described, Snapshot};
+use crate::governance::Gatekeeper;
+use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::ports::clock::Clock;
+use crate::ports::plugins::{PluginError, Plugins};
+use crate::ports::projects::{ProjectFiles, ProjectTexts};
+use crate::ports::registrations::Registrations;
+use crate::ports::warehouse::Warehouse;
+use crate::security::{Identity, Origin, entry, from};
+
+/// What the service works with.
+#[derive(Clone)]
+pub struct ProjectPorts {
+    pub files: Arc<dyn ProjectFiles>,
+    pub catalog: Arc<Catalog>,
+    pub plugins: Arc<dyn Plugins>,
+    pub warehouse: Arc<dyn Warehouse>,
+    pub registrations: Arc<dyn Registrations>,
+    pub audit: Arc<dyn AuditLog>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Loads projects and swaps what is served.
+pub struct ProjectService {
+    ports: ProjectPorts,
+    gatekeeper: Gatekeeper,
+    /// One change of what is served at a time; holds the texts that it was made from.
+    changing: tokio::sync::Mutex<ProjectTexts>,
+    standing: Mutex<Standing>,
+}
+
+/// How what is served stands to the files, for the health status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The folder whose project is served.
+    pub folder: Arc<str>,
+    pub loaded_at: Timestamp,
+    /// A later load that was refused: when, how many errors, and the first of them.
+    pub refused: Option<Refused>,
+}
+
+/// A load that left the project before it serving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub at: Timestamp,
+    pub errors: usize,
+    pub first: String,
+}
+
+/// Who asks for a change.
+pub type Caller<'a> = (&'a Identity, &'a Origin);
+
+impl ProjectService {
+    /// `texts` are those of the snapshot that the catalog holds.
+    pub fn new(ports: ProjectPorts, gatekeeper: Gatekeeper, texts: ProjectTexts) -> Self {
+        let standing = Standing { folder: Arc::clone(&texts.folder), loaded_at: ports.clock.now(), refused: None };
+        ProjectService { ports, gatekeeper, changing: tokio::sync::Mutex::new(texts), standing: Mutex::new(standing) }
+    }
+
+    /// How what is served stands to the files.
+    pub fn standing(&self) -> Standing {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn texts_at(&self, path: Option<&str>) -> Result<ProjectTexts, ProjectError> {
+        let (files, path) = (Arc::clone(&self.ports.files), path.map(str::to_owned));
+        let read = tokio::task::spawn_blocking(move || files.read(path.as_deref())).await;
+        let mut texts = read.map_err(|_| ProjectError::Broken)??;
+        let registered = self.ports.registrations.registrations().await?;
+        texts.inputs.registered = registered.into_iter().map(|one| one.cube).collect();
+        Ok(texts)
+    }
+
+    /// Reads a project without serving it.
+    ///
+    /// # Errors
+    /// [`ProjectError`]
+    pub async fn read(&self, path: &str) -> Result<Snapshot, ProjectError> {
+        let texts = self.texts_at(Some(path)).await?;
+        let mut snapshot = self.snapshot_of(&texts, self.ports.catalog.snapshot().described()).await?;
+        soften_registered(&mut snapshot.diagnostics);
+        Ok(snapshot)
+    }
+
+    async fn snapshot_of(&self, texts: &ProjectTexts, known: &Described) -> Result<Snapshot, PluginError> {
+        let (plugins, warehouse) = (&*self.ports.plugins, &*self.ports.warehouse);
+        let mut snapshot = catalog::load(&texts.source, &texts.inputs, known, plugins, warehouse).await?;
+        snapshot.diagnostics.extend(texts.problems.iter().cloned());
+        diagnostic::sort(&mut snapshot.diagnostics);
+        Ok(snapshot)
+    }
+
+    /// Serves a snapshot from now on.
+    fn swap(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
+        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        *standing = Standing { folder: Arc::clone(&texts.folder), loaded_at: self.ports.clock.now(), refused: None };
+        drop(standing);
+        self.swap_in_place(held, texts, snapshot);
+    }
+
+    /// The same project with other registered cubes: how it stands to its files is as it was.
+    fn swap_in_place(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
+        *held = texts;
+        self.ports.catalog.replace(snapshot);
+    }
+
+    fn note_refusal(&self, diagnostics: &[Diagnostic]) {
+        let mut errors = diagnostics.iter().filter(|told| told.is_error());
+        let first = errors.next().map(place_and_message).unwrap_or_default();
+        let refused = Refused { at: self.ports.clock.now(), errors: errors.count() + 1, first };
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
+    }
+
+    fn record(&self, event: &'static str, (identity, origin): Caller<'_>, resource: String) -> AuditEntry {
+        from(origin, entry(event, self.ports.clock.now(), identity, resource))
+    }
+}
+
+fn place_and_message(told: &Diagnostic) -> String {
+    match &told.span {
+        Some(span) => format!("{span}: {}", told.message),
+        None => told.message.clone(),
+    }
+}
+
+/// What a record says of a project that is served now.
+fn contents(snapshot: &Snapshot) -> String {
+    let model = &snapshot.model;
+    let own = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).count();
+    json!({
+        "project": &*model.project,
+        "cubes": own,
+        "metrics": model.metrics.len(),
+        "models": snapshot.definitions.models.len(),
+    })
+    .to_string()
+}

@@ -1,0 +1,237 @@
+//! Compiling: every model's SQL is put to the warehouse, then the project is swapped in.
+//!
+//! A model whose text is as it was when the warehouse last accepted it isn't asked about again, unless the
+//! caller wants all of it compiled anew.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::model::nearest::nearest;
+use terrane_compiler::model::{RunnableModel, place_of_complaint, runnable_models};
+use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered};
+
+use super::outcome::{ProjectError, missing_ref};
+use super::{Caller, ProjectService, contents};
+use crate::catalog::{Described, Snapshot};
+use crate::ports::warehouse::Statement;
+
+/// What to compile.
+#[derive(Debug, Clone, Default)]
+pub struct CompileRequest {
+    /// `None`: the project that is served.
+    pub path: Option<String>,
+    /// Models to report, with those that they read checked too; `None`: all.
+    pub models: Option<Vec<String>>,
+    /// Also what hasn't changed since it last compiled.
+    pub is_full: bool,
+}
+
+/// A project that compiled, though some of its cubes may not.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    pub models: Vec<CompiledModel>,
+    pub cubes: Vec<CompiledCube>,
+    pub project: String,
+    pub metrics: usize,
+    pub diagnostics: Vec<Diagnostic>,
+    pub elapsed: Duration,
+}
+
+/// One model.
+#[derive(Debug, Clone)]
+pub struct CompiledModel {
+    pub name: String,
+    /// A query that runs as it stands.
+    pub sql: String,
+    pub warnings: Vec<Diagnostic>,
+    pub elapsed: Duration,
+}
+
+/// One cube of the project's files, or a registered one.
+#[derive(Debug, Clone)]
+pub struct CompiledCube {
+    pub name: String,
+    pub measures: usize,
+    pub dimensions: usize,
+    /// Errors of the cube and its members.
+    pub errors: Vec<Diagnostic>,
+}
+
+impl Compiled {
+    /// No part of the project has an error.
+    pub fn is_whole(&self) -> bool {
+        !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+impl ProjectService {
+    /// Compiles a project, and serves it from now on if no part of it has an error.
+    ///
+    /// # Errors
+    /// [`ProjectError`]: a reference to a model that isn't there, or a model that doesn't compile. What was
+    /// served before is served still.
+    pub async fn compile(&self, request: &CompileRequest, caller: Caller<'_>) -> Result<Compiled, ProjectError> {
+        let started = self.ports.clock.elapsed();
+        let mut held = self.changing.lock().await;
+        let texts = self.texts_at(request.path.as_deref()).await?;
+        let before = self.ports.catalog.snapshot();
+        let nothing = Described::default();
+        let known = if request.is_full { &nothing } else { before.described() };
+        let mut snapshot = self.snapshot_of(&texts, known).await?;
+        soften_registered(&mut snapshot.diagnostics);
+        if let Some(missing) = missing_ref(&snapshot.diagnostics, &texts.source) {
+            self.note_refusal(&snapshot.diagnostics);
+            return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing: Some(missing) });
+        }
+        let asked = asked_for(&snapshot.definitions, request.models.as_deref())?;
+        let models = match self.models(&snapshot, &asked, known).await {
+            Ok((models, accepted)) => {
+                snapshot.accept(accepted);
+                models
+            }
+            Err(error) => {
+                self.note_refusal(&snapshot.diagnostics);
+                return Err(error);
+            }
+        };
+        let compiled = Compiled {
+            models,
+            cubes: cubes(&snapshot),
+            project: snapshot.model.project.to_string(),
+            metrics: snapshot.model.metrics.len(),
+            diagnostics: snapshot.diagnostics.clone(),
+            elapsed: self.ports.clock.elapsed().saturating_sub(started),
+        };
+        if compiled.is_whole() {
+            let mut record = self.record("project_compiled", caller, format!("project:{}", texts.folder));
+            record.after = Some(contents(&snapshot).into());
+            self.ports.audit.append(vec![record]).await?;
+            self.swap(&mut held, texts, snapshot);
+        } else {
+            self.note_refusal(&snapshot.diagnostics);
+        }
+        Ok(compiled)
+    }
+
+    /// The models that were asked for, and the texts of all that the warehouse has accepted.
+    async fn models(
+        &self,
+        snapshot: &Snapshot,
+        asked: &HashSet<&str>,
+        known: &Described,
+    ) -> Result<(Vec<CompiledModel>, Vec<Arc<str>>), ProjectError> {
+        let definitions = &snapshot.definitions;
+        // A model that was left out when the project was read has a file, and its error stands there.
+        if let Some(broken) = snapshot.diagnostics.iter().find(|told| told.is_error() && is_of_model(told)) {
+            return Err(failed(broken));
+        }
+        let (mut models, mut accepted) = (Vec::new(), Vec::new());
+        for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
+            let model = &definitions.models[index];
+            let started = self.ports.clock.elapsed();
+            let (warnings, errors): (Vec<_>, Vec<_>) = diagnostics.into_iter().partition(|told| !told.is_error());
+            if let Some(error) = errors.first() {
+                return Err(failed(error));
+            }
+            // What it reads has been told.
+            let Some(text) = text else { continue };
+            if !known.accepts(&text) {
+                self.describe(model, &text, &warnings).await?;
+            }
+            accepted.push(Arc::clone(&text));
+            if asked.contains(&*model.name.value) {
+                let elapsed = self.ports.clock.elapsed().saturating_sub(started);
+                models.push(CompiledModel {
+                    name: model.name.value.to_string(),
+                    sql: text.to_string(),
+                    warnings,
+                    elapsed,
+                });
+            }
+        }
+        Ok((models, accepted))
+    }
+
+    /// Whether the warehouse can read a model.
+    async fn describe(&self, model: &ModelDefinition, text: &str, warnings: &[Diagnostic]) -> Result<(), ProjectError> {
+        let Err(refusal) = self.ports.warehouse.describe(Statement::plain(text)).await else { return Ok(()) };
+        // What the parser couldn't follow is most likely what the warehouse can't read either, and has a place.
+        let syntax = warnings.iter().find(|told| told.span.is_some());
+        let span = match syntax.and_then(|told| told.span.clone()) {
+            Some(span) => span,
+            None => place_of_complaint(model, &refusal.message),
+        };
+        let message = syntax.map_or_else(|| refusal.message.clone(), |told| told.message.clone());
+        let model = model.name.value.to_string();
+        Err(ProjectError::Model { model, message, span: Some(span), is_warehouse: syntax.is_none() })
+    }
+}
+
+/// The names of the models to report.
+fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
+    let names = definitions.models.iter().map(|model| &*model.name.value);
+    let Some(models) = models else { return Ok(names.collect()) };
+    let known: HashMap<&str, &str> = names.map(|name| (name, name)).collect();
+    models
+        .iter()
+        .map(|asked| {
+            known.get(asked.as_str()).copied().ok_or_else(|| {
+                let nearest = nearest(asked, known.keys().copied(), 5);
+                ProjectError::UnknownModel {
+                    name: asked.clone(),
+                    nearest: nearest.into_iter().map(str::to_owned).collect(),
+                }
+            })
+        })
+        .collect()
+}
+
+fn is_of_model(told: &Diagnostic) -> bool {
+    told.span.as_ref().is_some_and(|span| span.file.ends_with(".sql"))
+}
+
+fn failed(error: &Diagnostic) -> ProjectError {
+    let span = error.span.clone();
+    ProjectError::Model {
+        model: span.as_ref().map(model_of).unwrap_or_default(),
+        message: error.message.clone(),
+        span,
+        is_warehouse: false,
+    }
+}
+
+/// A model is called like its file.
+fn model_of(span: &Span) -> String {
+    let file = span.file.rsplit('/').next().unwrap_or_default();
+    file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
+}
+
+/// Every cube that was read, each with the errors between its beginning and the next cube's.
+fn cubes(snapshot: &Snapshot) -> Vec<CompiledCube> {
+    let definitions = &snapshot.definitions.cubes;
+    let mut beginnings: Vec<(Span, usize)> =
+        definitions.iter().enumerate().map(|(at, cube)| (cube.name.span(), at)).collect();
+    beginnings.sort();
+    let mut errors: HashMap<usize, Vec<Diagnostic>> = HashMap::new();
+    for told in snapshot.diagnostics.iter().filter(|told| told.is_error()) {
+        let Some(span) = &told.span else { continue };
+        // What stands on the line of a cube's name is the cube's.
+        let next = beginnings.partition_point(|(begin, _)| (&begin.file, begin.line) <= (&span.file, span.line));
+        let cube = next.checked_sub(1).map(|last| &beginnings[last]).filter(|(begin, _)| begin.file == span.file);
+        if let Some((_, at)) = cube {
+            errors.entry(*at).or_default().push(told.clone());
+        }
+    }
+    let compiled = definitions.iter().enumerate().map(|(at, cube)| {
+        let built = snapshot.model.cube_named(&cube.name.value);
+        CompiledCube {
+            name: cube.name.value.to_string(),
+            measures: built.map_or(0, |cube| cube.measures.len()),
+            dimensions: built.map_or(0, |cube| cube.dimensions.len()),
+            errors: errors.remove(&at).unwrap_or_default(),
+        }
+    });
+    compiled.collect()
+}

@@ -1,0 +1,47 @@
+//! Loading: read the files, build the model, swap it in.
+
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::soften_registered;
+
+use super::outcome::{Loaded, ProjectError, missing_ref};
+use super::{Caller, ProjectService, contents};
+use crate::catalog::Described;
+
+/// What to load.
+#[derive(Debug, Clone, Default)]
+pub struct LoadRequest {
+    /// `None`: the project that is served.
+    pub path: Option<String>,
+    /// Errors refuse the whole project; else what holds of it is served.
+    pub is_strict: bool,
+    /// What the warehouse said of cubes that haven't changed is still good.
+    pub trusts_types: bool,
+}
+
+impl ProjectService {
+    /// Loads a project and serves it from now on.
+    ///
+    /// # Errors
+    /// [`ProjectError`]; what was served before is served still.
+    pub async fn load(&self, request: &LoadRequest, caller: Caller<'_>) -> Result<Loaded, ProjectError> {
+        let started = self.ports.clock.elapsed();
+        let mut held = self.changing.lock().await;
+        let texts = self.texts_at(request.path.as_deref()).await?;
+        let before = self.ports.catalog.snapshot();
+        let nothing = Described::default();
+        let known = if request.trusts_types { before.described() } else { &nothing };
+        let mut snapshot = self.snapshot_of(&texts, known).await?;
+        soften_registered(&mut snapshot.diagnostics);
+        if request.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {
+            self.note_refusal(&snapshot.diagnostics);
+            let missing = missing_ref(&snapshot.diagnostics, &texts.source);
+            return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing });
+        }
+        let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
+        let mut record = self.record("project_loaded", caller, format!("project:{}", texts.folder));
+        record.after = Some(contents(&snapshot).into());
+        self.ports.audit.append(vec![record]).await?;
+        self.swap(&mut held, texts, snapshot);
+        Ok(loaded)
+    }
+}

@@ -1,0 +1,88 @@
+//! What comes of loading or compiling a project.
+
+use std::time::Duration;
+
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::project::SourceTree;
+
+use crate::catalog::Snapshot;
+use crate::ports::plugins::PluginError;
+use crate::ports::projects::NoProject;
+use crate::ports::store::StoreError;
+
+/// Why a project was not loaded or compiled; what was served before is served still.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ProjectError {
+    #[error(transparent)]
+    NoProject(#[from] NoProject),
+    /// The project has errors, and its caller wants none. `missing` where the first of them is a reference to a
+    /// model that isn't there: who refers, and to what.
+    #[error("the project has errors")]
+    Invalid { diagnostics: Vec<Diagnostic>, missing: Option<MissingRef> },
+    /// A model's SQL doesn't compile.
+    #[error("model `{model}` failed to compile: {message}")]
+    Model { model: String, message: String, span: Option<Span>, is_warehouse: bool },
+    /// A model was asked for that the project doesn't have.
+    #[error("there is no model `{name}`")]
+    UnknownModel { name: String, nearest: Vec<String> },
+    #[error(transparent)]
+    Plugin(#[from] PluginError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A thread broke off.
+    #[error("the project could not be read to its end")]
+    Broken,
+}
+
+/// A `ref` to a model that isn't there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingRef {
+    /// The file's stem: for a model its name.
+    pub model: String,
+    pub missing_ref: String,
+}
+
+/// A project that was loaded.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub project: String,
+    pub sources: usize,
+    pub models: usize,
+    pub cubes: usize,
+    pub metrics: usize,
+    pub graph_nodes: usize,
+    pub graph_edges: usize,
+    /// Errors where the caller took what holds.
+    pub diagnostics: Vec<Diagnostic>,
+    pub elapsed: Duration,
+}
+
+impl Loaded {
+    pub(super) fn of(snapshot: &Snapshot, elapsed: Duration) -> Self {
+        let definitions = &snapshot.definitions;
+        let (graph_nodes, graph_edges) = snapshot.graph_size();
+        Loaded {
+            project: snapshot.model.project.to_string(),
+            sources: definitions.sources.len(),
+            models: definitions.models.len(),
+            cubes: snapshot.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).count(),
+            metrics: snapshot.model.metrics.len(),
+            graph_nodes,
+            graph_edges,
+            diagnostics: snapshot.diagnostics.clone(),
+            elapsed,
+        }
+    }
+}
+
+/// The first reference to a model that isn't there: the name stands at the diagnostic's place.
+pub fn missing_ref(diagnostics: &[Diagnostic], tree: &SourceTree) -> Option<MissingRef> {
+    let told = diagnostics.iter().find(|told| told.code == "missing-ref")?;
+    let span = told.span.as_ref()?;
+    let line = tree.files.get(&span.file)?.lines().nth(span.line.saturating_sub(1) as usize)?;
+    let written: String =
+        line.chars().skip(span.column.saturating_sub(1) as usize).take(span.length as usize).collect();
+    let stem = span.file.rsplit('/').next().unwrap_or_default();
+    let model = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+    Some(MissingRef { model: model.to_owned(), missing_ref: written })
+}

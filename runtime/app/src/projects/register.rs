@@ -1,0 +1,288 @@
+//! Cubes that are registered and deleted while the server runs.
+//!
+//! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
+//! table hold for it. It is in the state database before it is served. SQL is the operator's business: who has
+//! no `admin` writes expressions of a known kind over tables with plain names (`model::allowed`). Governance
+//! hooks have a say in every change.
+
+use serde_json::{Map, Value as Json, json};
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::model::allowed::{self, NotAllowed};
+use terrane_compiler::model::nearest::nearest;
+use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
+
+use super::{Caller, ProjectService};
+use crate::catalog::{NOT_DESCRIBED, NOT_READABLE};
+use crate::governance::Gate;
+use crate::ports::governance::{Artifact, MetadataChange};
+use crate::ports::plugins::PluginError;
+use crate::ports::registrations::Registration;
+use crate::ports::store::StoreError;
+use crate::query::RequestContext;
+use crate::security::Scope;
+
+/// How many cubes may be registered beside the files.
+const MAX_REGISTERED: usize = 1_000;
+
+/// A cube to register.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewCube {
+    pub name: String,
+    pub sql_table: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub measures: Vec<NewMeasure>,
+    pub dimensions: Vec<NewDimension>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewMeasure {
+    pub name: String,
+    pub kind: String,
+    pub sql: Option<String>,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub format: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewDimension {
+    pub name: String,
+    pub kind: String,
+    pub sql: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub format: Option<String>,
+    pub primary_key: bool,
+    pub granularities: Option<Vec<String>>,
+}
+
+/// Why a cube was not registered or deleted.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RegisterError {
+    #[error("cube `{name}` already exists")]
+    Exists { name: String },
+    #[error("cube `{name}` not found")]
+    Unknown { name: String, nearest: Vec<String> },
+    /// A file of the project defines it.
+    #[error("cube `{name}` is defined by the project, at {place}: remove it there")]
+    OfProject { name: String, place: String },
+    /// The caller's SQL needs `admin`. `field` is like `measures.revenue.sql`.
+    #[error("{field}: {why}")]
+    NotAllowed { field: String, why: NotAllowed },
+    /// What the caller sent is no cube.
+    #[error("the cube has errors")]
+    Invalid { diagnostics: Vec<Diagnostic> },
+    /// Governance hooks object, or one that has to agree can't be asked.
+    #[error("a governance hook does not allow it")]
+    Refused { gate: Gate },
+    #[error("{MAX_REGISTERED} cubes are registered, and that is the limit")]
+    TooMany,
+    #[error(transparent)]
+    Plugin(#[from] PluginError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ProjectService {
+    /// Registers a cube and serves it from now on.
+    ///
+    /// # Errors
+    /// [`RegisterError`]
+    pub async fn register(
+        &self,
+        cube: &NewCube,
+        context: &RequestContext,
+        caller: Caller<'_>,
+    ) -> Result<(), RegisterError> {
+        // The name is a file's name in diagnostics.
+        if !is_name(&cube.name) {
+            let message = format!("`{}` can't be a cube's name", cube.name);
+            let told = Diagnostic::error("invalid-name", message).hint("write it in snake_case: letters, digits, `_`");
+            return Err(RegisterError::Invalid { diagnostics: vec![told] });
+        }
+        let mut held = self.changing.lock().await;
+        let before = self.ports.catalog.snapshot();
+        let registered = self.ports.registrations.registrations().await?;
+        let is_taken = before.model.cube_named(&cube.name).is_some()
+            || before.definitions.unread.contains(cube.name.as_str())
+            || registered.iter().any(|one| *one.cube.name == *cube.name);
+        if is_taken {
+            return Err(RegisterError::Exists { name: cube.name.clone() });
+        }
+        if registered.len() >= MAX_REGISTERED {
+            return Err(RegisterError::TooMany);
+        }
+        let is_operator = caller.0.scopes.hold(Scope::Admin);
+        check(cube, &held.inputs.warehouse, is_operator)?;
+        let entry = entry_of(cube);
+        let new = RegisteredCube { name: cube.name.as_str().into(), entry: entry.as_str().into() };
+        let mut texts = held.clone();
+        texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let problems = problems_of(&cube.name, &snapshot.diagnostics);
+        if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
+            return Err(RegisterError::Invalid { diagnostics: problems });
+        }
+        soften_registered(&mut snapshot.diagnostics);
+        self.ask(context, MetadataChange::Added(artifact(&cube.name, &entry))).await?;
+        let mut record = self.record("cube_registered", caller, format!("cube:{}", cube.name));
+        record.after = Some(entry.into());
+        let registration = Registration {
+            cube: new,
+            registered_by: caller.0.caller.user_id.clone(),
+            registered_at: self.ports.clock.now(),
+        };
+        if !self.ports.registrations.register(&registration, record).await? {
+            return Err(RegisterError::Exists { name: cube.name.clone() });
+        }
+        self.swap_in_place(&mut held, texts, snapshot);
+        Ok(())
+    }
+
+    /// Deletes a registered cube.
+    ///
+    /// # Errors
+    /// [`RegisterError`]; a cube of the project's files is not deleted.
+    pub async fn unregister(
+        &self,
+        name: &str,
+        context: &RequestContext,
+        caller: Caller<'_>,
+    ) -> Result<(), RegisterError> {
+        let mut held = self.changing.lock().await;
+        let before = self.ports.catalog.snapshot();
+        let registered = self.ports.registrations.registrations().await?;
+        let Some(old) = registered.iter().find(|one| *one.cube.name == *name) else {
+            return Err(unregistered(name, &before, &registered));
+        };
+        let entry = old.cube.entry.to_string();
+        let mut texts = held.clone();
+        let rest = registered.iter().filter(|one| *one.cube.name != *name);
+        texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        soften_registered(&mut snapshot.diagnostics);
+        self.ask(context, MetadataChange::Removed(artifact(name, &entry))).await?;
+        let mut record = self.record("cube_deleted", caller, format!("cube:{name}"));
+        record.before = Some(entry.into());
+        if !self.ports.registrations.unregister(name, record).await? {
+            return Err(RegisterError::Unknown { name: name.to_owned(), nearest: Vec::new() });
+        }
+        self.swap_in_place(&mut held, texts, snapshot);
+        Ok(())
+    }
+
+    async fn ask(&self, context: &RequestContext, change: MetadataChange) -> Result<(), RegisterError> {
+        let gate = self.gatekeeper.change(context, &change).await;
+        if gate.is_open() { Ok(()) } else { Err(RegisterError::Refused { gate }) }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn unregistered(name: &str, before: &crate::catalog::Snapshot, registered: &[Registration]) -> RegisterError {
+    let name = name.to_owned();
+    match before.model.cube_named(&name) {
+        Some(cube) => {
+            let place = cube.span.as_ref().map(ToString::to_string).unwrap_or_default();
+            RegisterError::OfProject { name, place }
+        }
+        None => {
+            let nearest = nearest(&name, registered.iter().map(|one| &*one.cube.name), 5);
+            let nearest = nearest.into_iter().map(str::to_owned).collect();
+            RegisterError::Unknown { name, nearest }
+        }
+    }
+}
+
+/// What only an operator may write, if the caller is none.
+fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), RegisterError> {
+    let refuse = |field: String| move |why| RegisterError::NotAllowed { field, why };
+    let expression = |field: String, sql: &str| {
+        let checked =
+            if is_operator { allowed::check_template(sql) } else { allowed::check_expression(sql, warehouse) };
+        checked.map_err(refuse(field))
+    };
+    let table = if is_operator { allowed::check_template } else { allowed::check_table };
+    table(&cube.sql_table).map_err(refuse("sql_table".to_owned()))?;
+    for measure in &cube.measures {
+        if let Some(sql) = &measure.sql {
+            expression(format!("measures.{}.sql", measure.name), sql)?;
+        }
+    }
+    for dimension in &cube.dimensions {
+        expression(format!("dimensions.{}.sql", dimension.name), &dimension.sql)?;
+    }
+    Ok(())
+}
+
+/// What keeps a cube from being registered: errors in it, and what the warehouse can't read of it.
+fn problems_of(name: &str, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
+    let file = |told: &Diagnostic| {
+        let span = told.span.as_ref().filter(|span| is_registered(span))?;
+        Some(span.file.rsplit('/').next().and_then(|file| file.strip_suffix(".json")) == Some(name))
+    };
+    let is_problem = |told: &&Diagnostic| {
+        file(told) == Some(true) && (told.is_error() || [NOT_DESCRIBED, NOT_READABLE].contains(&told.code))
+    };
+    diagnostics.iter().filter(is_problem).cloned().collect()
+}
+
+fn artifact(name: &str, entry: &str) -> Artifact {
+    Artifact {
+        kind: "cube".to_owned(),
+        id: name.to_owned(),
+        certification: "draft".to_owned(),
+        version: 1,
+        body_json: entry.to_owned(),
+        ..Artifact::default()
+    }
+}
+
+/// The entry as a file of the project would have it.
+fn entry_of(cube: &NewCube) -> String {
+    let measures = cube.measures.iter().map(|measure| {
+        let mut entry = Map::new();
+        put(&mut entry, "name", Some(&measure.name));
+        put(&mut entry, "type", Some(&measure.kind));
+        put(&mut entry, "sql", measure.sql.as_ref());
+        put(&mut entry, "title", measure.title.as_ref());
+        put(&mut entry, "description", measure.description.as_ref());
+        put(&mut entry, "format", measure.format.as_ref());
+        Json::Object(entry)
+    });
+    let dimensions = cube.dimensions.iter().map(|dimension| {
+        let mut entry = Map::new();
+        put(&mut entry, "name", Some(&dimension.name));
+        put(&mut entry, "type", Some(&dimension.kind));
+        put(&mut entry, "sql", Some(&dimension.sql));
+        put(&mut entry, "title", dimension.title.as_ref());
+        put(&mut entry, "description", dimension.description.as_ref());
+        put(&mut entry, "format", dimension.format.as_ref());
+        if dimension.primary_key {
+            entry.insert("primary_key".to_owned(), json!(true));
+        }
+        if let Some(granularities) = &dimension.granularities {
+            entry.insert("granularities".to_owned(), json!(granularities));
+        }
+        Json::Object(entry)
+    });
+    let mut entry = Map::new();
+    put(&mut entry, "name", Some(&cube.name));
+    put(&mut entry, "sql_table", Some(&cube.sql_table));
+    put(&mut entry, "title", cube.title.as_ref());
+    put(&mut entry, "description", cube.description.as_ref());
+    entry.insert("measures".to_owned(), measures.collect());
+    entry.insert("dimensions".to_owned(), dimensions.collect());
+    Json::Object(entry).to_string()
+}
+
+fn put(entry: &mut Map<String, Json>, key: &str, value: Option<&String>) {
+    if let Some(value) = value {
+        entry.insert(key.to_owned(), json!(value));
+    }
+}

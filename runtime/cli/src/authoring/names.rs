@@ -1,0 +1,283 @@
+//! Names for people and for files, made of names that a database or another tool gave.
+//!
+//! In: any text. Out: snake_case names that the compiler takes, titles, singulars, and the SQL that means a
+//! column or a table by its own name. Not here: what a name says of its column (`init::meaning`).
+
+use std::collections::HashSet;
+
+use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
+
+/// Longer names are cut.
+const MAX_CHARACTERS: usize = 60;
+
+/// Letters that are read as one word although no vowel holds them together.
+const ACRONYMS: &[&str] =
+    &["id", "url", "sku", "api", "ip", "uuid", "vat", "utc", "iso", "http", "ui", "usd", "eur", "gmv"];
+
+/// A snake_case name: `CustomerID` and `customer id` are `customer_id`. Never empty.
+pub fn snake(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let mut name = String::new();
+    for (at, c) in characters.iter().copied().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| characters.get(before).copied());
+        let after = characters.get(at + 1).copied();
+        if c.is_ascii_uppercase() {
+            let begins = before.is_some_and(|c| c.is_lowercase() || c.is_ascii_digit())
+                || (before.is_some_and(char::is_uppercase) && after.is_some_and(char::is_lowercase));
+            if begins && !name.ends_with('_') {
+                name.push('_');
+            }
+            name.push(c.to_ascii_lowercase());
+        } else if c.is_ascii_alphanumeric() {
+            name.push(c);
+        } else if let Some(plain) = without_mark(c) {
+            name.push_str(plain);
+        } else if !name.is_empty() && !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    name.truncate(MAX_CHARACTERS);
+    let name = name.trim_end_matches('_');
+    match name.chars().next() {
+        None => "unnamed".to_owned(),
+        Some(first) if first.is_ascii_digit() => format!("n_{name}"),
+        Some(_) => name.to_owned(),
+    }
+}
+
+/// Western letters with marks, as people write them without.
+fn without_mark(c: char) -> Option<&'static str> {
+    Some(match c {
+        'à' | 'á' | 'â' | 'ã' | 'å' | 'À' | 'Á' | 'Â' | 'Ã' | 'Å' => "a",
+        'ä' | 'Ä' | 'æ' | 'Æ' => "ae",
+        'ç' | 'Ç' | 'č' | 'Č' => "c",
+        'è' | 'é' | 'ê' | 'ë' | 'È' | 'É' | 'Ê' | 'Ë' => "e",
+        'ì' | 'í' | 'î' | 'ï' | 'Ì' | 'Í' | 'Î' | 'Ï' => "i",
+        'ñ' | 'Ñ' => "n",
+        'ò' | 'ó' | 'ô' | 'õ' | 'Ò' | 'Ó' | 'Ô' | 'Õ' => "o",
+        'ö' | 'Ö' | 'ø' | 'Ø' => "oe",
+        'š' | 'Š' => "s",
+        'ß' => "ss",
+        'ù' | 'ú' | 'û' | 'Ù' | 'Ú' | 'Û' => "u",
+        'ü' | 'Ü' => "ue",
+        'ž' | 'Ž' => "z",
+        _ => return None,
+    })
+}
+
+/// Names that must differ.
+#[derive(Debug, Clone, Default)]
+pub struct Taken(HashSet<String>);
+
+impl Taken {
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
+    /// The name, or the first of `name_2`, `name_3` … that nobody has; taken from now on.
+    pub fn take(&mut self, name: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
+        let free = free.unwrap_or_else(|| name.to_owned());
+        self.0.insert(free.clone());
+        free
+    }
+}
+
+/// `order_items` is `Order items`, `customer_id` is `Customer ID`.
+pub fn title(name: &str) -> String {
+    let words = name.split('_').filter(|word| !word.is_empty());
+    let words: Vec<String> =
+        words.map(|word| if ACRONYMS.contains(&word) { word.to_uppercase() } else { word.to_owned() }).collect();
+    let text = words.join(" ");
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The singular of a snake_case English noun, as far as rules go: `order_items` is `order_item`.
+pub fn singular(name: &str) -> String {
+    let (lead, word) = name.rsplit_once('_').map_or(("", name), |(lead, word)| (&name[..=lead.len()], word));
+    let irregular = [("people", "person"), ("children", "child"), ("men", "man"), ("women", "woman"), ("data", "data")];
+    let unchanged = ["ss", "us", "is", "news", "series"];
+    let word = if let Some((_, one)) = irregular.iter().find(|(many, _)| *many == word) {
+        (*one).to_owned()
+    } else if unchanged.iter().any(|end| word.ends_with(end)) || word.len() < 3 {
+        word.to_owned()
+    } else if let Some(stem) = word.strip_suffix("ies") {
+        format!("{stem}y")
+    } else if ends_in_es(word) {
+        word[..word.len() - 2].to_owned()
+    } else {
+        word.strip_suffix('s').unwrap_or(word).to_owned()
+    };
+    format!("{lead}{word}")
+}
+
+/// `boxes`, `addresses` and `statuses` lose two letters, `houses` and `cases` one.
+fn ends_in_es(word: &str) -> bool {
+    ["sses", "xes", "ches", "shes", "zzes"].iter().any(|end| word.ends_with(end))
+        || (word.ends_with("uses") && !word.ends_with("ouses") && !word.ends_with("auses"))
+}
+
+/// The SQL of a column of a cube's own rows. A lower-case word that SQL doesn't know stands bare; any other
+/// name is quoted, since engines fold what is not.
+pub fn column_sql(name: &str) -> String {
+    match word(name) {
+        Word::Free => name.to_owned(),
+        Word::Keyword => format!("{{CUBE}}.{name}"),
+        Word::Quoted => format!("{{CUBE}}.{}", quoted(name)),
+    }
+}
+
+/// The SQL of a column of the cube that a name in braces stands for.
+pub fn column_of(cube: &str, name: &str) -> String {
+    format!("{{{cube}}}.{}", identifier(name))
+}
+
+/// An identifier, quoted where it must be.
+pub fn identifier(name: &str) -> String {
+    match word(name) {
+        Word::Quoted => quoted(name),
+        Word::Free | Word::Keyword => name.to_owned(),
+    }
+}
+
+/// An identifier in quotes, which DuckDB and PostgreSQL have from the standard.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+enum Word {
+    Free,
+    /// SQL knows the word, and lets it be a column's name.
+    Keyword,
+    Quoted,
+}
+
+fn word(name: &str) -> Word {
+    // Words that grammars keep for themselves and the lists of aliases lack.
+    const RESERVED: &[&str] = &[
+        "ALL",
+        "ANALYZE",
+        "AND",
+        "ANY",
+        "ASC",
+        "CASE",
+        "CAST",
+        "CHECK",
+        "COLLATE",
+        "COLUMN",
+        "CONSTRAINT",
+        "CREATE",
+        "DEFAULT",
+        "DESC",
+        "DISTINCT",
+        "ELSE",
+        "FALSE",
+        "FOREIGN",
+        "GRANT",
+        "IN",
+        "LEADING",
+        "NOT",
+        "NULL",
+        "OR",
+        "PLACING",
+        "PRIMARY",
+        "REFERENCES",
+        "SOME",
+        "SYMMETRIC",
+        "TABLE",
+        "THEN",
+        "TO",
+        "TRAILING",
+        "TRUE",
+        "UNIQUE",
+        "USER",
+        "VARIADIC",
+        "WHEN",
+        "INTERVAL",
+        "CURRENT_DATE",
+        "CURRENT_TIME",
+        "CURRENT_USER",
+    ];
+    let is_word = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if !is_word {
+        return Word::Quoted;
+    }
+    let upper = name.to_ascii_uppercase();
+    match ALL_KEYWORDS.binary_search(&upper.as_str()) {
+        Err(_) => Word::Free,
+        Ok(index) => {
+            let keyword = ALL_KEYWORDS_INDEX[index];
+            let is_reserved = RESERVED.contains(&upper.as_str())
+                || RESERVED_FOR_COLUMN_ALIAS.contains(&keyword)
+                || RESERVED_FOR_TABLE_ALIAS.contains(&keyword);
+            if is_reserved { Word::Quoted } else { Word::Keyword }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_becomes_snake_case() {
+        let cases = [
+            ("orders", "orders"),
+            ("OrderItems", "order_items"),
+            ("CustomerID", "customer_id"),
+            ("HTTPRequest", "http_request"),
+            ("Order Date", "order_date"),
+            ("  % of total ", "of_total"),
+            ("2024 sales", "n_2024_sales"),
+            ("größe", "groesse"),
+            ("注文", "unnamed"),
+            ("a--b__c", "a_b_c"),
+            ("address2Line", "address2_line"),
+        ];
+        for (text, name) in cases {
+            assert_eq!(snake(text), name, "{text}");
+        }
+        assert!(snake(&"x".repeat(500)).len() <= MAX_CHARACTERS);
+    }
+
+    #[test]
+    fn names_that_are_taken_get_a_number() {
+        let mut taken = Taken::default();
+        assert_eq!([taken.take("a"), taken.take("a"), taken.take("a")], ["a", "a_2", "a_3"]);
+    }
+
+    #[test]
+    fn titles_and_singulars_read_well() {
+        assert_eq!((title("customer_id"), title("order_items")), ("Customer ID".to_owned(), "Order items".to_owned()));
+        let cases = [
+            ("orders", "order"),
+            ("order_items", "order_item"),
+            ("categories", "category"),
+            ("statuses", "status"),
+            ("boxes", "box"),
+            ("houses", "house"),
+            ("addresses", "address"),
+            ("status", "status"),
+            ("people", "person"),
+            ("purchases", "purchase"),
+            ("gas", "ga"),
+            ("bus", "bus"),
+        ];
+        for (many, one) in cases {
+            assert_eq!(singular(many), one, "{many}");
+        }
+    }
+
+    #[test]
+    fn only_what_needs_quotes_has_them() {
+        assert_eq!(column_sql("amount"), "amount");
+        assert_eq!(column_sql("year"), "{CUBE}.year");
+        assert_eq!(column_sql("order"), "{CUBE}.\"order\"");
+        assert_eq!(column_sql("Order \"x\""), "{CUBE}.\"Order \"\"x\"\"\"");
+        assert_eq!(column_of("orders", "user"), "{orders}.\"user\"");
+        assert_eq!(identifier("public"), "public");
+    }
+}

@@ -1,0 +1,348 @@
+//! Cubes and sources, drafted from tables.
+//!
+//! In: tables with keys and references. Out: a [`Draft`]: the project's definitions as texts, and what a
+//! person should know of them. Column names stay the warehouse's own in SQL; members get snake_case names.
+
+use std::sync::Arc;
+
+use terrane_compiler::model::{self, Model};
+use terrane_compiler::project::{self, Inputs, SourceTree};
+
+pub use super::joins::Join;
+use super::joins::{self, Aliases};
+use super::kind::Kind;
+use super::meaning::measured;
+use super::table::{Column, Evidence, Table};
+use crate::authoring::names::{self, Taken, column_sql, snake};
+use crate::authoring::yaml::{Yaml, document};
+use crate::config::PROJECT_FILE;
+
+/// What was made of the tables.
+#[derive(Debug)]
+pub struct Draft {
+    pub cubes: Vec<DraftCube>,
+    /// Path inside the project, and text.
+    pub files: Vec<(String, String)>,
+    /// What could not be looked at.
+    pub notes: Vec<String>,
+}
+
+/// A cube for people and scripts.
+#[derive(Debug)]
+pub struct DraftCube {
+    pub name: String,
+    /// `shop.orders`, as the warehouse names it.
+    pub table: String,
+    pub key: Vec<String>,
+    pub key_evidence: Evidence,
+    pub joins: Vec<Join>,
+    pub dimensions: Vec<String>,
+    pub measures: Vec<String>,
+    /// Columns and their types that no member shows.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// A second way to a cube is given a name; so many times at most.
+const MAX_RENAMES: usize = 500;
+const GREETING: &str =
+    "Made by `terrane init`, and yours from now on: names, measures and descriptions can be changed.";
+
+pub(super) fn draft(tables: &[Table], warehouse: &str, notes: Vec<String>) -> Draft {
+    let mut taken = Taken::default();
+    let cubes: Vec<String> = tables.iter().map(|table| cube_name(table, &mut taken)).collect();
+    let mut aliases = Aliases::default();
+    let mut all = joins::joins(tables, &cubes, &mut taken, &mut aliases);
+    let drawn = |joins: &[Vec<Join>]| -> Vec<(DraftCube, Yaml)> {
+        let each = tables.iter().zip(&cubes).zip(joins);
+        each.map(|((table, name), joins)| cube(table, name, joins)).collect()
+    };
+    for _ in 0..MAX_RENAMES {
+        let Some((owner, target)) = second_way(&model_of(&files_of(&drawn(&all)), warehouse), &cubes, &all) else {
+            break;
+        };
+        let join = all[owner].iter_mut().find(|join| join.name == target);
+        join.into_iter().for_each(|join| aliases.rename(&mut taken, &cubes[owner], join));
+    }
+    let drafted = drawn(&all);
+    let mut files = sources(tables);
+    files.extend(files_of(&drafted));
+    Draft { cubes: drafted.into_iter().map(|(cube, _)| cube).collect(), files, notes }
+}
+
+/// `orders`; with its schema where two tables are called so.
+fn cube_name(table: &Table, taken: &mut Taken) -> String {
+    let name = snake(&table.name);
+    if taken.has(&name) { taken.take(&snake(&format!("{}_{}", table.schema, table.name))) } else { taken.take(&name) }
+}
+
+fn model_of(files: &[(String, String)], warehouse: &str) -> Model {
+    let texts = files.iter().map(|(path, text)| (Arc::from(path.as_str()), Arc::from(text.as_str())));
+    let mut tree = SourceTree { files: texts.collect() };
+    tree.files.insert(PROJECT_FILE.into(), "name: draft\n".into());
+    let inputs = Inputs { warehouse: warehouse.into(), ..Inputs::default() };
+    model::build(&project::read(&tree, &inputs).0).0
+}
+
+/// A join by which a cube is reached a second time as directly as by another: its owner and target. What
+/// lies behind a role is reached by each role alike, and stays so: the first join is taken.
+fn second_way(model: &Model, cubes: &[String], joins: &[Vec<Join>]) -> Option<(usize, String)> {
+    let mut ties = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).flat_map(|cube| model.ties(cube.id));
+    ties.find_map(|tie| {
+        let owner = tie.other.iter().rev().nth(1).copied().unwrap_or(tie.start);
+        let owner = cubes.iter().position(|name| **name == *model.cube(owner).name)?;
+        let target = &*model.cube(tie.to).name;
+        let join = joins[owner].iter().find(|join| join.name == target && !join.is_alias())?;
+        Some((owner, join.name.clone()))
+    })
+}
+
+fn files_of(cubes: &[(DraftCube, Yaml)]) -> Vec<(String, String)> {
+    let file = |(cube, yaml): &(DraftCube, Yaml)| {
+        let left_out: Vec<String> = cube.left_out.iter().map(|(name, ty)| format!("{name} ({ty})")).collect();
+        let comment = match left_out.as_slice() {
+            [] => GREETING.to_owned(),
+            _ => format!(
+                "{GREETING}\nLeft out, since nothing is grouped or summed by their types: {}.",
+                left_out.join(", ")
+            ),
+        };
+        let yaml = Yaml::map([("cubes", Yaml::List(vec![yaml.clone()]))]);
+        (format!("cubes/{}.yml", cube.name), document(&comment, &yaml))
+    };
+    cubes.iter().map(file).collect()
+}
+
+fn cube(table: &Table, name: &str, joins: &[Join]) -> (DraftCube, Yaml) {
+    let mut members = Members { taken: Taken::default(), dimensions: Vec::new(), measures: Vec::new() };
+    members.measure("count", "count", None, None, Some(&names::title(name)));
+    let mut left_out = Vec::new();
+    let keys_first = (0..table.columns.len()).filter(|at| table.key.contains(at));
+    let order: Vec<usize> = keys_first.chain((0..table.columns.len()).filter(|at| !table.key.contains(at))).collect();
+    let primary_time = primary_time(table);
+    for at in &order {
+        let column = &table.columns[*at];
+        let what = measured(table, *at);
+        if column.kind == Kind::Other {
+            left_out.push((column.name.clone(), column.type_name.clone()));
+        } else if !what.sum {
+            members.dimension(column, table.key.contains(at), primary_time == Some(*at));
+        }
+    }
+    for at in &order {
+        let (column, what) = (&table.columns[*at], measured(table, *at));
+        let (name, sql) = (snake(&column.name), column_sql(&column.name));
+        let named = |lead: &str, known: &[&str]| {
+            let is_said = known.iter().any(|word| name == *word || name.starts_with(&format!("{word}_")));
+            if is_said { name.clone() } else { format!("{lead}_{name}") }
+        };
+        if what.sum {
+            let name = named("total", &["total", "sum"]);
+            members.measure(&name, "sum", Some(&sql), what.format, None);
+        }
+        if what.average {
+            let name = named("average", &["average", "avg", "mean"]);
+            members.measure(&name, "avg", Some(&sql), what.format, None);
+        }
+    }
+    for join in joins {
+        let [(own, _)] = &join.columns[..] else { continue };
+        let is_key = table.column_index(own).is_some_and(|column| table.key == [column]);
+        // A key differs in every row: to count it is to count rows.
+        if !is_key {
+            members.measure(&format!("distinct_{}", join.name), "count_distinct", Some(&column_sql(own)), None, None);
+        }
+    }
+    let Members { dimensions, measures, .. } = members;
+    let name_of = |member: &Yaml| member.get("name").and_then(Yaml::as_text).unwrap_or_default().to_owned();
+    let drafted = DraftCube {
+        name: name.to_owned(),
+        table: format!("{}.{}", table.schema, table.name),
+        key: table.key.iter().map(|at| table.columns[*at].name.clone()).collect(),
+        key_evidence: table.key_evidence,
+        joins: joins.to_vec(),
+        dimensions: dimensions.iter().map(name_of).collect(),
+        measures: measures.iter().map(name_of).collect(),
+        left_out,
+    };
+    let relation = format!("{}.{}", names::identifier(&table.schema), names::identifier(&table.name));
+    let mut yaml = Yaml::map([("name", Yaml::text(name)), ("sql_table", Yaml::text(relation))]);
+    if let Some(title) = title(&table.name, name) {
+        yaml.set("title", Yaml::Text(title));
+    }
+    if let Some(comment) = &table.comment {
+        yaml.set("description", Yaml::text(comment.trim()));
+    }
+    let lists = [("joins", joins.iter().map(join_yaml).collect()), ("dimensions", dimensions), ("measures", measures)];
+    for (key, items) in lists {
+        if !items.is_empty() {
+            yaml.set(key, Yaml::List(items));
+        }
+    }
+    (drafted, yaml)
+}
+
+struct Members {
+    taken: Taken,
+    dimensions: Vec<Yaml>,
+    measures: Vec<Yaml>,
+}
+
+impl Members {
+    fn dimension(&mut self, column: &Column, is_key: bool, is_primary_time: bool) {
+        let name = self.taken.take(&snake(&column.name));
+        let (ty, sql) = match column.kind {
+            Kind::Integer | Kind::Decimal | Kind::Float => ("number", column_sql(&column.name)),
+            Kind::Boolean => ("boolean", column_sql(&column.name)),
+            Kind::Date | Kind::Timestamp | Kind::Instant => ("time", column_sql(&column.name)),
+            // Compared as text: an engine holds no text against a UUID.
+            Kind::TextLike => ("string", format!("CAST({{CUBE}}.{} AS VARCHAR)", names::identifier(&column.name))),
+            Kind::Text | Kind::Other => ("string", column_sql(&column.name)),
+        };
+        let title = title(&column.name, &name);
+        let mut member = Yaml::map([("name", Yaml::Text(name)), ("type", Yaml::text(ty)), ("sql", Yaml::Text(sql))]);
+        if is_key {
+            member.set("primary_key", Yaml::Boolean(true));
+        }
+        if is_primary_time {
+            member.set("primary_time", Yaml::Boolean(true));
+        }
+        // Without a zone nobody knows which instant it is, so it is shown as it is stored.
+        if column.kind == Kind::Timestamp {
+            member.set("timezone", Yaml::text("none"));
+        }
+        if let Some(title) = title {
+            member.set("title", Yaml::Text(title));
+        }
+        if let Some(comment) = &column.comment {
+            member.set("description", Yaml::text(comment.trim()));
+        }
+        self.dimensions.push(member);
+    }
+
+    fn measure(&mut self, name: &str, ty: &str, sql: Option<&str>, format: Option<&str>, title: Option<&str>) {
+        let name = self.taken.take(name);
+        let title = title.map(str::to_owned).or_else(|| self::title(&name, &name));
+        let mut member = Yaml::map([("name", Yaml::Text(name)), ("type", Yaml::text(ty))]);
+        for (key, value) in [("sql", sql), ("format", format), ("title", title.as_deref())] {
+            if let Some(value) = value {
+                member.set(key, Yaml::text(value));
+            }
+        }
+        self.measures.push(member);
+    }
+}
+
+/// A title where the name alone would make another: `Customer ID`, `Größe`.
+fn title(original: &str, name: &str) -> Option<String> {
+    if !original.is_ascii() || original.contains(' ') {
+        return Some(original.trim().to_owned()).filter(|title| !title.is_empty());
+    }
+    let title = names::title(name);
+    let plain = name.replace('_', " ");
+    (!title.eq_ignore_ascii_case(&plain) || title.chars().skip(1).any(char::is_uppercase)).then_some(title)
+}
+
+fn join_yaml(join: &Join) -> Yaml {
+    let mut yaml = Yaml::map([("name", Yaml::text(&*join.name))]);
+    if join.is_alias() {
+        yaml.set("cube", Yaml::text(&*join.cube));
+    }
+    yaml.set("relationship", Yaml::text("many_to_one"));
+    yaml.set("sql", Yaml::Text(join.sql()));
+    match (join.evidence, &join.columns[..]) {
+        (Evidence::Found { found, of }, [(own, other)]) => {
+            let comment = format!(
+                "Found by looking: {found} of {of} values of {own} in a sample are a {other} of {}.",
+                join.cube
+            );
+            Yaml::Noted(comment, Box::new(yaml))
+        }
+        _ => yaml,
+    }
+}
+
+/// The time that rows are about, where there are several: when they came to be, rather than when they were
+/// touched last; of equals the first.
+fn primary_time(table: &Table) -> Option<usize> {
+    const BORN: &[&str] = &["created", "occurred", "happened", "ordered", "placed", "purchased", "event", "started"];
+    const LATER: &[&str] = &[
+        "updated",
+        "modified",
+        "changed",
+        "deleted",
+        "removed",
+        "birth",
+        "born",
+        "dob",
+        "expires",
+        "expiry",
+        "expired",
+        "end",
+        "ended",
+        "until",
+        "shipped",
+        "delivered",
+        "closed",
+        "due",
+        "returned",
+        "loaded",
+        "synced",
+        "last",
+    ];
+    let times: Vec<usize> = (0..table.columns.len()).filter(|at| table.columns[*at].kind.is_time()).collect();
+    // The only one is it without a word.
+    if times.len() < 2 {
+        return None;
+    }
+    let one = names::singular(&snake(&table.name));
+    times.into_iter().min_by_key(|at| {
+        let name = snake(&table.columns[*at].name);
+        let words: Vec<&str> = name.split('_').collect();
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+        let rank = if has(LATER) {
+            3
+        } else if has(BORN) || name.starts_with(&one) {
+            0
+        } else if matches!(&*name, "date" | "time" | "timestamp" | "ts") {
+            1
+        } else {
+            2
+        };
+        (rank, table.columns[*at].is_nullable, *at)
+    })
+}
+
+/// A file for each schema.
+fn sources(tables: &[Table]) -> Vec<(String, String)> {
+    let mut schemas: Vec<&str> = tables.iter().map(|table| table.schema.as_str()).collect();
+    schemas.sort_unstable();
+    schemas.dedup();
+    let mut taken = Taken::default();
+    let file = |schema: &str| {
+        let name = taken.take(&snake(schema));
+        let of_schema = tables.iter().filter(|table| table.schema == schema).map(source_table);
+        let source = Yaml::map([
+            ("name", Yaml::text(&*name)),
+            ("schema", Yaml::text(schema)),
+            ("tables", Yaml::List(of_schema.collect())),
+        ]);
+        (format!("sources/{name}.yml"), document(GREETING, &Yaml::map([("sources", Yaml::List(vec![source]))])))
+    };
+    schemas.into_iter().map(file).collect()
+}
+
+fn source_table(table: &Table) -> Yaml {
+    let mut yaml = Yaml::map([("name", Yaml::text(&*table.name))]);
+    if let Some(comment) = &table.comment {
+        yaml.set("description", Yaml::text(comment.trim()));
+    }
+    let columns = table.columns.iter().map(|column| {
+        let mut yaml = Yaml::map([("name", Yaml::text(&*column.name)), ("type", Yaml::text(&*column.type_name))]);
+        if let Some(comment) = &column.comment {
+            yaml.set("description", Yaml::text(comment.trim()));
+        }
+        yaml
+    });
+    yaml.set("columns", Yaml::List(columns.collect()));
+    yaml
+}

@@ -1,0 +1,120 @@
+//! The SQL that looks at tables: catalogs, counts, samples.
+//!
+//! In: names as the catalog has them, which are quoted here and nowhere else. Out: statements that DuckDB
+//! and PostgreSQL both read, but for the catalogs, where each has its own. No value of anybody's rows
+//! becomes SQL.
+
+use super::kind::Kind;
+use super::table::{Column, Table};
+use crate::authoring::names::quoted;
+
+/// Rows that are looked at where a sample will do. The first ones that come: a random sample would read
+/// the whole table on either engine.
+const SAMPLE_ROWS: u32 = 100_000;
+/// Different values of a sample that are looked for in another table.
+const SAMPLE_VALUES: u32 = 10_000;
+
+/// The catalog of one engine, as statements with the same columns:
+/// tables: schema, name, is view, comment;
+/// columns: schema, table, name, type, is nullable, comment;
+/// keys: schema, table, constraint, `p`/`u`/`f`, column, target schema, target table, target column.
+#[derive(Debug)]
+pub(super) struct Catalog {
+    pub(super) tables: &'static str,
+    pub(super) columns: &'static str,
+    pub(super) keys: &'static str,
+}
+
+pub(super) const DUCKDB: Catalog = Catalog {
+    tables: "SELECT schema_name, table_name, false, comment FROM duckdb_tables() \
+             WHERE database_name = current_database() AND NOT internal AND NOT temporary \
+             UNION ALL SELECT schema_name, view_name, true, comment FROM duckdb_views() \
+             WHERE database_name = current_database() AND NOT internal AND NOT temporary ORDER BY 1, 2",
+    columns: "SELECT schema_name, table_name, column_name, data_type, is_nullable, comment FROM duckdb_columns() \
+              WHERE database_name = current_database() AND NOT internal ORDER BY schema_name, table_name, column_index",
+    keys: "SELECT schema_name, table_name, CAST(constraint_index AS VARCHAR), kind, column_name, schema_name, \
+           referenced_table, target_column FROM (SELECT schema_name, table_name, constraint_index, \
+           CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' ELSE 'f' END AS kind, \
+           unnest(constraint_column_names) AS column_name, referenced_table, \
+           unnest(referenced_column_names) AS target_column, \
+           generate_subscripts(constraint_column_names, 1) AS position FROM duckdb_constraints() \
+           WHERE database_name = current_database() \
+           AND constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')) AS k \
+           WHERE column_name IS NOT NULL ORDER BY schema_name, table_name, constraint_index, position",
+};
+
+pub(super) const POSTGRES: Catalog = Catalog {
+    tables: "SELECT n.nspname::text, c.relname::text, c.relkind IN ('v', 'm'), obj_description(c.oid, 'pg_class') \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition AND c.relpersistence <> 't' \
+             AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
+             AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') ORDER BY 1, 2",
+    // An enum is one, whatever it is called.
+    columns: "SELECT n.nspname::text, c.relname::text, a.attname::text, \
+              CASE WHEN t.typtype = 'e' THEN 'enum' ELSE format_type(a.atttypid, a.atttypmod) END, \
+              NOT a.attnotnull, col_description(c.oid, a.attnum) \
+              FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+              JOIN pg_type t ON t.oid = a.atttypid \
+              WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'f', 'v', 'm') \
+              AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
+              ORDER BY n.nspname, c.relname, a.attnum",
+    // A reference that was never checked (`NOT VALID`) is no proof.
+    keys: "SELECT n.nspname::text, c.relname::text, k.oid::text, k.contype::text, a.attname::text, fn.nspname::text, \
+           fc.relname::text, fa.attname::text \
+           FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+           CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u(col, target, position) \
+           JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.col \
+           LEFT JOIN pg_class fc ON fc.oid = k.confrelid LEFT JOIN pg_namespace fn ON fn.oid = fc.relnamespace \
+           LEFT JOIN pg_attribute fa ON fa.attrelid = k.confrelid AND fa.attnum = u.target \
+           WHERE k.contype IN ('p', 'u', 'f') AND k.convalidated AND NOT c.relispartition \
+           AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
+           ORDER BY n.nspname, c.relname, k.conname, u.position",
+};
+
+/// `"shop"."orders"`.
+pub(super) fn table(table: &Table) -> String {
+    format!("{}.{}", quoted(&table.schema), quoted(&table.name))
+}
+
+/// Values, different values, smallest, largest and largest last two digits of each column, in that order.
+pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
+    let each = columns.iter().map(|column| {
+        let name = quoted(&column.name);
+        let digits = match column.kind {
+            Kind::Integer => format!("CAST(max({name} % 100) AS VARCHAR)"),
+            _ => "NULL".to_owned(),
+        };
+        format!(
+            "count({name}), count(DISTINCT {name}), CAST(min({name}) AS VARCHAR), CAST(max({name}) AS VARCHAR), {digits}"
+        )
+    });
+    let wanted: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+    format!(
+        "SELECT {} FROM (SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) AS s",
+        each.collect::<Vec<_>>().join(", "),
+        wanted.join(", "),
+        table(of)
+    )
+}
+
+/// Rows, then values and different values of each column, over all rows.
+pub(super) fn uniqueness(of: &Table, columns: &[usize]) -> String {
+    let counts = columns.iter().map(|column| {
+        let name = quoted(&of.columns[*column].name);
+        format!("count({name}), count(DISTINCT {name})")
+    });
+    let counts: Vec<String> = std::iter::once("count(*)".to_owned()).chain(counts).collect();
+    format!("SELECT {} FROM {}", counts.join(", "), table(of))
+}
+
+/// Different values of a column in a sample, and how many of them another table's key has.
+pub(super) fn containment(of: &Table, column: usize, target: &Table, key: usize) -> String {
+    let (column, key) = (quoted(&of.columns[column].name), quoted(&target.columns[key].name));
+    format!(
+        "SELECT count(*), count(t.{key}) FROM (SELECT DISTINCT s.v FROM (SELECT {column} AS v FROM {} \
+         LIMIT {SAMPLE_ROWS}) AS s WHERE s.v IS NOT NULL LIMIT {SAMPLE_VALUES}) AS d \
+         LEFT JOIN {} AS t ON t.{key} = d.v",
+        table(of),
+        table(target)
+    )
+}

@@ -1,0 +1,153 @@
+//! Loads the served project anew: on SIGHUP, and when its files change if somebody wants that.
+//!
+//! In: the project's folder and the use case. Out: what is served, changed whole, and a line in the log. A
+//! project with errors leaves the one before it serving. Editors write a file in several steps and version
+//! control writes many, so a change is answered once its folder has been quiet for a moment. Not here: how a
+//! project is loaded (app).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use terrane_app::projects::{LoadRequest, ProjectError, ProjectService};
+use terrane_app::security::{AuthMethod, Identity, Origin};
+use terrane_compiler::SecurityContext;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::failure::Failure;
+
+/// How long a folder must be quiet.
+const QUIET: Duration = Duration::from_millis(100);
+/// The longest that a folder which is never quiet is waited for.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Watches a project's folder as long as it lives.
+#[derive(Debug)]
+pub(crate) struct FolderWatch {
+    _watcher: RecommendedWatcher,
+    changes: mpsc::Receiver<()>,
+}
+
+impl FolderWatch {
+    /// Begins to watch.
+    ///
+    /// # Errors
+    /// The system watches no more files.
+    pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
+        // One place: a change that waits stands for all behind it.
+        let (tell, changes) = mpsc::channel(1);
+        let root = folder.to_owned();
+        let told = move |event: notify::Result<notify::Event>| {
+            let matters = match event {
+                Ok(event) => {
+                    !matches!(event.kind, EventKind::Access(_))
+                        && event.paths.iter().any(|path| is_definition(&root, path))
+                }
+                // What was missed may be anything.
+                Err(_) => true,
+            };
+            if matters {
+                let _ = tell.try_send(());
+            }
+        };
+        let refuse = |error: notify::Error| {
+            Failure::new(format!("{} can't be watched: {error}", folder.display()))
+                .hint("raise fs.inotify.max_user_watches, or leave `--watch` away and send SIGHUP")
+        };
+        let mut watcher = notify::recommended_watcher(told).map_err(refuse)?;
+        watcher.watch(folder, RecursiveMode::Recursive).map_err(refuse)?;
+        Ok(FolderWatch { _watcher: watcher, changes })
+    }
+
+    /// Waits for a change, and for the quiet after it.
+    async fn changed(&mut self) {
+        if self.changes.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        let until_quiet = async { while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {} };
+        // Never quiet: what lies there by then is read.
+        let _ = tokio::time::timeout(LONGEST, until_quiet).await;
+    }
+}
+
+/// A definition, or a folder that may hold some. Nothing hidden is one: state, version control.
+fn is_definition(root: &Path, path: &Path) -> bool {
+    let inside = path.strip_prefix(root).unwrap_or(path);
+    let is_hidden = inside.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
+    !is_hidden && path.extension().is_none_or(|ending| ["yml", "yaml", "sql"].iter().any(|known| ending == *known))
+}
+
+/// Loads anew on SIGHUP and when the folder changes, for ever.
+///
+/// # Errors
+/// The system takes no handler of the signal.
+pub(crate) fn keep_loaded(
+    projects: Arc<ProjectService>,
+    watch: Option<FolderWatch>,
+) -> Result<impl Future<Output = ()> + Send, Failure> {
+    let hangups = signal(SignalKind::hangup());
+    let mut hangups = hangups.map_err(|error| Failure::new(format!("listening for signals: {error}")))?;
+    Ok(async move {
+        let mut watch = watch;
+        loop {
+            let changed = async {
+                match &mut watch {
+                    Some(watch) => watch.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let trigger = tokio::select! {
+                _ = hangups.recv() => Trigger::Signal,
+                () = changed => Trigger::Files,
+            };
+            load(&projects, trigger).await;
+        }
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trigger {
+    Signal,
+    Files,
+}
+
+impl Trigger {
+    fn as_str(self) -> &'static str {
+        match self {
+            Trigger::Signal => "signal",
+            Trigger::Files => "files",
+        }
+    }
+}
+
+async fn load(projects: &ProjectService, trigger: Trigger) {
+    // Whoever sends a signal may have changed tables too.
+    let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
+    let server = Identity {
+        caller: SecurityContext { user_id: "server".into(), ..SecurityContext::default() },
+        method: AuthMethod::Operator,
+        ..Identity::default()
+    };
+    let trigger = trigger.as_str();
+    match projects.load(&request, (&server, &Origin::default())).await {
+        Ok(loaded) => {
+            let duration_ms = loaded.elapsed.as_secs_f64() * 1e3;
+            let warnings = loaded.diagnostics.len();
+            tracing::info!(event = "project_loaded", trigger, cubes = loaded.cubes, warnings, duration_ms);
+        }
+        Err(ProjectError::Invalid { diagnostics, .. }) => {
+            let mut errors = diagnostics.iter().filter(|told| told.is_error());
+            let first = errors.next().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(
+                event = "project_refused",
+                trigger,
+                errors = errors.count() + 1,
+                error_message = first,
+                "the project that was loaded before is served still"
+            );
+        }
+        Err(error) => tracing::error!(event = "project_refused", trigger, errors = 1, error_message = %error),
+    }
+}

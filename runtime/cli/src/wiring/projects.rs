@@ -1,0 +1,65 @@
+//! The adapter of `ProjectFiles` on the file system: the project that is served, and others below the folders
+//! that the operator named.
+//!
+//! Another project brings definitions only: its SQL is read in the served warehouse's grammar, and nothing of its
+//! configuration holds.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_app::ports::projects::{NoProject, ProjectFiles, ProjectTexts};
+use terrane_compiler::project::Inputs;
+
+use crate::config::{Environment, PROJECT_FILE};
+use crate::project::Project;
+
+/// Reads the projects that this server may serve.
+#[derive(Debug)]
+pub(super) struct FolderProjects {
+    /// Of the project that is served; canonical.
+    root: PathBuf,
+    /// Canonical too; the served project's is among them.
+    roots: Vec<PathBuf>,
+    environment: Environment,
+    /// The served warehouse's type.
+    warehouse: Arc<str>,
+}
+
+impl FolderProjects {
+    pub(super) fn of(project: &Project) -> Self {
+        let root = project.folder.root().to_owned();
+        let named = project.config.server.project_roots.iter();
+        // A folder that isn't there yet holds no project.
+        let named = named.filter_map(|folder| root.join(folder).canonicalize().ok());
+        let roots = std::iter::once(root.clone()).chain(named).collect();
+        let (environment, warehouse) = (project.environment.clone(), Arc::clone(&project.inputs.warehouse));
+        FolderProjects { root, roots, environment, warehouse }
+    }
+}
+
+impl ProjectFiles for FolderProjects {
+    fn read(&self, path: Option<&str>) -> Result<ProjectTexts, NoProject> {
+        let none = |reason: &str| NoProject {
+            path: path.unwrap_or_default().chars().take(200).collect(),
+            reason: reason.to_owned(),
+            hint: format!(
+                "name a folder that holds {PROJECT_FILE}, relative to the served project's, below it or below one of \
+                 `server.project_roots`"
+            ),
+        };
+        let folder = match path {
+            None => self.root.clone(),
+            Some(path) => {
+                let folder = self.root.join(path).canonicalize();
+                let allowed = |folder: &PathBuf| self.roots.iter().any(|root| folder.starts_with(root));
+                // Whether a folder outside is there is nobody's business.
+                folder.ok().filter(allowed).ok_or_else(|| none("there is no such folder"))?
+            }
+        };
+        let project = Project::read(&folder, &self.environment)
+            .map_err(|_| none(&format!("the folder holds no {PROJECT_FILE} that can be read")))?;
+        let inputs = Inputs { warehouse: Arc::clone(&self.warehouse), ..project.inputs };
+        let folder = folder.display().to_string().into();
+        Ok(ProjectTexts { folder, source: project.source, inputs, problems: project.problems })
+    }
+}

@@ -1,0 +1,466 @@
+//! Source columns to metrics: one graph for a project.
+//!
+//! In: definitions, the model, known columns. Out: a [`Lineage`]. Models are read in their order, each
+//! with the columns of those before. Values of a cube over a query lead straight to what the query reads.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use sqlparser::dialect::Dialect;
+
+use super::known::KnownColumns;
+use super::query::{
+    Arena, Catalog, Name, Origin, Origins, Read, Reason, Rest, Seen, Shape, Slot, Star, TableName, Use, bytes,
+    column_of, read,
+};
+use super::spelling::Spelling;
+use super::{Lineage, Node, NodeType, Subject};
+use crate::model::{
+    Aggregate, ColumnName, Cube, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Relation,
+    SegmentId, Snippet, SqlPart, grammar,
+};
+use crate::project::{CubeDefinition, Definitions, SqlText};
+
+const MAX_ANCESTORS: usize = 32;
+
+pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColumns) -> Lineage {
+    let spelling = Spelling::of(&definitions.warehouse);
+    let mut building = Building {
+        definitions,
+        model,
+        dialect: grammar(&definitions.warehouse),
+        catalog: Catalog { known, models: HashMap::new(), spelling },
+        arena: Arena::default(),
+        declared: KnownColumns::declared_tables(definitions),
+        stars: HashMap::new(),
+        origins: HashMap::new(),
+        texts: Vec::new(),
+        lineage: Lineage::default(),
+        slots: Vec::with_capacity(model.cubes.len()),
+    };
+    building.models();
+    building.cubes();
+    building.joins();
+    building.members();
+    building.metrics();
+    building.policies();
+    building.lineage.finish();
+    building.lineage
+}
+
+/// A relation's columns, and what its rows depend on.
+type Columns = (Arc<[Slot]>, BTreeSet<(Use, Origin)>);
+
+struct Building<'d> {
+    definitions: &'d Definitions,
+    model: &'d Model,
+    dialect: Box<dyn Dialect>,
+    catalog: Catalog<'d>,
+    arena: Arena,
+    /// Source and table of each declared name.
+    declared: HashMap<String, (Arc<str>, Arc<str>)>,
+    /// What the stars of a model stand for.
+    stars: HashMap<Arc<str>, Vec<Star>>,
+    /// Nodes of origins that have been met.
+    origins: HashMap<Origin, u32>,
+    /// The text from which unresolved places are counted on.
+    texts: Vec<(usize, SqlText)>,
+    lineage: Lineage,
+    /// Of each cube's relation.
+    slots: Vec<Arc<[Slot]>>,
+}
+
+impl Building<'_> {
+    fn node(&mut self, ty: NodeType, id: String, name: &Arc<str>, subject: Subject) -> u32 {
+        self.lineage.node(Node {
+            id: id.into(),
+            name: Arc::clone(name),
+            ty,
+            cube: None,
+            sql: None,
+            reason: None,
+            span: None,
+            subject,
+        })
+    }
+
+    fn edge(&mut self, from: u32, to: u32, usage: Use) {
+        if from != to {
+            self.lineage.edges.push((from, to, usage));
+        }
+    }
+
+    fn read(&mut self, text: &SqlText) -> Read {
+        self.arena.next_text();
+        self.texts.push((self.arena.unresolved.len(), text.clone()));
+        read(&text.text, &self.definitions.warehouse, &*self.dialect, &self.catalog, &mut self.arena)
+    }
+
+    /// The node of an origin.
+    fn origin(&mut self, origin: Origin) -> u32 {
+        if let Some(at) = self.origins.get(&origin) {
+            return *at;
+        }
+        let at = match origin {
+            Origin::Table(table) => self.table(table),
+            Origin::Column(column) => {
+                let column = self.arena.columns[column as usize].clone();
+                self.column(column.table, &column.name)
+            }
+            Origin::Unresolved(place) => self.unresolved(place),
+        };
+        self.origins.insert(origin, at);
+        at
+    }
+
+    fn table(&mut self, table: u32) -> u32 {
+        match self.arena.tables[table as usize].clone() {
+            TableName::Model(name) => self.node(NodeType::Model, format!("model.{name}"), &name, Subject::Other),
+            TableName::Table(name) => match self.declared.get(&*name).cloned() {
+                Some((source, table)) => {
+                    self.node(NodeType::SourceTable, format!("source.{source}.{table}"), &table, Subject::Other)
+                }
+                None => self.node(NodeType::Table, format!("table.{name}"), &name, Subject::Other),
+            },
+        }
+    }
+
+    /// A column's node; one behind a model's star leads on to what the star stands for.
+    fn column(&mut self, table: u32, name: &Name) -> u32 {
+        let mut table = table;
+        let (mut first, mut before) = (None, None);
+        loop {
+            let of = self.table(table);
+            let id = format!("{}.column.{}", self.lineage.nodes[of as usize].id, name.shown);
+            let is_new = !self.lineage.numbers.contains_key(id.as_str());
+            let ty = match self.lineage.nodes[of as usize].ty {
+                NodeType::Model => NodeType::ModelColumn,
+                NodeType::SourceTable => NodeType::SourceColumn,
+                _ => NodeType::TableColumn,
+            };
+            let at = self.node(ty, id, &name.shown, Subject::Other);
+            if let Some(before) = before {
+                self.edge(at, before, Use::Value);
+            }
+            let first = *first.get_or_insert(at);
+            let TableName::Model(model) = self.arena.tables[table as usize].clone() else { return first };
+            if !is_new {
+                return first;
+            }
+            self.edge(of, at, Use::Rows);
+            let stars: Vec<Star> = self.stars.get(&model).into_iter().flatten().cloned().collect();
+            let mut fitting = stars.into_iter().filter(|star| !star.without.contains(&name.key));
+            match (fitting.next(), fitting.next()) {
+                (Some(Star { of: Rest::Table(next) | Rest::Undeclared(next), .. }), None) => table = next,
+                (Some(Star { of: Rest::Made(origins), .. }), None) => {
+                    self.edges_of(&origins, at, Use::Value);
+                    return first;
+                }
+                _ => {
+                    let reason = Reason::Ambiguous(Arc::clone(&name.shown));
+                    let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
+                    let place = self.unresolved(place);
+                    self.lineage.nodes[place as usize].span = None;
+                    self.edge(place, at, Use::Value);
+                    return first;
+                }
+            }
+            before = Some(at);
+        }
+    }
+
+    fn unresolved(&mut self, number: u32) -> u32 {
+        let place = self.arena.unresolved[number as usize].clone();
+        let text = self.texts.iter().rev().find(|(from, _)| *from <= number as usize);
+        let span = text.map(|(_, text)| match bytes(&place, &text.text) {
+            Some(at) => text.locate(at.start, place.length),
+            None => text.span(),
+        });
+        let name: Arc<str> = place.reason.to_string().into();
+        let at = self.node(NodeType::Unresolved, format!("unresolved.{number}"), &name, Subject::Other);
+        let node = &mut self.lineage.nodes[at as usize];
+        (node.reason, node.span) = (Some(place.reason), span);
+        at
+    }
+
+    fn edges_of(&mut self, origins: &Origins, to: u32, usage: Use) {
+        for origin in origins {
+            let from = self.origin(*origin);
+            self.edge(from, to, usage);
+        }
+    }
+
+    fn uses(&mut self, uses: &BTreeSet<(Use, Origin)>, to: u32) {
+        for (usage, origin) in uses {
+            let from = self.origin(*origin);
+            self.edge(from, to, *usage);
+        }
+    }
+
+    fn models(&mut self) {
+        let definitions = self.definitions;
+        for model in &definitions.models {
+            let name = &model.name.value;
+            let read = self.read(&model.sql);
+            let own = self.node(NodeType::Model, format!("model.{name}"), name, Subject::Other);
+            self.lineage.nodes[own as usize].sql = Some(Arc::clone(&model.sql.text));
+            self.uses(&read.relation.uses, own);
+            let mut shape = Shape::default();
+            let mut stars = Vec::new();
+            for (index, slot) in read.relation.slots.iter().enumerate() {
+                match slot {
+                    Slot::Star(star) => {
+                        let is_undeclared = matches!(star.of, Rest::Undeclared(_));
+                        shape.outputs.push(Seen::Star { is_undeclared, without: star.without.clone() });
+                        stars.push(star.clone());
+                    }
+                    Slot::Column(column) => {
+                        let unnamed: Arc<str> = format!("_{}", index + 1).into();
+                        let unnamed = Name { key: Arc::clone(&unnamed), shown: unnamed };
+                        let shown = column.name.clone().unwrap_or(unnamed);
+                        let id = format!("model.{name}.column.{}", shown.shown);
+                        let at = self.node(NodeType::ModelColumn, id, &shown.shown, Subject::Other);
+                        self.edge(own, at, Use::Rows);
+                        self.edges_of(&column.origins, at, Use::Value);
+                        shape.outputs.push(match column.name {
+                            Some(_) => Seen::Column(shown),
+                            None => Seen::Unnamed(shown),
+                        });
+                    }
+                }
+            }
+            self.catalog.models.insert(name.to_lowercase(), shape);
+            self.stars.insert(name.to_lowercase().into(), stars);
+        }
+    }
+
+    fn cubes(&mut self) {
+        let (definitions, model) = (self.definitions, self.model);
+        let by_name: HashMap<&str, &CubeDefinition> =
+            definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect();
+        let mut read_already: HashMap<CubeId, Columns> = HashMap::new();
+        for cube in &model.cubes {
+            let own = self.node(NodeType::Cube, format!("cube.{}", cube.name), &cube.name, Subject::Cube(cube.id));
+            let original = cube.alias_of.unwrap_or(cube.id);
+            let (slots, uses) = match read_already.get(&original) {
+                Some(read) => read.clone(),
+                None => {
+                    let read = self.relation(model.cube(original), &by_name);
+                    read_already.insert(original, read.clone());
+                    read
+                }
+            };
+            self.uses(&uses, own);
+            self.slots.push(slots);
+        }
+    }
+
+    fn relation(&mut self, cube: &Cube, by_name: &HashMap<&str, &CubeDefinition>) -> Columns {
+        let parts: Vec<String> = match &cube.relation {
+            Relation::Table(parts) => parts.iter().map(|part| part.text.to_string()).collect(),
+            Relation::Model { name, .. } => vec![name.trim_matches(['"', '`', '[', ']']).to_owned()],
+            Relation::Query { .. } => {
+                let mut at = by_name.get(&*cube.name).copied();
+                for _ in 0..MAX_ANCESTORS {
+                    let Some(definition) = at else { break };
+                    if let Some(relation) = &definition.relation {
+                        let read = self.read(&relation.sql);
+                        return (read.relation.slots.into(), read.relation.uses);
+                    }
+                    at = definition.extends.as_ref().and_then(|parent| by_name.get(&*parent.value).copied());
+                }
+                Vec::new()
+            }
+        };
+        let (table, slots) = self.catalog.relation(&parts, &mut self.arena);
+        (slots.into(), [(Use::Rows, Origin::Table(table))].into())
+    }
+
+    fn join_id(&self, from: CubeId, index: u32) -> String {
+        let cube = self.model.cube(from);
+        format!("join.{}.{}", cube.name, self.model.cube(cube.joins[index as usize].target).name)
+    }
+
+    fn joins(&mut self) {
+        let model = self.model;
+        for cube in &model.cubes {
+            for (index, join) in (0u32..).zip(&cube.joins) {
+                let (id, target) = (self.join_id(cube.id, index), &model.cube(join.target).name);
+                let at = self.member(NodeType::Join, id, target, cube, Subject::Cube(cube.id));
+                // A dimension's node may not be there yet, so members' parts come by id.
+                self.snippet(&join.on, at, Use::Join, None);
+            }
+        }
+    }
+
+    fn member(&mut self, ty: NodeType, id: String, name: &Arc<str>, cube: &Cube, subject: Subject) -> u32 {
+        let at = self.node(ty, id, name, subject);
+        self.lineage.nodes[at as usize].cube = Some(Arc::clone(&cube.name));
+        at
+    }
+
+    fn dimension(&mut self, id: DimensionId) -> u32 {
+        let (model, subject) = (self.model, Subject::Member(Member::Dimension(id)));
+        let (cube, name) = (model.cube(id.cube), &model.dimension(id).name);
+        self.member(NodeType::Dimension, format!("dimension.{}.{name}", cube.name), name, cube, subject)
+    }
+
+    fn measure(&mut self, id: MeasureId) -> u32 {
+        let (model, subject) = (self.model, Subject::Member(Member::Measure(id)));
+        let (cube, name) = (model.cube(id.cube), &model.measure(id).name);
+        self.member(NodeType::Measure, format!("measure.{}.{name}", cube.name), name, cube, subject)
+    }
+
+    fn metric(&mut self, id: MetricId) -> u32 {
+        let name = &self.model.metric(id).name;
+        self.node(NodeType::Metric, format!("metric.{name}"), name, Subject::Metric(id))
+    }
+
+    fn members(&mut self) {
+        let model = self.model;
+        for cube in &model.cubes {
+            let rows = self.node(NodeType::Cube, format!("cube.{}", cube.name), &cube.name, Subject::Cube(cube.id));
+            for (index, dimension) in (0u32..).zip(&cube.dimensions) {
+                let at = self.dimension(DimensionId { cube: cube.id, index });
+                self.edge(rows, at, Use::Rows);
+                self.snippet(&dimension.sql, at, Use::Value, Some(cube.id));
+            }
+            for (index, segment) in (0u32..).zip(&cube.segments) {
+                let subject = Subject::Member(Member::Segment(SegmentId { cube: cube.id, index }));
+                let id = format!("segment.{}.{}", cube.name, segment.name);
+                let at = self.member(NodeType::Segment, id, &segment.name, cube, subject);
+                self.snippet(&segment.sql, at, Use::Filter, Some(cube.id));
+            }
+            for (index, measure) in (0u32..).zip(&cube.measures) {
+                let at = self.measure(MeasureId { cube: cube.id, index });
+                match &measure.kind {
+                    MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                        self.edge(rows, at, Use::Rows);
+                        self.aggregate(aggregate, at, Some(cube.id));
+                    }
+                    MeasureKind::Number(sql) => self.snippet(sql, at, Use::Value, Some(cube.id)),
+                }
+            }
+        }
+    }
+
+    fn aggregate(&mut self, aggregate: &Aggregate, to: u32, own: Option<CubeId>) {
+        if let Some(sql) = &aggregate.argument {
+            self.snippet(sql, to, Use::Value, own);
+        }
+        for sql in &aggregate.filters {
+            self.snippet(sql, to, Use::Filter, own);
+        }
+    }
+
+    /// What an author's SQL reads. `own`: where it is written, if joins are crossed from there.
+    fn snippet(&mut self, sql: &Snippet, to: u32, usage: Use, own: Option<CubeId>) {
+        let mut parts = Vec::new();
+        sql.for_each(&mut |part| parts.push(part));
+        let has_query = parts
+            .iter()
+            .any(|part| matches!(part, SqlPart::Text(text) if text.to_ascii_lowercase().contains("select")));
+        if has_query {
+            let reason = Reason::NotFollowed("a query inside a member's SQL");
+            let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
+            let from = self.unresolved(place);
+            self.lineage.nodes[from as usize].span = None;
+            self.edge(from, to, usage);
+        }
+        for part in parts {
+            match part {
+                SqlPart::Column { cube, name } => {
+                    let origins = self.column_origins(*cube, name);
+                    self.edges_of(&origins, to, usage);
+                    self.crossed(own, *cube, to);
+                }
+                SqlPart::Dimension(id) => {
+                    let from = self.dimension(*id);
+                    self.edge(from, to, usage);
+                    self.crossed(own, id.cube, to);
+                }
+                SqlPart::Measure(id) => {
+                    let from = self.measure(*id);
+                    self.edge(from, to, usage);
+                }
+                SqlPart::Metric(id) => {
+                    let from = self.metric(*id);
+                    self.edge(from, to, usage);
+                }
+                SqlPart::Aggregate(aggregate) => {
+                    if let Some(own) = own {
+                        let cube = self.model.cube(own);
+                        let rows =
+                            self.node(NodeType::Cube, format!("cube.{}", cube.name), &cube.name, Subject::Cube(own));
+                        self.edge(rows, to, Use::Rows);
+                    }
+                    self.aggregate(aggregate, to, own);
+                }
+                SqlPart::Text(_) | SqlPart::User(_) | SqlPart::Divide(..) => {}
+            }
+        }
+    }
+
+    fn column_origins(&mut self, cube: CubeId, name: &ColumnName) -> Origins {
+        let slots = Arc::clone(&self.slots[cube.0 as usize]);
+        column_of(&slots, name, &self.definitions.warehouse, &self.catalog, &mut self.arena)
+    }
+
+    /// A member of another cube is reached by joins, whose columns it depends on.
+    fn crossed(&mut self, own: Option<CubeId>, target: CubeId, to: u32) {
+        let Some(own) = own.filter(|own| *own != target) else { return };
+        let reach = self.model.reach(own);
+        let mut at = target;
+        while let Some(hop) = reach.any_hop(at).filter(|_| at != own) {
+            let id = self.join_id(hop.from, hop.join);
+            if let Some(from) = self.lineage.numbers.get(id.as_str()).copied() {
+                self.edge(from, to, Use::Join);
+            }
+            at = hop.from;
+        }
+    }
+
+    fn metrics(&mut self) {
+        let model = self.model;
+        for (id, metric) in (0u32..).map(MetricId).zip(&model.metrics) {
+            let at = self.metric(id);
+            self.snippet(&metric.body, at, Use::Value, None);
+            let mut facts = Vec::new();
+            metric.body.for_each(&mut |part| {
+                if let SqlPart::Measure(id) = part {
+                    facts.push(id.cube);
+                }
+            });
+            for filter in &metric.filters {
+                let mut names = filter.member.split('.');
+                let cube = names.next().and_then(|cube| model.cube_named(cube));
+                let member = cube.zip(names.next()).and_then(|(cube, member)| cube.member(member));
+                if let Some(Member::Dimension(id)) = member {
+                    let from = self.dimension(id);
+                    self.edge(from, at, Use::Filter);
+                    facts.iter().for_each(|fact| self.crossed(Some(*fact), id.cube, at));
+                }
+            }
+        }
+    }
+
+    /// A policy's own filter and masks, once for each cube that it reaches.
+    fn policies(&mut self) {
+        let model = self.model;
+        for policy in &model.policies {
+            let at = self.node(NodeType::Policy, format!("policy.{}", policy.name), &policy.name, Subject::Policy);
+            for effect in &policy.cubes {
+                if let Some(sql) = &effect.row_filter {
+                    self.snippet(sql, at, Use::Policy, None);
+                }
+                for (id, mask) in &effect.masks {
+                    let from = self.dimension(*id);
+                    self.edge(from, at, Use::Policy);
+                    if let Mask::Sql(sql) = mask {
+                        self.snippet(sql, at, Use::Policy, None);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The tables and models that a text may read.
+//!
+//! In: known columns, and the models that were read before. Out: the slots of a named relation. A name
+//! that a model has means the model: models are inlined under their names.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::arena::{Arena, TableName};
+use super::relation::{Name, Origin, Rest, Slot, Star};
+use crate::lineage::known::KnownColumns;
+use crate::lineage::spelling::Spelling;
+
+/// What others see of a model.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shape {
+    pub(crate) outputs: Vec<Seen>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Seen {
+    Column(Name),
+    /// By its place alone.
+    Unnamed(Name),
+    Star {
+        is_undeclared: bool,
+        without: BTreeSet<Arc<str>>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Catalog<'k> {
+    pub(crate) known: &'k KnownColumns,
+    /// By name in small letters.
+    pub(crate) models: HashMap<String, Shape>,
+    pub(crate) spelling: Spelling,
+}
+
+impl Catalog<'_> {
+    /// The table or model of a name, and its columns.
+    pub(crate) fn relation(&self, parts: &[String], arena: &mut Arena) -> (u32, Vec<Slot>) {
+        let name = parts.join(".").to_lowercase();
+        if let Some(shape) = self.models.get(&name) {
+            let table = arena.table(TableName::Model(name.into()));
+            return (table, model(shape, table, arena));
+        }
+        let Some((name, known)) = self.known.find(&name) else {
+            let table = arena.table(TableName::Table(name.into()));
+            return (table, vec![Slot::star(Rest::Table(table))]);
+        };
+        let table = arena.table(TableName::Table(name.into()));
+        let mut slots: Vec<Slot> = Vec::with_capacity(known.columns.len() + 1);
+        for column in &known.columns {
+            let name = Name { key: self.spelling.key_of_known(column), shown: Arc::clone(column) };
+            let origin = Origin::Column(arena.column(table, name.clone()));
+            slots.push(Slot::column(name, [origin].into()));
+        }
+        match (known.is_complete, known.columns.is_empty()) {
+            (true, _) => {}
+            (false, true) => slots.push(Slot::star(Rest::Table(table))),
+            (false, false) => slots.push(Slot::star(Rest::Undeclared(table))),
+        }
+        if let Some(Slot::Star(star)) = slots.last().cloned() {
+            let without = slots.iter().filter_map(|slot| match slot {
+                Slot::Column(column) => column.key().cloned(),
+                Slot::Star(_) => None,
+            });
+            let without = without.collect();
+            slots.pop();
+            slots.push(Slot::Star(Star { without, ..star }));
+        }
+        (table, slots)
+    }
+}
+
+fn model(shape: &Shape, table: u32, arena: &mut Arena) -> Vec<Slot> {
+    let mut column = |name: &Name| [Origin::Column(arena.column(table, name.clone()))].into();
+    let slots = shape.outputs.iter().map(|output| match output {
+        Seen::Column(name) => Slot::column(name.clone(), column(name)),
+        Seen::Unnamed(name) => Slot::Column(super::relation::Column { name: None, origins: column(name) }),
+        Seen::Star { is_undeclared, without } => {
+            let of = if *is_undeclared { Rest::Undeclared(table) } else { Rest::Table(table) };
+            Slot::Star(Star { of, without: without.clone() })
+        }
+    });
+    slots.collect()
+}

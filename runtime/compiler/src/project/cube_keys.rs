@@ -1,0 +1,337 @@
+//! The keys of cubes and of what stands in them, and the words that they take.
+//!
+//! Tables alone; [`cubes`](super::cubes) reads by them.
+
+use super::definitions::MeasureType;
+use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, Words};
+use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
+use crate::types::Granularity;
+
+pub(super) static CUBE: Shape =
+    Shape {
+        called: "cube",
+        about: "A table or query whose rows can be measured, grouped and joined.",
+        keys: &[
+            NAME,
+            Key::optional(
+                "sql_table",
+                Kind::Text,
+                "raw.$name",
+                "The table that has the rows: `schema.table`, or `{{ ref('model') }}`. Either this or `sql`.",
+            )
+            .also(&["table", "table_name", "from", "relation", "model"]),
+            Key::optional(
+                "sql",
+                Kind::Text,
+                "SELECT * FROM raw.$name",
+                "A query that makes the rows; it begins with SELECT or WITH. Either this or `sql_table`.",
+            )
+            .also(&["query"]),
+            Key::optional(
+                "extends",
+                Kind::Text,
+                "other_cube",
+                "Another cube, whose rows, members and joins this one takes over; own ones win by name.",
+            )
+            .also(&["inherits", "base"]),
+            TITLE,
+            DESCRIPTION,
+            Key::optional(
+                "public",
+                Kind::Boolean,
+                "false",
+                "Whether queries may name it; `false` leaves it to joins, metrics and policies. Default: true.",
+            )
+            .also(&["shown", "visible"]),
+            Key::optional("dimensions", Kind::List(&DIMENSION), "[]", "What rows are grouped and filtered by.")
+                .also(&["columns", "fields", "attributes"]),
+            Key::optional("measures", Kind::List(&MEASURE), "[]", "What is computed from many rows.").also(&[
+                "metrics",
+                "aggregates",
+                "facts",
+            ]),
+            Key::optional("joins", Kind::List(&JOIN), "[]", "The cubes that can be reached from this one.")
+                .also(&["relationships"]),
+            Key::optional("segments", Kind::List(&SEGMENT), "[]", "Conditions with a name.").also(&["filters"]),
+            Key::optional(
+                "pre_aggregations",
+                Kind::List(&PRE_AGGREGATION),
+                "[]",
+                "Groups to be computed ahead. Checked, and not built yet.",
+            )
+            .also(&["rollups", "aggregations"]),
+            META,
+        ],
+        one_of: &["sql_table", "sql", "extends"],
+        apart: &["sql_table", "sql"],
+    };
+
+pub(super) static MEASURE: Shape =
+    Shape::new(
+        "measure",
+        "A value computed from many rows.",
+        &[
+            NAME,
+            Key::required("type", Kind::Word(&MEASURE_TYPES), "sum", "How the rows become one value.").also(&[
+                "agg",
+                "aggregation",
+                "aggregate",
+                "measure_type",
+            ]),
+            Key::optional(
+                "sql",
+                Kind::Text,
+                "amount",
+                "What is aggregated: a column or an expression. Of a `number` an expression over `{measures}`. \
+             Only `count` does without.",
+            )
+            .also(&["expr", "expression", "column", "field"]),
+            Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be measured.")
+                .also(&["where", "filter", "condition"]),
+            Key::optional(
+                "from",
+                Kind::Word(&FROM),
+                "all",
+                "Of a `running_total`: whether rows before the queried range count too (`all`). Default: range.",
+            ),
+            TITLE,
+            DESCRIPTION,
+            FORMAT,
+            Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
+                .also(&["drill", "drill_fields"]),
+            HIDDEN,
+            META,
+        ],
+    );
+
+pub(super) static FILTER: Shape = Shape::new(
+    "filter",
+    "A condition on the rows of a measure.",
+    &[Key::required("sql", Kind::Text, "\"{CUBE}.status = 'paid'\"", "The condition, in SQL.")],
+);
+
+pub(super) static DIMENSION: Shape = Shape::new(
+    "dimension",
+    "What rows are grouped and filtered by.",
+    &[
+        NAME,
+        Key::required("type", Kind::Word(&DIMENSION_TYPES), "string", "What its values are.")
+            .also(&["data_type", "datatype"]),
+        Key::required(
+            "sql",
+            Kind::Text,
+            "$name",
+            "A column of the rows, or an expression over columns and dimensions.",
+        )
+        .also(&["expr", "expression", "column", "field"]),
+        Key::optional(
+            "primary_key",
+            Kind::Boolean,
+            "true",
+            "Whether it tells rows apart, alone or with others so marked. Default: false.",
+        )
+        .also(&["pk", "key", "is_primary_key", "unique"]),
+        Key::optional(
+            "primary_time",
+            Kind::Boolean,
+            "true",
+            "Of `time`: whether ranges without a dimension mean it. Default: true where it is the only one.",
+        ),
+        Key::optional(
+            "timezone",
+            Kind::Word(&TIME_KINDS),
+            "none",
+            "Of `time`: `utc` for instants, `none` for a clock on the wall, which is never shifted. Default: utc.",
+        ),
+        Key::optional(
+            "granularities",
+            Kind::Words(&GRANULARITIES),
+            "[day, month]",
+            "Of `time`: the steps that it may be grouped by. Default: all eight.",
+        )
+        .also(&["granularity", "grains", "time_grains"]),
+        TITLE,
+        DESCRIPTION,
+        FORMAT,
+        HIDDEN,
+        META,
+    ],
+);
+
+pub(super) static SEGMENT: Shape = Shape::new(
+    "segment",
+    "A condition with a name.",
+    &[
+        NAME,
+        Key::required("sql", Kind::Text, "\"{CUBE}.status = 'paid'\"", "The condition, on columns and dimensions.")
+            .also(&["where", "filter", "condition"]),
+        TITLE,
+        DESCRIPTION,
+        HIDDEN,
+        META,
+    ],
+);
+
+pub(super) static JOIN: Shape = Shape::new(
+    "join",
+    "Another cube that can be reached from this one.",
+    &[
+        Key::required(
+            "name",
+            Kind::Name,
+            "customers",
+            "The cube that is joined, or another name for what `cube` says.",
+        )
+        .also(&["to", "target"]),
+        Key::optional(
+            "cube",
+            Kind::Text,
+            "customers",
+            "The cube behind `name`, where that is another one. Default: `name`.",
+        ),
+        Key::required(
+            "relationship",
+            Kind::Word(&RELATIONSHIPS),
+            "many_to_one",
+            "How many rows of the one belong to how many of the other, from this cube's view.",
+        )
+        .also(&["type", "kind", "cardinality", "relation"]),
+        Key::required(
+            "sql",
+            Kind::Text,
+            "\"{CUBE}.$name_id = {$name}.id\"",
+            "Which rows belong together: a condition on both cubes, and no third.",
+        )
+        .also(&["on", "condition", "sql_on"]),
+        Key::optional(
+            "always",
+            Kind::Boolean,
+            "true",
+            "Whether every row finds one there, so that an inner join will do. Default: false.",
+        ),
+        DESCRIPTION,
+        META,
+    ],
+);
+
+pub(super) static PRE_AGGREGATION: Shape = Shape::new(
+    "pre-aggregation",
+    "Groups to be computed ahead. Checked, and not built yet.",
+    &[
+        NAME,
+        Key::optional("measures", Kind::Texts, "[count]", "Measures of the cube."),
+        Key::optional("dimensions", Kind::Texts, "[status]", "Dimensions of the cube, or of one that it joins."),
+        Key::optional("time_dimension", Kind::Text, "created_at", "A time dimension of the cube."),
+        Key::optional("granularity", Kind::Word(&GRANULARITIES), "day", "The step of `time_dimension`."),
+        Key::optional("partition_granularity", Kind::Word(&GRANULARITIES), "month", "How much one partition holds."),
+        Key::optional("refresh", Kind::Mapping(&REFRESH), "{every: 1 hour}", "When it is computed again.")
+            .also(&["refresh_key"]),
+        DESCRIPTION,
+        META,
+    ],
+);
+
+pub(super) static REFRESH: Shape = Shape::new(
+    "refresh",
+    "When it is computed again.",
+    &[Key::optional("every", Kind::Text, "1 hour", "A duration: `10 minutes`, `1 hour`, `1 day`.")],
+);
+
+pub(super) static MEASURE_TYPES: Words<MeasureType> = Words {
+    list: &[
+        ("count", MeasureType::Aggregate(AggregateFunction::Count)),
+        ("count_distinct", MeasureType::Aggregate(AggregateFunction::CountDistinct)),
+        ("count_distinct_approx", MeasureType::Aggregate(AggregateFunction::CountDistinctApprox)),
+        ("sum", MeasureType::Aggregate(AggregateFunction::Sum)),
+        ("avg", MeasureType::Aggregate(AggregateFunction::Avg)),
+        ("min", MeasureType::Aggregate(AggregateFunction::Min)),
+        ("max", MeasureType::Aggregate(AggregateFunction::Max)),
+        ("number", MeasureType::Number),
+        ("running_total", MeasureType::RunningTotal),
+    ],
+    also: &[
+        ("average", "avg"),
+        ("mean", "avg"),
+        ("countdistinct", "count_distinct"),
+        ("distinct", "count_distinct"),
+        ("distinct_count", "count_distinct"),
+        ("count_unique", "count_distinct"),
+        ("approx_count_distinct", "count_distinct_approx"),
+        ("countdistinctapprox", "count_distinct_approx"),
+        ("total", "sum"),
+        ("minimum", "min"),
+        ("maximum", "max"),
+        ("ratio", "number"),
+        ("calculated", "number"),
+        ("expression", "number"),
+        ("percent", "number"),
+        ("cumulative", "running_total"),
+        ("runningtotal", "running_total"),
+    ],
+};
+
+pub(super) static DIMENSION_TYPES: Words<DimensionType> = Words {
+    list: &[
+        ("string", DimensionType::String),
+        ("number", DimensionType::Number),
+        ("time", DimensionType::Time),
+        ("boolean", DimensionType::Boolean),
+        ("geo", DimensionType::Geo),
+    ],
+    also: &[
+        ("text", "string"),
+        ("varchar", "string"),
+        ("char", "string"),
+        ("categorical", "string"),
+        ("int", "number"),
+        ("integer", "number"),
+        ("bigint", "number"),
+        ("float", "number"),
+        ("double", "number"),
+        ("decimal", "number"),
+        ("numeric", "number"),
+        ("date", "time"),
+        ("datetime", "time"),
+        ("timestamp", "time"),
+        ("bool", "boolean"),
+        ("location", "geo"),
+    ],
+};
+
+pub(super) static RELATIONSHIPS: Words<Relationship> = Words {
+    list: &[
+        ("many_to_one", Relationship::ManyToOne),
+        ("one_to_many", Relationship::OneToMany),
+        ("one_to_one", Relationship::OneToOne),
+    ],
+    also: &[
+        ("belongs_to", "many_to_one"),
+        ("belongsto", "many_to_one"),
+        ("has_many", "one_to_many"),
+        ("hasmany", "one_to_many"),
+        ("has_one", "one_to_one"),
+        ("hasone", "one_to_one"),
+    ],
+};
+
+pub(super) static GRANULARITIES: Words<Granularity> = Words {
+    list: &[
+        ("second", Granularity::Second),
+        ("minute", Granularity::Minute),
+        ("hour", Granularity::Hour),
+        ("day", Granularity::Day),
+        ("week", Granularity::Week),
+        ("month", Granularity::Month),
+        ("quarter", Granularity::Quarter),
+        ("year", Granularity::Year),
+    ],
+    also: &[("date", "day"), ("daily", "day"), ("weekly", "week"), ("monthly", "month"), ("yearly", "year")],
+};
+
+pub(super) static TIME_KINDS: Words<TimeKind> = Words {
+    list: &[("utc", TimeKind::Utc), ("none", TimeKind::WallClock)],
+    also: &[("local", "none"), ("wall_clock", "none"), ("gmt", "utc"), ("z", "utc")],
+};
+
+/// Whether all rows count, or those of the range alone.
+pub(super) static FROM: Words<bool> = Words { list: &[("range", false), ("all", true)], also: &[] };

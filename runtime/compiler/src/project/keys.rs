@@ -1,0 +1,138 @@
+//! What the mappings of a project's files may hold.
+//!
+//! In: tables, which stand beside their readers. Out: for each key its name, kind, meaning and whether
+//! it must be there, once: [`fields`](super::fields) reads by them, and [`schema`](super::schema)
+//! makes of them what editors check by. Not here: what a value does.
+
+/// The keys of one kind of mapping.
+pub(super) struct Shape {
+    /// What messages call it: `measure`.
+    pub(super) called: &'static str,
+    /// For editors: one sentence.
+    pub(super) about: &'static str,
+    pub(super) keys: &'static [Key],
+    /// One of these must be there.
+    pub(super) one_of: &'static [&'static str],
+    /// These can't stand together.
+    pub(super) apart: &'static [&'static str],
+}
+
+impl Shape {
+    pub(super) const fn new(called: &'static str, about: &'static str, keys: &'static [Key]) -> Shape {
+        Shape { called, about, keys, one_of: &[], apart: &[] }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        self.keys.iter().map(|key| key.name)
+    }
+
+    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+/// One key of a mapping.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) is_required: bool,
+    /// What may stand behind it; `$name` is the name of the entry.
+    pub(super) example: &'static str,
+    /// What people write in its place.
+    pub(super) also: &'static [&'static str],
+    /// For editors: one sentence, with unit and default.
+    pub(super) about: &'static str,
+}
+
+impl Key {
+    pub(super) const fn optional(name: &'static str, kind: Kind, example: &'static str, about: &'static str) -> Key {
+        Key { name, kind, is_required: false, example, also: &[], about }
+    }
+
+    pub(super) const fn required(name: &'static str, kind: Kind, example: &'static str, about: &'static str) -> Key {
+        Key { name, kind, is_required: true, example, also: &[], about }
+    }
+
+    pub(super) const fn also(self, also: &'static [&'static str]) -> Key {
+        Key { also, ..self }
+    }
+}
+
+/// What a value is made of.
+pub(super) enum Kind {
+    /// A snake_case name.
+    Name,
+    /// A text; a number or truth value counts as it is written.
+    Text,
+    Boolean,
+    Word(&'static dyn WordList),
+    /// A list of texts, or one alone.
+    Texts,
+    /// A list of words, or one alone.
+    Words(&'static dyn WordList),
+    Mapping(&'static Shape),
+    List(&'static Shape),
+    /// A list of mappings, or of their names.
+    ListOrNames(&'static Shape),
+    /// A text, number, truth value or null, or a list of them.
+    Values,
+    /// Names to [`Kind::Values`].
+    ValuesByName,
+    /// Names to one of the words, or to a mapping.
+    WordsByName(&'static dyn WordList, &'static Shape),
+    /// Names to anything.
+    ByName,
+    Anything,
+}
+
+/// Words that stand for values.
+pub(super) struct Words<T: 'static> {
+    pub(super) list: &'static [(&'static str, T)],
+    /// What people write instead, and the word.
+    pub(super) also: &'static [(&'static str, &'static str)],
+}
+
+/// The words alone.
+pub(super) trait WordList: Sync {
+    fn words(&self) -> Vec<&'static str>;
+}
+
+impl<T: Sync> WordList for Words<T> {
+    fn words(&self) -> Vec<&'static str> {
+        self.list.iter().map(|(word, _)| *word).collect()
+    }
+}
+
+pub(super) const NAME: Key = Key::required(
+    "name",
+    Kind::Name,
+    "some_name",
+    "What everything else calls it: small letters, digits and `_`, at most 200 characters.",
+);
+pub(super) const TITLE: Key =
+    Key::optional("title", Kind::Text, "Net revenue", "The name that people read. Default: made from `name`.").also(&[
+        "label",
+        "display_name",
+        "caption",
+    ]);
+pub(super) const DESCRIPTION: Key =
+    Key::optional("description", Kind::Text, "What it tells.", "What people should know about it.")
+        .also(&["desc", "comment", "doc", "docs"]);
+pub(super) const FORMAT: Key = Key::optional(
+    "format",
+    Kind::Text,
+    "currency",
+    "How clients should show values: `currency`, `percent` … Nothing is computed from it.",
+);
+pub(super) const HIDDEN: Key = Key::optional(
+    "hidden",
+    Kind::Boolean,
+    "true",
+    "Whether metadata leaves it out; it can still be asked for. Default: false.",
+);
+pub(super) const META: Key = Key::optional(
+    "meta",
+    Kind::Anything,
+    "{owner: finance}",
+    "Anything, for people and other programs; `tags`, `pii` and `classification` are told to governance hooks.",
+);

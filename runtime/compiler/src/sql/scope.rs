@@ -1,0 +1,316 @@
+//! The joined rows of one select: what the names in snippets stand for, and which rows they are asked of.
+//!
+//! In: a join tree under a caller's row filters. Out: snippets, dimensions and conditions over its rows.
+//! An engine evaluates the conditions of a WHERE or ON in any order, and moves those of an outer select
+//! inwards, beside a row filter. So what can fail on a row stands in a CASE over the row filter of the cube
+//! that it reads, the one construct whose order engines promise: no hidden row makes a statement fail. A
+//! column that is only compared stays as it is, for indexes and hash joins.
+
+use super::ast::SqlExpr;
+use super::predicate::{Tested, lower_predicate};
+use super::profile::Op;
+use crate::model::{ColumnName, CubeId, Dimension, DimensionId, DimensionType, Model, Snippet, SqlPart};
+use crate::plan::{JoinTree, NodeId, Protection, RowGuard, type_of};
+use crate::query::{Operand, Predicate};
+use crate::types::LogicalType;
+
+/// What a select around a cube tells of its rows besides their columns: that they passed.
+pub(super) const PASSES: &str = "terrane_passes";
+/// A text column as its indexes have it: equal at least where the texts are, by code point.
+pub(super) const LOOKUP: (&str, usize) = ("text_lookup", 1);
+
+/// What a dialect does to texts before it compares them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Texts {
+    pub(super) collates: bool,
+    /// Whether the dialect has [`LOOKUP`].
+    pub(super) looks_up: bool,
+}
+
+/// The joined rows of one fact: what names in snippets stand for.
+#[derive(Clone, Copy)]
+pub(super) struct RowScope<'a> {
+    pub(super) model: &'a Model,
+    pub(super) tree: &'a JoinTree<'a>,
+    pub(super) protection: &'a Protection<'a>,
+    pub(super) texts: Texts,
+    /// The name of the root's rows, where it isn't the cube's.
+    root: Option<&'a str>,
+    /// The node whose row filter stands around what is written, or is it.
+    passed: Option<NodeId>,
+}
+
+impl<'a> RowScope<'a> {
+    pub(super) fn new(
+        model: &'a Model,
+        tree: &'a JoinTree<'a>,
+        protection: &'a Protection<'a>,
+        texts: Texts,
+    ) -> RowScope<'a> {
+        RowScope { model, tree, protection, texts, root: None, passed: None }
+    }
+
+    /// Where the root's rows are being judged, under another name or their own.
+    pub(super) fn judging(self, root: Option<&'a str>) -> RowScope<'a> {
+        RowScope { root, passed: Some(0), ..self }
+    }
+
+    /// Inside a CASE over a node's row filter.
+    fn behind(self, node: NodeId) -> RowScope<'a> {
+        RowScope { passed: Some(node), ..self }
+    }
+
+    /// The name of a node's rows in SQL.
+    pub(super) fn alias(&self, node: NodeId) -> &'a str {
+        match node.checked_sub(1) {
+            Some(index) => &self.tree.joins[index].alias,
+            None => self.root.unwrap_or(&self.model.cube(self.tree.cube).name),
+        }
+    }
+
+    pub(super) fn node_of(&self, cube: CubeId) -> NodeId {
+        self.tree.find(self.model, 0, cube).unwrap_or(0)
+    }
+
+    /// A snippet of a cube that was joined.
+    pub(super) fn in_cube(&self, cube: CubeId, snippet: &'a Snippet) -> SqlExpr<'a> {
+        self.snippet(self.node_of(cube), snippet)
+    }
+
+    /// What stands for a joined cube's value, null where no row of it is joined.
+    pub(super) fn where_joined(&self, cube: CubeId, value: SqlExpr<'a>) -> SqlExpr<'a> {
+        match self.node_of(cube) {
+            0 => value,
+            node => SqlExpr::when(vec![self.is_joined(node)], value, None),
+        }
+    }
+
+    /// What is made of a cube's rows, null where a row is hidden.
+    pub(super) fn where_visible(&self, cube: CubeId, make: impl FnOnce(RowScope<'a>) -> SqlExpr<'a>) -> SqlExpr<'a> {
+        let node = self.node_of(cube);
+        match self.guard(node) {
+            Some(guard) => SqlExpr::when(guard, make(self.behind(node)), None),
+            None => make(*self),
+        }
+    }
+
+    /// A snippet of a member of `owner`'s cube.
+    pub(super) fn snippet(&self, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
+        match &snippet.parts[..] {
+            [SqlPart::Dimension(id)] => self.dimension(owner, *id),
+            _ => self.own(owner, snippet, true),
+        }
+    }
+
+    pub(super) fn join_condition(&self, node: NodeId) -> SqlExpr<'a> {
+        let planned = &self.tree.joins[node - 1];
+        // Column by column, so that an equality stays one.
+        self.parts(planned.from, &planned.join.on, Some(node), self.is_total(&planned.join.on))
+    }
+
+    /// A dimension as a member of `owner`'s cube means it. Where nothing was joined it is null,
+    /// whatever its SQL makes of nulls.
+    pub(super) fn dimension(&self, owner: NodeId, id: DimensionId) -> SqlExpr<'a> {
+        self.value(owner, id, true)
+    }
+
+    /// A dimension of the root's members, comparable by code point if it is text.
+    pub(super) fn comparable(&self, id: DimensionId) -> SqlExpr<'a> {
+        let dimension = self.model.dimension(id);
+        let value = self.value(0, id, compares_as_it_is(dimension));
+        if self.texts.collates && matches!(dimension.ty, DimensionType::String) {
+            return SqlExpr::op(Op::Collate, vec![value]);
+        }
+        value
+    }
+
+    /// A predicate over dimensions. `by_index`: where an index may answer.
+    pub(super) fn predicate(&self, predicate: &'a Predicate, by_index: bool) -> SqlExpr<'a> {
+        lower_predicate(predicate, false, &mut |on| self.tested(on, by_index))
+    }
+
+    fn tested(&self, on: &'a Operand, by_index: bool) -> Tested<'a> {
+        // `plan` keeps groups out of row filters.
+        let Operand::Dimension { id, .. } = on else { return Tested::plain(SqlExpr::Null(None)) };
+        match self.comparable(*id) {
+            SqlExpr::Op { op: Op::Collate, ty, args } => {
+                let bare = args[0].clone();
+                let is_column = by_index && self.texts.looks_up && matches!(bare, SqlExpr::Column { .. });
+                let lookup = is_column.then(|| SqlExpr::Call { name: LOOKUP.0, args: vec![bare.clone()] });
+                Tested { value: SqlExpr::Op { op: Op::Collate, ty, args }, bare: Some(bare), lookup }
+            }
+            value => Tested::plain(value),
+        }
+    }
+
+    /// What the root's rows must pass, ANDed. What can fail is asked only of rows that passed what stands
+    /// before it, and all of it behind what can't: no row that one filter hides makes another fail.
+    pub(super) fn row_filters(&self, all: &[&'a Snippet], predicates: &[&'a Predicate]) -> Vec<SqlExpr<'a>> {
+        let (mut certain, mut others) = (Vec::new(), Vec::new());
+        for sql in all {
+            if self.is_total(sql) { &mut certain } else { &mut others }.push(self.snippet(0, sql));
+        }
+        for predicate in predicates {
+            let mut is_total = true;
+            predicate.for_each_operand(&mut |operand| {
+                if let Operand::Dimension { id, .. } = operand {
+                    let dimension = self.model.dimension(*id);
+                    is_total &= compares_as_it_is(dimension) && self.is_total(&dimension.sql);
+                }
+            });
+            if is_total { &mut certain } else { &mut others }.push(self.predicate(predicate, true));
+        }
+        let behind = |inner: Option<SqlExpr<'a>>, outer| match inner {
+            Some(inner) => Some(SqlExpr::when(vec![outer], inner, None)),
+            None => Some(outer),
+        };
+        if let Some(mut last) = others.into_iter().rev().fold(None, behind) {
+            if !certain.is_empty() {
+                last = SqlExpr::when(certain.clone(), last, None);
+            }
+            certain.push(last);
+        }
+        certain
+    }
+
+    /// What tells that a node's row is visible; none where all are, or where it has been asked.
+    fn guard(&self, node: NodeId) -> Option<Vec<SqlExpr<'a>>> {
+        if self.passed == Some(node) {
+            return None;
+        }
+        let alias = self.alias(node);
+        Some(match self.protection.rows(self.tree.cube_of(node))? {
+            RowGuard::Never => vec![SqlExpr::Boolean(false)],
+            RowGuard::Filters { tree, all, predicates } if tree.joins.is_empty() => {
+                RowScope { tree, ..*self }.judging(Some(alias)).row_filters(all, predicates)
+            }
+            RowGuard::Filters { .. } => vec![SqlExpr::Added { alias, column: PASSES }],
+        })
+    }
+
+    /// No row makes it fail.
+    fn is_total(&self, snippet: &Snippet) -> bool {
+        let of_part = |part: &SqlPart| match part {
+            SqlPart::Dimension(id) => self.is_total(&self.model.dimension(*id).sql),
+            SqlPart::User(user) => {
+                user.compared.as_ref().is_some_and(|other| type_of(self.model, other) != LogicalType::Unknown)
+            }
+            _ => true,
+        };
+        snippet.is_total && snippet.parts.iter().all(of_part)
+    }
+
+    /// A member's own expression. `is_total`: nothing around it fails either.
+    fn own(&self, owner: NodeId, snippet: &'a Snippet, is_total: bool) -> SqlExpr<'a> {
+        let is_total = is_total && self.is_total(snippet);
+        let reads_rows =
+            snippet.parts.iter().any(|part| matches!(part, SqlPart::Column { .. } | SqlPart::Dimension(_)));
+        // Where no row is joined an expression may still have a value: there its columns are guarded one by one.
+        let guard = if is_total || owner != 0 || !reads_rows { None } else { self.guard(owner) };
+        match guard {
+            Some(guard) => SqlExpr::when(guard, self.behind(owner).parts(owner, snippet, None, false), None),
+            None => self.parts(owner, snippet, None, is_total),
+        }
+    }
+
+    fn value(&self, owner: NodeId, id: DimensionId, is_total: bool) -> SqlExpr<'a> {
+        let node = self.tree.find(self.model, owner, id.cube).unwrap_or(owner);
+        let snippet = &self.model.dimension(id).sql;
+        if node == owner || matches!(snippet.parts[..], [SqlPart::Column { .. }]) {
+            return self.own(node, snippet, is_total);
+        }
+        let is_total = is_total && self.is_total(snippet);
+        let guard = if is_total { None } else { self.guard(node) };
+        let scope = if guard.is_some() { self.behind(node) } else { *self };
+        let conditions = std::iter::once(self.is_joined(node)).chain(guard.into_iter().flatten()).collect();
+        SqlExpr::when(conditions, scope.parts(node, snippet, None, is_total), None)
+    }
+
+    /// `joined`: the node that an `on` condition is about to join.
+    fn parts(&self, owner: NodeId, snippet: &'a Snippet, joined: Option<NodeId>, is_total: bool) -> SqlExpr<'a> {
+        let node_of = |cube| {
+            let own = joined.filter(|node| self.tree.cube_of(*node) == cube);
+            // `plan` has joined whatever is named.
+            own.or_else(|| self.tree.find(self.model, owner, cube)).unwrap_or(owner)
+        };
+        let part = |part: &'a SqlPart| match part {
+            SqlPart::Text(text) => SqlExpr::Text(text),
+            SqlPart::Column { cube, name } => self.column(node_of(*cube), name, is_total),
+            SqlPart::Dimension(id) if joined.is_some_and(|node| self.tree.cube_of(node) == id.cube) => {
+                self.own(node_of(id.cube), &self.model.dimension(*id).sql, is_total)
+            }
+            SqlPart::Dimension(id) => self.value(owner, *id, is_total),
+            SqlPart::Divide(left, right) => {
+                let side = |side| self.parts(owner, side, joined, is_total);
+                SqlExpr::op(Op::Div, vec![side(left), side(right)])
+            }
+            SqlPart::User(user) => SqlExpr::ParamList {
+                values: self.protection.values(self.model, user),
+                is_compared: user.compared.is_some(),
+            },
+            // Only values are made of these, and they are lowered from the plan's own expressions.
+            SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => SqlExpr::Null(None),
+        };
+        match &snippet.parts[..] {
+            [single] if !matches!(single, SqlPart::Text(_)) => part(single),
+            parts => SqlExpr::Sequence { parts: parts.iter().map(part).collect(), is_atomic: snippet.is_atomic },
+        }
+    }
+
+    fn column(&self, node: NodeId, name: &'a ColumnName, is_total: bool) -> SqlExpr<'a> {
+        let column = SqlExpr::Column { alias: self.alias(node), name };
+        match if is_total { None } else { self.guard(node) } {
+            Some(guard) => SqlExpr::when(guard, column, None),
+            None => column,
+        }
+    }
+
+    /// True where a row was joined: its key is there, or what it was joined on, or the join's own
+    /// condition holds.
+    fn is_joined(&self, node: NodeId) -> SqlExpr<'a> {
+        let cube = self.model.cube(self.tree.cube_of(node));
+        let key = cube.primary_key.first().map(|index| &cube.dimensions[*index as usize].sql.parts[..]);
+        let name = match key {
+            Some([SqlPart::Column { name, .. }]) => Some(name),
+            _ => compared_column(&self.tree.joins[node - 1].join.on, cube.id),
+        };
+        match name {
+            Some(name) => {
+                let column = SqlExpr::Column { alias: self.alias(node), name };
+                SqlExpr::op(Op::IsNotNull, vec![column])
+            }
+            None => self.join_condition(node),
+        }
+    }
+}
+
+/// Values of queries meet the dimension's column in its own type, so that no engine converts the column.
+/// A text may hold a column of any type: what becomes a text never fails.
+fn compares_as_it_is(dimension: &Dimension) -> bool {
+    use LogicalType::{Boolean, Decimal, Float, Integer};
+    match dimension.ty {
+        DimensionType::String | DimensionType::Geo => true,
+        DimensionType::Number => matches!(dimension.column_type, Integer | Decimal | Float),
+        DimensionType::Boolean => matches!(dimension.column_type, Boolean | Integer),
+        DimensionType::Time => dimension.column_type.is_temporal(),
+    }
+}
+
+/// A column of the joined cube that can't be null where the condition holds: the condition consists of
+/// equalities alone.
+fn compared_column(on: &Snippet, joined: CubeId) -> Option<&ColumnName> {
+    let is_plain = |text: &str| {
+        let words = text.split(|c: char| c.is_whitespace() || c == '(' || c == ')').filter(|word| !word.is_empty());
+        words.into_iter().all(|word| word == "=" || word.eq_ignore_ascii_case("and"))
+    };
+    let mut column = None;
+    for part in &on.parts {
+        match part {
+            SqlPart::Text(text) if !is_plain(text) => return None,
+            SqlPart::Column { cube, name } if *cube == joined => column = column.or(Some(name)),
+            SqlPart::Text(_) | SqlPart::Column { .. } => {}
+            _ => return None,
+        }
+    }
+    column
+}

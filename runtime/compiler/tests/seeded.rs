@@ -1,0 +1,106 @@
+//! Mistakes that people make, each seeded into one sound project.
+//!
+//! A case is a file under `tests/seeded/cases`: what it changes in the project of `tests/seeded/base`,
+//! and all that must be told of it. `⟦…⟧` marks the place, which the project doesn't contain: the n-th
+//! mark, in the order of files and lines, is the place of the n-th diagnostic. A new case is a new file.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+#[path = "seeded/case.rs"]
+mod case;
+#[path = "seeded/schema.rs"]
+mod schema;
+
+use std::fmt::Write as _;
+
+use case::{Case, Told, cases};
+use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
+
+/// What is wrong with what was told; empty when it is as the case wants it.
+fn faults(case: &Case, told: &[Diagnostic], marks: &[Span]) -> Vec<String> {
+    let mut faults = Vec::new();
+    if told.len() != case.told.len() {
+        faults.push(format!("{} told, {} expected", told.len(), case.told.len()));
+    }
+    assert_eq!(marks.len(), case.told.len(), "{}: one mark for each diagnostic", case.name);
+    for ((diagnostic, expected), mark) in told.iter().zip(&case.told).zip(marks) {
+        faults.extend(fault(diagnostic, expected, mark));
+    }
+    faults
+}
+
+fn fault(diagnostic: &Diagnostic, expected: &Told, mark: &Span) -> Option<String> {
+    let severity = if expected.is_warning() { Severity::Warning } else { Severity::Error };
+    if diagnostic.code != expected.code || diagnostic.severity != severity {
+        return Some(format!(
+            "{:?}[{}], expected {severity:?}[{}]",
+            diagnostic.severity, diagnostic.code, expected.code
+        ));
+    }
+    if diagnostic.span.as_ref() != Some(mark) {
+        let place = |span: &Span| format!("{span} of length {}", span.length);
+        let found = diagnostic.span.as_ref().map_or("nowhere".to_owned(), place);
+        return Some(format!("at {found}, expected {}", place(mark)));
+    }
+    if let Some(word) = expected.cause.iter().find(|word| !diagnostic.message.contains(&***word)) {
+        return Some(format!("the message lacks {word:?}"));
+    }
+    let hint = diagnostic.hint.as_deref().unwrap_or_default();
+    if hint.is_empty() {
+        return Some("there is no hint".to_owned());
+    }
+    if let Some(word) = expected.cure.iter().find(|word| !hint.contains(&***word)) {
+        return Some(format!("the hint lacks {word:?}"));
+    }
+    let path: Vec<String> =
+        diagnostic.path.iter().map(|step| step.span.as_ref().map_or(String::new(), Span::to_string)).collect();
+    let is_path = path.len() == expected.path.len()
+        && path.iter().zip(&expected.path).all(|(found, wanted)| found.starts_with(&**wanted));
+    if !is_path {
+        return Some(format!("the path's places are {path:?}, expected {:?}", expected.path));
+    }
+    let text = format!("{} {hint}", diagnostic.message).to_lowercase();
+    let blames = ["unable", "bad ", "illegal", "invalid", "\u{E000}", "\u{E001}", "\u{E002}", "\u{E003}"];
+    blames.iter().find(|word| text.contains(**word)).map(|word| format!("a message says {word:?}"))
+}
+
+fn draw(text: &mut String, name: &str, told: &[Diagnostic]) {
+    let _ = writeln!(text, "# {name}");
+    for diagnostic in told {
+        let _ = writeln!(text, "{diagnostic}");
+    }
+    text.push('\n');
+}
+
+#[test]
+fn the_base_project_is_sound() {
+    let told = case::load(&case::base(), &Default::default());
+    assert!(told.is_empty(), "{told:?}");
+}
+
+#[test]
+fn every_seeded_mistake_is_told_once_at_its_place_with_cause_and_cure() {
+    let mut report = String::new();
+    let (mut count, mut wrong) = (0, 0);
+    for area in case::areas() {
+        let mut text = String::new();
+        for case in cases(&area) {
+            let (tree, marks) = case.tree();
+            let told = case::load(&tree, &case.env);
+            let faults = faults(&case, &told, &marks);
+            count += 1;
+            draw(&mut text, &case.name, &told);
+            if !faults.is_empty() {
+                wrong += 1;
+                draw(&mut report, &format!("{area}/{}: {}", case.name, faults.join("; ")), &told);
+            }
+        }
+        insta::with_settings!({
+            snapshot_path => "seeded/told",
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, { insta::assert_snapshot!(area, text) });
+    }
+    assert!(wrong == 0, "{wrong} of {count} are not told as they should be\n\n{report}");
+    assert!(count >= 100, "{count} mistakes are too few");
+}

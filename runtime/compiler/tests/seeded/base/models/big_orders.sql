@@ -1,0 +1,1 @@
+SELECT * FROM {{ ref('paid_orders') }} WHERE amount > 1000

@@ -1,0 +1,205 @@
+//! Conditions that a guest wrote, as trees.
+//!
+//! In: the contract's arena, of which nothing is trusted: every index, count and value is looked at before it
+//! is used, and sharing of nodes can't make a small arena a huge tree. Out: one condition a root, over names
+//! of members. Not here: whether the members exist, and how many values an operator takes (compiler, `check`).
+
+use terrane_compiler::governance::{HookCondition, TestOperator};
+use terrane_compiler::types::Value;
+
+use super::values::scalar_bytes;
+use crate::bindings::ir::{Arena, Node, Op, Scalar};
+
+pub(crate) const MAX_NODES: usize = 512;
+pub(crate) const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_LITERAL_BYTES: usize = 256 * 1024;
+/// Nodes and values of all roots once those with several parents are written out: each reference counts.
+const MAX_TREE: usize = 4_096;
+const MAX_NAME_BYTES: usize = 512;
+/// 0001-01-01 and 9999-12-31 in days since 1970-01-01.
+const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
+const DAY_MICROS: i64 = 86_400_000_000;
+
+/// The conditions, in the order of the roots.
+///
+/// # Errors
+/// What of the contract the arena breaks.
+pub(crate) fn conditions(arena: &Arena) -> Result<Vec<HookCondition>, String> {
+    check(arena)?;
+    let literals = arena.literals.iter().map(value).collect();
+    let reading = Reading { arena, literals };
+    arena.roots.iter().map(|root| reading.condition(*root)).collect()
+}
+
+/// Sees that indexes lead somewhere and back, also where no root leads to them, and that the trees are small.
+fn check(arena: &Arena) -> Result<(), String> {
+    let Arena { nodes, args, columns, literals, names, roots } = arena;
+    if nodes.len() > MAX_NODES {
+        return Err(format!("the conditions have {} nodes; at most {MAX_NODES}", nodes.len()));
+    }
+    let bytes: usize = literals.iter().map(scalar_bytes).sum();
+    if bytes > MAX_LITERAL_BYTES {
+        return Err(format!("the literals of the conditions are {bytes} bytes; at most {MAX_LITERAL_BYTES}"));
+    }
+    let sizes = [args.len(), columns.len(), literals.len(), names.len(), roots.len()];
+    if sizes.into_iter().any(|size| size > MAX_TREE) {
+        return Err(format!("the conditions have lists of more than {MAX_TREE} entries"));
+    }
+    if let Some(long) = columns.iter().find(|name| name.len() > MAX_NAME_BYTES) {
+        return Err(format!("a column's name is {} bytes; at most {MAX_NAME_BYTES}", long.len()));
+    }
+    // Depth and size of what each node stands for.
+    let mut seen: Vec<(usize, usize)> = Vec::with_capacity(nodes.len());
+    for (index, node) in nodes.iter().enumerate() {
+        let (mut depth, mut size) = (0, 0_usize);
+        for child in children(arena, node)? {
+            let (of_child, below) = seen
+                .get(*child as usize)
+                .ok_or_else(|| format!("node {index} has the child {child}, and a child stands before its parent"))?;
+            depth = depth.max(*of_child);
+            size = size.saturating_add(*below);
+        }
+        seen.push((depth + 1, size.saturating_add(1)));
+    }
+    let mut whole = 0_usize;
+    for root in roots {
+        let (depth, size) = *seen.get(*root as usize).ok_or_else(|| format!("there is no node {root} for a root"))?;
+        if depth > MAX_DEPTH {
+            return Err(format!("a condition is {depth} levels deep; at most {MAX_DEPTH}"));
+        }
+        whole = whole.saturating_add(size);
+    }
+    if whole > MAX_TREE {
+        return Err(format!("the conditions written out have more than {MAX_TREE} nodes and values"));
+    }
+    Ok(())
+}
+
+fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
+    let first = node.first as usize;
+    let end = first.checked_add(node.count as usize);
+    // A leaf's `first` says nothing.
+    if node.count == 0 {
+        return Ok(&[]);
+    }
+    end.and_then(|end| arena.args.get(first..end)).ok_or_else(|| {
+        format!("a node has {} arguments from {}, and there are {}", node.count, node.first, arena.args.len())
+    })
+}
+
+/// Reads trees whose shape was checked.
+struct Reading<'a> {
+    arena: &'a Arena,
+    /// Made once each: what refers to a text shares it.
+    literals: Vec<Result<Value, String>>,
+}
+
+impl Reading<'_> {
+    fn node(&self, index: u32) -> Result<&Node, String> {
+        self.arena.nodes.get(index as usize).ok_or_else(|| format!("there is no node {index}"))
+    }
+
+    fn condition(&self, index: u32) -> Result<HookCondition, String> {
+        let node = self.node(index)?;
+        let children = children(self.arena, node)?;
+        let all = || children.iter().map(|child| self.condition(*child)).collect::<Result<Vec<_>, _>>();
+        Ok(match node.op {
+            Op::And => HookCondition::All(all()?),
+            Op::Or => HookCondition::Any(all()?),
+            Op::Not => match children {
+                [inner] => HookCondition::Not(Box::new(self.condition(*inner)?)),
+                _ => return Err(format!("`not` has {} arguments, not one", children.len())),
+            },
+            Op::Literal => match self.literal(node)? {
+                Value::Boolean(value) => HookCondition::Always(value),
+                _ => {
+                    return Err("a literal in the place of a condition is neither true nor false".to_owned());
+                }
+            },
+            op => {
+                let operator = operator(op).ok_or_else(|| format!("a condition has the operator {op:?}"))?;
+                let [column, values @ ..] = children else {
+                    return Err(format!("`{}` has no arguments", operator.as_str()));
+                };
+                let values = values.iter().map(|value| self.value(*value)).collect::<Result<_, _>>()?;
+                HookCondition::Test { member: self.column(*column, operator)?.into(), operator, values }
+            }
+        })
+    }
+
+    fn column(&self, index: u32, operator: TestOperator) -> Result<&str, String> {
+        let node = self.node(index)?;
+        match (node.op, node.count) {
+            (Op::Column, 0) => {
+                let name = self.arena.columns.get(node.aux as usize);
+                name.map(String::as_str).ok_or_else(|| format!("there is no column {}", node.aux))
+            }
+            _ => Err(format!("the first argument of `{}` is no column", operator.as_str())),
+        }
+    }
+
+    fn value(&self, index: u32) -> Result<Value, String> {
+        let node = self.node(index)?;
+        match (node.op, node.count) {
+            (Op::Literal, 0) => self.literal(node),
+            _ => Err("a column is compared with something else than a literal".to_owned()),
+        }
+    }
+
+    fn literal(&self, node: &Node) -> Result<Value, String> {
+        let literal = self.literals.get(node.aux as usize);
+        literal.ok_or_else(|| format!("there is no literal {}", node.aux))?.clone()
+    }
+}
+
+fn operator(op: Op) -> Option<TestOperator> {
+    Some(match op {
+        Op::Eq => TestOperator::Eq,
+        Op::Ne => TestOperator::Ne,
+        Op::Lt => TestOperator::Lt,
+        Op::Le => TestOperator::Le,
+        Op::Gt => TestOperator::Gt,
+        Op::Ge => TestOperator::Ge,
+        Op::Between => TestOperator::Between,
+        Op::InList => TestOperator::InList,
+        Op::IsNull => TestOperator::IsNull,
+        Op::IsNotNull => TestOperator::IsNotNull,
+        Op::Contains => TestOperator::Contains,
+        Op::StartsWith => TestOperator::StartsWith,
+        Op::EndsWith => TestOperator::EndsWith,
+        _ => return None,
+    })
+}
+
+fn value(scalar: &Scalar) -> Result<Value, String> {
+    Ok(match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Boolean(value) => Value::Boolean(*value),
+        Scalar::Integer(value) => Value::Integer(*value),
+        Scalar::Float(value) if value.is_finite() => Value::Float(*value),
+        Scalar::Float(value) => return Err(format!("a literal is {value}")),
+        Scalar::Decimal(digits) if is_decimal(digits) => Value::Decimal(digits.as_str().into()),
+        Scalar::Decimal(_) => return Err("a decimal literal is no decimal: sign, digits, at most one point".to_owned()),
+        Scalar::Text(text) => Value::Text(text.as_str().into()),
+        Scalar::DateDays(days) if DAYS.contains(days) => Value::Date(*days),
+        Scalar::TimestampUs(micros)
+            if DAYS.contains(&i32::try_from(micros.div_euclid(DAY_MICROS)).unwrap_or(i32::MAX)) =>
+        {
+            Value::Timestamp(*micros)
+        }
+        Scalar::DateDays(_) | Scalar::TimestampUs(_) => {
+            return Err("a time is outside of the years 0001 to 9999".to_owned());
+        }
+    })
+}
+
+/// Sign, digits, at most one point with digits on both sides.
+fn is_decimal(digits: &str) -> bool {
+    let digits = digits.strip_prefix(['-', '+']).unwrap_or(digits);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.len() <= 39 && are_digits(whole) && are_digits(fraction)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! The facts that the host puts into each call: the moment, and the plugin's own configuration.
+
+use terrane_app::ports::calls::CallFacts;
+use terrane_app::ports::governance::Asking;
+
+use crate::bindings::common::CallContext;
+use crate::limits::CallLimits;
+
+/// When and for which request a plugin is called.
+#[derive(Debug, Clone)]
+pub(crate) struct Moment {
+    now_unix_ms: i64,
+    time_zone: String,
+    correlation_id: String,
+}
+
+impl Moment {
+    /// Of calls that depend on nothing but the component: no real time, no request.
+    pub(crate) fn none() -> Moment {
+        Moment { now_unix_ms: 0, time_zone: "UTC".to_owned(), correlation_id: String::new() }
+    }
+
+    pub(crate) fn of_asking(asking: &Asking<'_>) -> Moment {
+        Moment {
+            now_unix_ms: asking.now.as_millisecond(),
+            time_zone: asking.time_zone.to_owned(),
+            correlation_id: asking.context.correlation_id.to_string(),
+        }
+    }
+
+    pub(crate) fn of_call(facts: &CallFacts) -> Moment {
+        Moment {
+            now_unix_ms: facts.now_unix_ms,
+            time_zone: facts.time_zone.to_string(),
+            correlation_id: facts.correlation_id.to_string(),
+        }
+    }
+
+    /// What a plugin with this configuration is told.
+    pub(crate) fn context(&self, limits: CallLimits, config_json: &str) -> CallContext {
+        CallContext {
+            now_unix_ms: self.now_unix_ms,
+            time_zone: self.time_zone.clone(),
+            correlation_id: self.correlation_id.clone(),
+            budget_ms: u32::try_from(limits.time_ms).unwrap_or(u32::MAX),
+            config_json: config_json.to_owned(),
+            extra: Vec::new(),
+        }
+    }
+}

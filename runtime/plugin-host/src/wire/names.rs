@@ -1,0 +1,47 @@
+//! The contract's two kinds of names, which programs rely on.
+
+const MAX_BYTES: usize = 64;
+
+/// A plugin's id: `[a-z][a-z0-9_-]*`, at most 64 bytes.
+pub(crate) fn is_id(id: &str) -> bool {
+    is_name(id, |byte| byte == b'_' || byte == b'-')
+}
+
+/// A code of a denial or a finding, a rule, a kind of detector: `[a-z][a-z0-9_]*`, at most 64 bytes.
+pub(crate) fn is_code(code: &str) -> bool {
+    is_name(code, |byte| byte == b'_')
+}
+
+fn is_name(name: &str, is_mark: impl Fn(u8) -> bool) -> bool {
+    let is_rest = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || is_mark(byte);
+    let is_first = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+    name.len() <= MAX_BYTES && is_first && name.bytes().all(is_rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_small_letters_digits_and_their_marks() {
+        let long = ["a".repeat(64), "a".repeat(65)];
+        let cases = [
+            ("a", true, true),
+            ("z_score2", true, true),
+            ("policy-region", true, false),
+            (&long[0], true, true),
+            (&long[1], false, false),
+            ("", false, false),
+            ("2a", false, false),
+            ("_a", false, false),
+            ("-a", false, false),
+            ("Ab", false, false),
+            ("a b", false, false),
+            ("ä", false, false),
+            ("a\n", false, false),
+        ];
+        for (name, is_an_id, is_a_code) in cases {
+            assert_eq!((is_id(name), is_code(name)), (is_an_id, is_a_code), "{name}");
+        }
+    }
+}

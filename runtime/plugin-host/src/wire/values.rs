@@ -1,0 +1,56 @@
+//! Types, values and weights, as the contract and the host call them.
+
+use terrane_app::ports::severity::Severity;
+use terrane_compiler::types::{LogicalType, Value};
+
+use crate::bindings::common::{LogicalType as WireType, Severity as WireSeverity};
+use crate::bindings::ir::Scalar;
+
+pub(crate) fn logical_type(ty: LogicalType) -> WireType {
+    match ty {
+        LogicalType::Text => WireType::Text,
+        LogicalType::Integer => WireType::Integer,
+        LogicalType::Decimal => WireType::Decimal,
+        LogicalType::Float => WireType::Float,
+        LogicalType::Boolean => WireType::Boolean,
+        LogicalType::Date => WireType::Date,
+        LogicalType::Timestamp => WireType::Timestamp,
+        LogicalType::TimestampTz => WireType::TimestampTz,
+        LogicalType::Geo => WireType::Geo,
+        LogicalType::Binary => WireType::Binary,
+        LogicalType::Unknown => WireType::Unknown,
+    }
+}
+
+/// A value that guests are told; there is one NaN.
+pub(crate) fn scalar(value: &Value) -> Scalar {
+    match value {
+        Value::Null => Scalar::Null,
+        Value::Boolean(value) => Scalar::Boolean(*value),
+        Value::Integer(value) => Scalar::Integer(*value),
+        Value::Float(value) if value.is_nan() => Scalar::Float(f64::NAN),
+        Value::Float(value) => Scalar::Float(*value),
+        Value::Decimal(digits) => Scalar::Decimal(digits.to_string()),
+        Value::Text(text) => Scalar::Text(text.to_string()),
+        Value::Date(days) => Scalar::DateDays(*days),
+        Value::Timestamp(micros) | Value::TimestampTz(micros) => Scalar::TimestampUs(*micros),
+    }
+}
+
+/// How much of the literals' bytes a value takes.
+pub(crate) fn scalar_bytes(scalar: &Scalar) -> usize {
+    match scalar {
+        Scalar::Text(text) | Scalar::Decimal(text) => text.len(),
+        _ => 8,
+    }
+}
+
+pub(crate) fn severity(severity: WireSeverity) -> Severity {
+    match severity {
+        WireSeverity::Info => Severity::Info,
+        WireSeverity::Low => Severity::Low,
+        WireSeverity::Medium => Severity::Medium,
+        WireSeverity::High => Severity::High,
+        WireSeverity::Critical => Severity::Critical,
+    }
+}

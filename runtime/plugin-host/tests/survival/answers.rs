@@ -1,0 +1,177 @@
+//! Answers that are small in the guest and huge outside, and questions that are huge: both have bounds.
+
+use terrane_compiler::governance::{MemberUse, Usage};
+use terrane_compiler::types::LogicalType;
+
+use super::*;
+use crate::guests::image;
+
+/// Writes `count` pairs of pointer and length, each over the same 60,000 bytes, from 70,000 on.
+fn aliases(count: u32) -> String {
+    format!(
+        "(local $i i32)
+        (loop $again
+          (i32.store (i32.add (i32.const 70000) (i32.mul (local.get $i) (i32.const 8))) (i32.const 4096))
+          (i32.store offset=4 (i32.add (i32.const 70000) (i32.mul (local.get $i) (i32.const 8))) (i32.const 60000))
+          (local.set $i (i32.add (local.get $i) (i32.const 1)))
+          (br_if $again (i32.lt_u (local.get $i) (i32.const {count}))))
+        (memory.fill (i32.const 4096) (i32.const 0x61) (i32.const 60000))"
+    )
+}
+
+/// Puts the list of `count` aliases into the answer at `at`.
+fn with_list(at: u32, count: u32) -> String {
+    let base = image::BASE + 50_000;
+    format!(
+        "{} (memory.fill (i32.const {base}) (i32.const 0) (i32.const 96))
+        (i32.store (i32.const {}) (i32.const 70000)) (i32.store (i32.const {}) (i32.const {count})) (i32.const {base})",
+        aliases(count),
+        base + at,
+        base + at + 4
+    )
+}
+
+#[tokio::test]
+async fn lists_that_unfold_to_gigabytes_end_at_what_a_call_may_hand_over() {
+    // 5,000 texts over 60,000 bytes are 300 MB. Where each role's answer has a list of texts or of lists.
+    for (role, function, body) in [
+        // The names of columns of a plan's conditions.
+        (PluginRole::Check, "make-plan", with_list(28, 5_000)),
+        // The warnings of a permit.
+        (PluginRole::Governance, "on-query", permitting(&with_list(52, 5_000))),
+        // The models, of which each is a list of bytes.
+        (PluginRole::Detector, "train", with_list(4, 5_000)),
+    ] {
+        let (_, id) = ROLES.into_iter().find(|(known, _)| *known == role).unwrap();
+        let guest = RoleGuest::new(role, id).with(function, &body);
+        let stage = Stage::of(&guest, |_| {});
+        let fault = match function {
+            "train" => stage.train().await,
+            _ => stage.call(ASKED).await.unwrap_err(),
+        };
+        assert!(fault.contains(&format!("limit of transferred bytes in `{function}`")), "{role}: {fault}");
+    }
+}
+
+/// The same answer, with the case `permit`.
+fn permitting(body: &str) -> String {
+    let at = image::BASE + 50_000;
+    let (code, answer) = body.rsplit_once("(i32.const ").unwrap();
+    format!("{code} (i32.store8 (i32.const {}) (i32.const 1)) (i32.const {answer}", at + 8)
+}
+
+#[test]
+fn so_do_those_of_who_a_guest_is() {
+    for (role, id) in ROLES {
+        // `extra` of the info: pairs of texts.
+        let describe = format!(
+            "{} (i32.store (i32.const 2088) (i32.const 70000)) (i32.store (i32.const 2092) (i32.const 2500)) (i32.const 2048)",
+            aliases(5_000)
+        );
+        let guest = RoleGuest { describe, ..RoleGuest::new(role, id) };
+        let found = refusal(&guest, LITTLE_FUEL);
+        assert_eq!(found.to_string(), "reached its limit of transferred bytes in `describe`", "{role}");
+    }
+}
+
+#[tokio::test]
+async fn a_small_arena_that_stands_for_a_huge_tree_is_a_fault() {
+    // Each node holds the one before twice: 2^30 tests, were they written out.
+    let mut verdict = image::Image::new(80);
+    verdict.byte(8, 1);
+    let filter = verdict.room(56);
+    verdict.text(filter, "orders");
+    let nodes = verdict.room(30 * 16);
+    let args = verdict.room(30 * 8);
+    // `true`, then `and` thirty times.
+    let literal = verdict.room(16);
+    verdict.byte(literal, 1);
+    verdict.byte(literal + 8, 1);
+    verdict.byte(nodes, 1);
+    for index in 1..30_u32 {
+        let node = nodes + index as usize * 16;
+        verdict.byte(node, 4);
+        verdict.word(node + 4, (index - 1) * 2);
+        verdict.word(node + 8, 2);
+        let pair = args + (index as usize - 1) * 8;
+        verdict.word(pair, index - 1);
+        verdict.word(pair + 4, index - 1);
+    }
+    verdict.list(filter + 8, nodes, 30);
+    verdict.list(filter + 16, args, 58);
+    verdict.list(filter + 32, literal, 1);
+    let root = verdict.room(4);
+    verdict.word(root, 29);
+    verdict.list(filter + 48, root, 1);
+    verdict.list(16, filter, 1);
+    let answer = format!("(i32.const {})", image::BASE);
+    let fault = Stage::of_body(PluginRole::Governance, &verdict.data(), &answer).call(ASKED).await.unwrap_err();
+    assert!(fault.contains("written out have more than 4096"), "{fault}");
+}
+
+#[tokio::test]
+async fn answers_that_are_right_are_read() {
+    let answer = format!("(i32.const {})", image::BASE);
+    let stage = Stage::of_body(PluginRole::Governance, &image::verdict().data(), &answer);
+    let Ok(Decision::Permit(permit)) = stage.judge(ASKED, &Arc::default()).await else { panic!("no permit") };
+    assert_eq!((permit.obligations.row_filters.len(), permit.obligations.masks.len()), (1, 1));
+    assert_eq!((permit.warnings.len(), permit.audit.len()), (1, 1));
+    let stage = Stage::of_body(PluginRole::Detector, &image::detection().data(), &answer);
+    assert_eq!(stage.detect(ASKED).await.unwrap().scores, [0.0, 0.5, 1.0, 0.25]);
+}
+
+/// Facts of so many members, each with about so many bytes.
+fn wide(members: usize, bytes: usize) -> Arc<QueryFacts> {
+    let member = |number: usize| MemberUse {
+        cube: "orders".into(),
+        member: format!("member_{number}").into(),
+        ty: LogicalType::Text,
+        is_measure: false,
+        usage: Usage::Selected,
+        tags: vec!["t".repeat(bytes).into()],
+        pii: false,
+        classification: None,
+    };
+    Arc::new(QueryFacts { members: (0..members).map(member).collect(), ..QueryFacts::default() })
+}
+
+#[tokio::test]
+async fn a_model_of_megabytes_is_told_or_refused_by_the_guests_memory() {
+    let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", "(i32.const 4096)");
+    let growing = RoleGuest { grows: true, ..hook.clone() };
+    // Over 1 MB, which fits into what a guest may have.
+    let stage = Stage::of(&growing, |_| {});
+    assert_eq!(stage.judge(ASKED, &wide(10_000, 100)).await, Ok(Decision::Abstain));
+    // A guest that makes no room has broken the contract: what it says is its room is none.
+    let fault = Stage::of(&hook, |_| {}).judge(ASKED, &wide(10_000, 100)).await.unwrap_err();
+    assert!(fault.contains("in `on-query`"), "{fault}");
+    // Over 64 MiB.
+    let fault = stage.judge(ASKED, &wide(70, 1 << 20)).await.unwrap_err();
+    assert_eq!(fault, "reached its limit of memory in `on-query`");
+    assert_eq!(stage.judge(ASKED, &wide(1, 1)).await, Ok(Decision::Abstain));
+}
+
+#[tokio::test]
+async fn an_artifact_of_megabytes_is_told_or_refused_as_well() {
+    use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
+    let hook = RoleGuest::new(PluginRole::Governance, "policy-test")
+        .with("on-certify", "(i32.const 4096)")
+        .with("on-metadata-change", "(i32.const 4096)");
+    let stage = Stage::of(&RoleGuest { grows: true, ..hook }, |_| {});
+    let context = context(ASKED);
+    let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+    for (bytes, is_told) in [(2 << 20, true), (65 << 20, false)] {
+        let model = Artifact { kind: "model".to_owned(), body_json: "x".repeat(bytes), ..Artifact::default() };
+        let certified = stage.hooks.certify(&asking, &model, Transition::Certify, "").await.remove(0).answer;
+        let changed = stage.hooks.change(&asking, &MetadataChange::Added(model)).await.remove(0).answer;
+        for (function, answer) in [("on-certify", certified), ("on-metadata-change", changed)] {
+            match answer {
+                Ok(findings) => assert!(is_told && findings.is_empty()),
+                Err(fault) => {
+                    assert_eq!(fault.message, format!("reached its limit of memory in `{function}`"));
+                    assert!(!is_told);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A function that keeps failing is let alone: for whom it fails, and for all once it fails for most.
+
+use terrane_app::ports::plugins::Unavailable;
+
+use super::*;
+
+/// Traps for those who ask at the thirteenth millisecond, and has nothing to say to others.
+const UNLUCKY: &str = "(if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then unreachable)) (i32.const 4096)";
+
+#[tokio::test]
+async fn a_function_that_keeps_failing_is_let_alone() {
+    let checks = Stage::of_body(PluginRole::Check, "", "unreachable");
+    let wait = |seconds| Unavailable::BreakerOpen { wait: Duration::from_secs(seconds) };
+    let ask = async || checks.plan(ASKED).await.unwrap_err();
+    for _ in 0..5 {
+        assert!(matches!(ask().await, PluginFault::Trapped { call: "make-plan", .. }));
+    }
+    let calls = checks.host.guest_calls();
+    assert_eq!(ask().await, PluginFault::Unavailable { call: "make-plan", reason: wait(1) });
+    assert_eq!((checks.host.guest_calls(), checks.state()), (calls, PluginState::Degraded));
+    checks.clock.advance(1);
+    assert!(matches!(ask().await, PluginFault::Trapped { .. }));
+    assert_eq!(ask().await, PluginFault::Unavailable { call: "make-plan", reason: wait(2) });
+    let [status] = &checks.host.loaded()[..] else { panic!("one plugin") };
+    let [export] = &status.exports[..] else { panic!("one function") };
+    assert_eq!((export.calls, export.faults, export.refused, export.is_open), (6, 6, 2, true));
+    checks.host.disable("check-test").unwrap();
+    let disabled = ask().await;
+    assert!(matches!(disabled, PluginFault::Unavailable { reason: Unavailable::Disabled, .. }), "{disabled}");
+    // Enabled, it gets another chance.
+    checks.host.enable("check-test").unwrap();
+    assert!(matches!(ask().await, PluginFault::Trapped { .. }));
+}
+
+#[tokio::test]
+async fn one_callers_questions_take_a_hook_from_nobody_else() {
+    let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", UNLUCKY);
+    let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
+    let eve = Asked { user: "eve", now: 13, ..ASKED };
+    stage.call(ASKED).await.unwrap();
+    for _ in 0..5 {
+        assert!(stage.call(eve).await.unwrap_err().contains("trapped in `on-query`"));
+    }
+    // Not even with other questions: it is closed to her, and to her alone.
+    let refused = stage.call(Asked { now: 0, ..eve }).await.unwrap_err();
+    assert!(refused.contains("failed too often"), "{refused}");
+    for asked in [ASKED, Asked { user: "eve", tenant: "other", ..ASKED }, Asked { user: "", ..ASKED }] {
+        assert_eq!(stage.call(asked).await, Ok(()));
+    }
+    assert_eq!((stage.state(), stage.host.missing()), (PluginState::Active, Vec::new()));
+    // However often she does it.
+    for _ in 0..10 {
+        stage.clock.advance(70);
+        for _ in 0..5 {
+            let _ = stage.call(eve).await;
+        }
+        assert_eq!(stage.call(ASKED).await, Ok(()));
+        assert_eq!(stage.state(), PluginState::Active);
+    }
+}
+
+#[tokio::test]
+async fn what_fails_for_most_is_let_alone_for_all() {
+    let stage = Stage::of_body(PluginRole::Governance, "", UNLUCKY);
+    stage.call(Asked { user: "ada", ..ASKED }).await.unwrap();
+    for user in ["a", "b", "c", "d", "e"] {
+        assert!(stage.call(Asked { user, now: 13, ..ASKED }).await.unwrap_err().contains("trapped"), "{user}");
+    }
+    let refused = stage.call(ASKED).await.unwrap_err();
+    assert!(refused.contains("failed too often"), "{refused}");
+    assert_eq!(stage.state(), PluginState::Degraded);
+    stage.clock.advance(1);
+    assert_eq!(stage.call(ASKED).await, Ok(()));
+    assert_eq!(stage.state(), PluginState::Active);
+}
+
+#[tokio::test]
+async fn obligations_that_can_not_be_met_count_against_the_hook() {
+    let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", "(i32.const 4096)");
+    let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
+    for _ in 0..5 {
+        stage.call(ASKED).await.unwrap();
+        stage.blame(ASKED, "there is no cube `nowhere`");
+    }
+    let [status] = &stage.host.loaded()[..] else { panic!("one plugin") };
+    let [export] = &status.exports[..] else { panic!("one function") };
+    assert_eq!((export.calls, export.faults, export.is_open), (5, 5, true));
+    assert_eq!((stage.state(), stage.host.missing()), (PluginState::Degraded, vec!["policy-test".to_owned()]));
+    assert!(stage.call(ASKED).await.unwrap_err().contains("failed too often"));
+    // A try that answers well, and is then found wanting, keeps it closed for longer.
+    stage.clock.advance(1);
+    stage.call(ASKED).await.unwrap();
+    stage.blame(ASKED, "there is no cube `nowhere`");
+    stage.clock.advance(1);
+    assert!(stage.call(ASKED).await.unwrap_err().contains("1000 more ms"));
+}

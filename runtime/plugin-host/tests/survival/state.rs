@@ -1,0 +1,66 @@
+//! A fresh instance for each call: nothing of one reaches the next, be it of the same caller, of another tenant,
+//! or of a call that broke off in the middle.
+
+use super::*;
+
+/// Divides by zero where it sees anything of an earlier call, in a global or in memory; then leaves both.
+const ONCE: &str = "(global $used (mut i32) (i32.const 0))
+    (table $t 4 funcref)
+    (elem declare func $once)
+    (func $once
+      (if (i32.or (i32.or (global.get $used) (i32.load (i32.const 60000))) (i32.eqz (ref.is_null (table.get $t (i32.const 1)))))
+        (then (drop (i32.div_u (i32.const 1) (i32.const 0)))))
+      (global.set $used (i32.const 1))
+      (i32.store (i32.const 60000) (i32.const 7))
+      (table.set $t (i32.const 1) (ref.func $once)))";
+/// `err` of `unsupported`, and an empty text: an answer that every role may give.
+const DECLINES: &str = "(i32.store8 (i32.const 4096) (i32.const 1)) (i32.const 4096)";
+
+#[tokio::test]
+async fn nothing_is_carried_from_call_to_call_or_from_tenant_to_tenant() {
+    for (role, _) in ROLES {
+        let stage = Stage::of_body(role, ONCE, &format!("(call $once) {DECLINES}"));
+        for (user, tenant) in [("ada", "acme"), ("ada", "acme"), ("bob", "acme"), ("ada", "other"), ("", "")] {
+            let fault = stage.call(Asked { user, tenant, now: 0 }).await.unwrap_err();
+            assert!(fault.contains("refused `"), "{role}: {fault}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_next_call_after_a_trap_finds_a_fresh_instance() {
+    for (role, _) in ROLES {
+        // It traps with everything already written.
+        let trap = format!("(if (i64.eq {} (i64.const 13)) (then unreachable))", now_of(role));
+        let stage = Stage::of_body(role, ONCE, &format!("(call $once) {trap} {DECLINES}"));
+        for (now, words) in
+            [(13, "`unreachable`"), (0, "refused `"), (13, "`unreachable`"), (13, "`unreachable`"), (0, "refused `")]
+        {
+            let fault = stage.call(Asked { now, ..ASKED }).await.unwrap_err();
+            assert!(fault.contains(words), "{role}: {fault}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn memory_that_was_filled_is_empty_for_the_next_tenant() {
+    for (role, _) in ROLES {
+        // Grows to 8 MiB, sees that all of it is zero, and leaves it full.
+        let body = format!(
+            "(local $at i32)
+            (drop (memory.grow (i32.const 126)))
+            (local.set $at (i32.const 131072))
+            (loop $look
+              (if (i64.ne (i64.load (local.get $at)) (i64.const 0)) (then unreachable))
+              (local.set $at (i32.add (local.get $at) (i32.const 512)))
+              (br_if $look (i32.lt_u (local.get $at) (i32.const 8388608))))
+            (memory.fill (i32.const 131072) (i32.const 0xaa) (i32.const 8257536))
+            {DECLINES}"
+        );
+        let stage = Stage::of_body(role, "", &body);
+        for tenant in ["a", "b", "a", "c"] {
+            let fault = stage.call(Asked { tenant, ..ASKED }).await.unwrap_err();
+            assert!(fault.contains("refused `"), "{role}: {fault}");
+        }
+    }
+}

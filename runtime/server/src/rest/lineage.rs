@@ -1,0 +1,108 @@
+//! Which column becomes which measure, and what a change of a column reaches.
+
+use axum::response::Response;
+use serde_json::Value as Json;
+use terrane_compiler::Access as Visible;
+use terrane_compiler::lineage::{Lineage, Sight};
+use terrane_compiler::model::nearest;
+
+use crate::app::{App, Scope};
+use crate::call::Call;
+use crate::edge::json_response;
+use crate::error::{ApiError, Code};
+use crate::openapi::{Answer, Doc, Parameter};
+use crate::routes::{Access, Routes};
+use crate::wire::lineage::{column_from_wire, graph_to_wire, impact_to_wire, upstream_to_wire};
+
+const READ: Access = Access::Scoped(Scope::Read);
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .get("/api/v1/lineage/graph", READ, &GRAPH, graph)
+        .get("/api/v1/lineage/measure/{cube}/{measure}", READ, &MEASURE, measure)
+        .post("/api/v1/lineage/impact", READ, &IMPACT, impact)
+}
+
+async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
+    let snapshot = app.ports.catalog.snapshot();
+    let lineage = snapshot.lineage();
+    let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
+    Ok(answer(&graph_to_wire(lineage, &sight)))
+}
+
+async fn measure(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (cube, measure) = call.path_parameters().await?;
+    let snapshot = app.ports.catalog.snapshot();
+    let lineage = snapshot.lineage();
+    let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
+    let start = find(lineage, &sight, &format!("measure.{cube}.{measure}"))?;
+    Ok(answer(&upstream_to_wire(lineage, start, &sight)))
+}
+
+async fn impact(app: App, call: Call) -> Result<Response, ApiError> {
+    let caller = call.context.caller.clone();
+    let id = column_from_wire(&call.json_body(&app).await?)?;
+    let snapshot = app.ports.catalog.snapshot();
+    let lineage = snapshot.lineage();
+    let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &caller));
+    let start = find(lineage, &sight, &id)?;
+    Ok(answer(&impact_to_wire(lineage, start, &sight)))
+}
+
+/// What a caller may not see is not there.
+fn find(lineage: &Lineage, sight: &Sight, id: &str) -> Result<u32, ApiError> {
+    let found = lineage.find(id).filter(|at| sight.sees(*at));
+    found.ok_or_else(|| {
+        let kind = id.split('.').next().unwrap_or_default();
+        let seen = (0..).zip(&lineage.nodes).filter(|(at, _)| sight.sees(*at)).map(|(_, node)| &*node.id);
+        let alike = seen.filter(|other| other.split('.').next() == Some(kind));
+        let nearest: Vec<String> = nearest(id, alike, 10).into_iter().map(str::to_owned).collect();
+        let id: String = id.chars().take(200).collect();
+        ApiError::new(Code::NotFound, format!("lineage knows no `{id}`")).detail("nearest", nearest)
+    })
+}
+
+fn answer(body: &Json) -> Response {
+    json_response(body.to_string().into_bytes())
+}
+
+const TAG: &str = "lineage";
+
+static GRAPH: Doc = Doc::simple(
+    "lineage_graph",
+    TAG,
+    "Columns, members, metrics and policies, and what each is made of",
+    &[Answer {
+        status: 200,
+        description: "nodes, and edges from what is read to what reads it",
+        content: &[("application/json", Some("Lineage"))],
+    }],
+);
+
+static MEASURE: Doc = Doc {
+    id: "lineage_of_measure",
+    tag: TAG,
+    summary: "What a measure is made of, down to columns",
+    parameters: &[Parameter::path("cube", "a cube's name"), Parameter::path("measure", "a measure's name")],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "all that is upstream of it",
+        content: &[("application/json", Some("Lineage"))],
+    }],
+    refusals: &[Code::NotFound],
+};
+
+static IMPACT: Doc = Doc {
+    id: "lineage_impact",
+    tag: TAG,
+    summary: "What a change of a column reaches",
+    parameters: &[],
+    body: Some("LineageImpact"),
+    answers: &[Answer {
+        status: 200,
+        description: "all that is downstream of it, and the affected by type",
+        content: &[("application/json", Some("LineageImpactResult"))],
+    }],
+    refusals: &[Code::NotFound],
+};

@@ -1,0 +1,184 @@
+//! Projects as JSON (specification, "Project endpoints", "Project load result", "Compile result", "Dependency
+//! graph").
+//!
+//! Problems are told twice: as texts in `errors` and `warnings`, and as objects in `problems`. What the
+//! warehouse itself said of a cube is left to callers with `admin`.
+
+use serde_json::{Value as Json, json};
+use terrane_app::catalog::{NOT_DESCRIBED, NOT_READABLE};
+use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded};
+use terrane_compiler::diagnostic::{Diagnostic, Severity};
+use terrane_compiler::graph::DependencyGraph;
+
+use super::body::parse;
+use super::fields::{Fields, Misfit, Path};
+
+pub(super) const LOAD: &[&str] = &["project_path", "strict"];
+pub(super) const COMPILE: &[&str] = &["project_path", "models", "full"];
+const PATH_FITS: &str = "the path of a project's folder";
+
+/// `{project_path?, strict?}`; an empty body is an empty object.
+pub(crate) fn load_from_wire(body: &[u8]) -> Result<LoadRequest, Misfit> {
+    let json = parse_or_empty(body)?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object", LOAD)?;
+    Ok(LoadRequest {
+        path: fields.text("project_path", PATH_FITS)?.map(str::to_owned),
+        is_strict: fields.flag("strict")?.unwrap_or(true),
+        trusts_types: false,
+    })
+}
+
+/// `{project_path?, models?, full?}`; an empty body is an empty object.
+pub(crate) fn compile_from_wire(body: &[u8]) -> Result<CompileRequest, Misfit> {
+    let json = parse_or_empty(body)?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object", COMPILE)?;
+    let models = fields.list("models", "a list of models' names", |item, path| match item {
+        Json::String(name) => Ok(name.clone()),
+        other => Err(path.wrong_type(other, "a model's name")),
+    })?;
+    Ok(CompileRequest {
+        path: fields.text("project_path", PATH_FITS)?.map(str::to_owned),
+        models: fields.get("models").map(|_| models),
+        is_full: fields.flag("full")?.unwrap_or(false),
+    })
+}
+
+fn parse_or_empty(body: &[u8]) -> Result<Json, Misfit> {
+    if body.trim_ascii().is_empty() { Ok(json!({})) } else { parse(body) }
+}
+
+/// `project_path`.
+pub(crate) fn path_from_parameters(query: &str) -> Result<Option<String>, Misfit> {
+    let mut found = None;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "project_path" => found = Some(value.into_owned()),
+            // The caller's key.
+            "api_key" => {}
+            other => return Err(Path::ROOT.unknown_field(other, &["project_path"])),
+        }
+    }
+    Ok(found)
+}
+
+pub(crate) fn loaded_to_wire(loaded: &Loaded, is_operator: bool) -> Json {
+    let (errors, warnings) = texts(&loaded.diagnostics, is_operator);
+    json!({
+        "success": errors.is_empty(),
+        "project_name": loaded.project,
+        "source_count": loaded.sources,
+        "model_count": loaded.models,
+        "cube_count": loaded.cubes,
+        "metric_count": loaded.metrics,
+        "graph_nodes": loaded.graph_nodes,
+        "graph_edges": loaded.graph_edges,
+        "errors": errors,
+        "warnings": warnings,
+        "problems": problems_to_wire(&loaded.diagnostics, is_operator),
+        "load_time_ms": loaded.elapsed.as_secs_f64() * 1e3,
+    })
+}
+
+pub(crate) fn compiled_to_wire(compiled: &Compiled, is_operator: bool) -> Json {
+    let (errors, warnings) = texts(&compiled.diagnostics, is_operator);
+    let id = |kind: &str, name: &str| format!("{kind}.{}.{name}", compiled.project);
+    let models = compiled.models.iter().map(|model| {
+        json!({
+            "name": model.name,
+            "unique_id": id("model", &model.name),
+            "compiled_sql": model.sql,
+            "success": true,
+            "errors": [],
+            "warnings": texts(&model.warnings, is_operator).1,
+            "compile_time_ms": model.elapsed.as_secs_f64() * 1e3,
+        })
+    });
+    let models: Vec<Json> = models.collect();
+    let cubes = compiled.cubes.iter().map(|cube| {
+        json!({
+            "name": cube.name,
+            "cube_id": id("cube", &cube.name),
+            "measure_count": cube.measures,
+            "dimension_count": cube.dimensions,
+            "success": cube.errors.is_empty(),
+            "errors": texts(&cube.errors, is_operator).0,
+        })
+    });
+    let cubes: Vec<Json> = cubes.collect();
+    json!({
+        "success": compiled.is_whole(),
+        "model_count": models.len(),
+        "cube_count": cubes.len(),
+        "metric_count": compiled.metrics,
+        "models": models,
+        "cubes": cubes,
+        "errors": errors,
+        "warnings": warnings,
+        "problems": problems_to_wire(&compiled.diagnostics, is_operator),
+        "compile_time_ms": compiled.elapsed.as_secs_f64() * 1e3,
+    })
+}
+
+/// Errors and warnings, a text each.
+fn texts(diagnostics: &[Diagnostic], is_operator: bool) -> (Vec<String>, Vec<String>) {
+    let text = |told: &Diagnostic| {
+        let message = message(told, is_operator);
+        let placed = told.span.as_ref().map_or_else(|| message.to_owned(), |span| format!("{span}: {message}"));
+        match &told.hint {
+            Some(hint) => format!("{placed}; {hint}"),
+            None => placed,
+        }
+    };
+    let of = |severity| diagnostics.iter().filter(|told| told.severity == severity).map(text).collect();
+    (of(Severity::Error), of(Severity::Warning))
+}
+
+/// Every problem with its place, at most 1,000.
+pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) -> Json {
+    let problem = |told: &Diagnostic| {
+        let span = told.span.as_ref();
+        json!({
+            "code": told.code,
+            "severity": match told.severity { Severity::Error => "error", Severity::Warning => "warning" },
+            "message": message(told, is_operator),
+            "hint": told.hint,
+            "file": span.map(|span| &*span.file),
+            "line": span.map(|span| span.line),
+            "column": span.map(|span| span.column),
+            "length": span.map(|span| span.length),
+        })
+    };
+    diagnostics.iter().take(1_000).map(problem).collect()
+}
+
+/// The message, without the warehouse's own words for whoever is no operator.
+fn message(told: &Diagnostic, is_operator: bool) -> &str {
+    if is_operator || ![NOT_DESCRIBED, NOT_READABLE].contains(&told.code) {
+        return &told.message;
+    }
+    told.message.split_once(": ").map_or(&told.message, |(ours, _)| ours)
+}
+
+pub(crate) fn graph_to_wire(graph: &DependencyGraph) -> Json {
+    let id = |index: u32| &*graph.nodes[index as usize].unique_id;
+    let nodes = graph.nodes.iter().map(|node| {
+        json!({
+            "unique_id": &*node.unique_id,
+            "node_type": node.node_type.as_str(),
+            "name": &*node.name,
+            "compiled": node.compiled,
+            "error": node.error.as_deref(),
+        })
+    });
+    let batches = graph.parallel_batches.iter().map(|batch| batch.iter().map(|at| id(*at)).collect::<Vec<_>>());
+    let edges = graph.edges.iter().map(|edge| json!({"from": id(edge.0), "to": id(edge.1)}));
+    json!({
+        "success": graph.nodes.iter().all(|node| node.error.is_none()),
+        "nodes": nodes.collect::<Vec<_>>(),
+        "edges": edges.collect::<Vec<_>>(),
+        "execution_order": graph.execution_order().map(|node| &*node.unique_id).collect::<Vec<_>>(),
+        "parallel_batches": batches.collect::<Vec<_>>(),
+        "node_count": graph.nodes.len(),
+        "edge_count": graph.edges.len(),
+    })
+}

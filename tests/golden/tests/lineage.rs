@@ -1,0 +1,306 @@
+//! Every case in `cases/lineage/`: SQL and known columns, and what a person says that its columns are
+//! made of. And projects: what depends on what, which column becomes which measure, and who may see it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::graph::DependencyGraph;
+use terrane_compiler::lineage::{
+    KnownColumns, Lineage, OutputName, QueryColumns, Reached, Sight, TableColumn, columns_of,
+};
+use terrane_compiler::model::{self, Model};
+use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
+use terrane_compiler::{Access, SecurityContext};
+
+fn known(tables: &Json) -> KnownColumns {
+    let mut known = KnownColumns::default();
+    for (table, columns) in tables.as_object().into_iter().flatten() {
+        let columns = texts(columns).into_iter().map(Arc::from).collect();
+        known.inspected(table, columns);
+    }
+    known
+}
+
+fn texts(list: &Json) -> Vec<String> {
+    list.as_array().into_iter().flatten().map(|text| text.as_str().expect("a text").to_owned()).collect()
+}
+
+fn shown(column: &TableColumn) -> String {
+    format!("{}.{}", column.table, column.column)
+}
+
+fn columns(of: &QueryColumns) -> Vec<String> {
+    let lines = of.outputs.iter().map(|output| {
+        let name = match &output.name {
+            OutputName::Named(name) => name,
+            OutputName::Unnamed => "-",
+            OutputName::Star => "*",
+        };
+        let inputs: Vec<String> = output.inputs.iter().map(shown).collect();
+        let unresolved = output.unresolved.iter().map(|unresolved| format!(" ? {}", unresolved.reason));
+        let line = format!("{name}: {}{}", inputs.join(", "), unresolved.collect::<String>());
+        line.replace(":  ?", ": ?").trim_end().to_owned()
+    });
+    lines.collect()
+}
+
+fn uses(of: &QueryColumns) -> Vec<String> {
+    let mut lines: Vec<String> =
+        of.uses.iter().map(|(usage, column)| format!("{} {}", usage.as_str(), shown(column))).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn columns_are_made_of_what_a_person_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/lineage");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    let (mut count, mut wrong) = (0, Vec::new());
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a text");
+        let all: Json = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        for case in all["cases"].as_array().expect("cases") {
+            count += 1;
+            let tables = if case["known"].is_null() { &all["known"] } else { &case["known"] };
+            let sql = case["sql"].as_str().expect("sql");
+            let made = columns_of(sql, case["dialect"].as_str().unwrap_or("duckdb"), &known(tables));
+            let mut expect = |what: &str, wanted: Vec<String>, found: Vec<String>| {
+                if wanted != found {
+                    wrong.push(format!("{} ({sql})\n  {what}\n  wanted {wanted:?}\n  found  {found:?}", case["about"]));
+                }
+            };
+            expect("columns", texts(&case["columns"]), columns(&made));
+            expect("uses", texts(&case["uses"]), uses(&made));
+            if !case["tables"].is_null() {
+                expect("tables", texts(&case["tables"]), made.tables.iter().map(ToString::to_string).collect());
+            }
+            let is_recursive = case["recursive"].as_bool().unwrap_or(false);
+            expect("recursive", vec![is_recursive.to_string()], vec![made.is_recursive.to_string()]);
+        }
+    }
+    assert!(count >= 70, "{count} cases are too few");
+    assert!(wrong.is_empty(), "{} of {count}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// On the stack of a test's thread: every text is followed or called too large, and nothing overflows.
+#[test]
+fn no_text_is_too_deep() {
+    for dialect in ["duckdb", "postgres", "bigquery"] {
+        for length in [30, 100, 1_000, 1_900, 20_000] {
+            let chains = [
+                format!("SELECT {} FROM t", vec!["a"; length].join(" + ")),
+                format!("SELECT a FROM t WHERE {}", vec!["a"; length].join(" OR ")),
+                vec!["SELECT a FROM t"; length].join(" UNION ALL "),
+                format!("SELECT a FROM {}", vec!["t"; length].join(" JOIN ")),
+                format!("SELECT a FROM {}", vec!["t"; length].join(" CROSS JOIN ")),
+                format!("SELECT {}a{} FROM t", "(".repeat(length), ")".repeat(length)),
+                format!("SELECT a FROM {}t{}", "(SELECT * FROM ".repeat(length), ") x".repeat(length)),
+                format!("SELECT {} a FROM t", "NOT ".repeat(length)),
+                format!("SELECT a{} FROM t", "::int".repeat(length)),
+                format!("SELECT {}a{} FROM t", "CASE WHEN ".repeat(length), " THEN 1 END".repeat(length)),
+                format!("WITH {} SELECT a FROM c0", nested_ctes(length)),
+            ];
+            for sql in chains {
+                let made = columns_of(&sql, dialect, &KnownColumns::default());
+                assert_eq!(made.outputs.len(), 1, "{dialect} {length}: {}", &sql[..40]);
+            }
+        }
+    }
+}
+
+fn nested_ctes(length: usize) -> String {
+    let ctes: Vec<String> = (0..length).map(|at| format!("c{at} AS (SELECT a FROM t)")).collect();
+    ctes.join(", ")
+}
+
+#[test]
+fn columns_that_double_are_too_many_and_not_too_much() {
+    let mut sql = String::from("WITH c0 AS (SELECT 1 AS a, 2 AS b)");
+    for at in 1..60 {
+        sql.push_str(&format!(", c{at} AS (SELECT x.*, y.* FROM c{b} x, c{b} y)", b = at - 1));
+    }
+    sql.push_str(" SELECT a FROM c59");
+    let made = columns_of(&sql, "duckdb", &KnownColumns::default());
+    let told = made.outputs[0].unresolved[0].reason.to_string();
+    assert_eq!(told, "the SQL is too large to be followed");
+}
+
+/// A project in one file each, with its model.
+fn project(files: &[(&str, &str)]) -> (Definitions, Model, Vec<Diagnostic>) {
+    let mut tree = SourceTree::default();
+    tree.files.insert("service_project.yml".into(), "name: shop\n".into());
+    tree.files.extend(files.iter().map(|(path, text)| ((*path).into(), (*text).into())));
+    let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
+    let (definitions, mut diagnostics) = project::read(&tree, &inputs);
+    let (model, more) = model::build(&definitions);
+    diagnostics.extend(more);
+    (definitions, model, diagnostics)
+}
+
+const SHOP: &[(&str, &str)] = &[
+    (
+        "sources/raw.yml",
+        "sources: [{name: raw, schema: raw, tables: [{name: orders, columns: [{name: id}, {name: amount}, {name: status}, \
+         {name: secret}, {name: customer_id}]}, {name: customers, columns: [{name: id}, {name: region}]}]}]",
+    ),
+    (
+        "models/paid.sql",
+        "SELECT id, amount AS total, secret, customer_id FROM {{ source('raw', 'orders') }} WHERE status = 'paid'",
+    ),
+    ("models/all_paid.sql", "SELECT * FROM {{ ref('paid') }}"),
+    (
+        "cubes/shop.yml",
+        r#"
+cubes:
+  - name: orders
+    sql_table: "{{ ref('all_paid') }}"
+    joins: [{name: customers, relationship: many_to_one, sql: "{orders}.customer_id = {customers}.id"}]
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: hidden_thing, type: string, sql: secret}
+      - {name: region, type: string, sql: "{customers}.region"}
+    measures:
+      - {name: count, type: count}
+      - {name: revenue, type: sum, sql: total}
+      - {name: average, type: number, sql: "{revenue} / {count}"}
+  - name: customers
+    sql_table: raw.customers
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: region, type: string, sql: region}]
+metrics:
+  - {name: income, type: simple, expression: orders.revenue, filters: [{member: customers.region, operator: equals, value: north}]}
+policies:
+  - {name: hide, cubes: [orders], when: {roles: [guest]}, deny: [hidden_thing]}
+  - {name: own, cubes: [customers], when: {roles: [regional]}, row_filter: "{customers}.region IN {{ user.attributes.regions }}"}
+"#,
+    ),
+];
+
+fn ids(lineage: &Lineage, reached: &[Reached]) -> Vec<String> {
+    let mut ids: Vec<String> = reached.iter().map(|at| lineage.nodes[at.node as usize].id.to_string()).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn a_column_of_a_source_reaches_metrics() {
+    let (definitions, model, diagnostics) = project(SHOP);
+    assert!(!diagnostics.iter().any(Diagnostic::is_error), "{diagnostics:?}");
+    let lineage = Lineage::build(&definitions, &model, &KnownColumns::declared(&definitions));
+    let everything = Sight::of_everything();
+    let amount = lineage.find("source.raw.orders.column.amount").expect("the column is there");
+    assert_eq!(
+        ids(&lineage, &lineage.downstream(amount, &everything)),
+        [
+            "measure.orders.average",
+            "measure.orders.revenue",
+            "metric.income",
+            "model.all_paid.column.total",
+            "model.paid.column.total",
+            "source.raw.orders.column.amount",
+        ]
+    );
+    // What filters a model's rows reaches all that is made of them.
+    let status = lineage.find("source.raw.orders.column.status").expect("the column is there");
+    let reached = ids(&lineage, &lineage.downstream(status, &everything));
+    for id in ["model.paid", "model.all_paid", "cube.orders", "measure.orders.count", "metric.income"] {
+        assert!(reached.iter().any(|at| at == id), "{id} {reached:?}");
+    }
+    let region = lineage.find("source.raw.customers.column.region").expect("the column is there");
+    assert_eq!(
+        ids(&lineage, &lineage.downstream(region, &everything)),
+        [
+            "dimension.customers.region",
+            "dimension.orders.region",
+            "metric.income",
+            "policy.own",
+            "source.raw.customers.column.region"
+        ]
+    );
+    // The way to another cube's column leads through the join.
+    let upstream =
+        ids(&lineage, &lineage.upstream(lineage.find("dimension.orders.region").expect("it is there"), &everything));
+    for id in ["join.orders.customers", "source.raw.orders.column.customer_id", "source.raw.customers.column.id"] {
+        assert!(upstream.iter().any(|at| at == id), "{id} {upstream:?}");
+    }
+}
+
+#[test]
+fn a_denied_member_and_its_columns_are_not_there() {
+    let (definitions, model, _) = project(SHOP);
+    let lineage = Lineage::build(&definitions, &model, &KnownColumns::declared(&definitions));
+    let guest = SecurityContext { roles: vec!["guest".into()], ..SecurityContext::default() };
+    let access = Access::of(&model, &guest);
+    let sight = Sight::of(&lineage, &access);
+    let seen: Vec<&str> =
+        (0u32..).zip(&lineage.nodes).filter(|(at, _)| sight.sees(*at)).map(|(_, node)| &*node.id).collect();
+    assert!(
+        !seen.iter().any(|id| id.contains("secret") || id.contains("hidden") || id.starts_with("policy")),
+        "{seen:?}"
+    );
+    assert!(seen.contains(&"measure.orders.revenue") && seen.contains(&"source.raw.orders.column.amount"), "{seen:?}");
+    let graph = DependencyGraph::build(&definitions, &model, &[]);
+    let left = graph.seen_by(&access);
+    assert_eq!(graph.nodes.len(), left.nodes.len() + 1);
+    assert!(!left.nodes.iter().any(|node| node.unique_id.contains("hidden_thing")));
+}
+
+#[test]
+fn everything_stands_behind_what_it_needs() {
+    let (definitions, model, diagnostics) = project(SHOP);
+    let graph = DependencyGraph::build(&definitions, &model, &diagnostics);
+    let order: Vec<&str> = graph.execution_order().map(|node| &*node.unique_id).collect();
+    assert_eq!(order.len(), graph.nodes.len());
+    let place = |id: &str| order.iter().position(|at| *at == id).unwrap_or_else(|| panic!("{id} {order:?}"));
+    for (from, to) in &graph.edges {
+        let (from, to) = (&graph.nodes[*from as usize].unique_id, &graph.nodes[*to as usize].unique_id);
+        assert!(place(from) < place(to), "{from} {to}");
+    }
+    let way = [
+        "source.shop.raw",
+        "source.shop.raw.orders",
+        "model.shop.paid",
+        "model.shop.all_paid",
+        "cube.shop.orders",
+        "measure.shop.orders.revenue",
+        "metric.shop.income",
+    ];
+    for pair in way.windows(2) {
+        let edge =
+            pair.iter().map(|id| graph.nodes.iter().position(|node| &*node.unique_id == *id).expect("a node") as u32);
+        let edge: Vec<u32> = edge.collect();
+        assert!(graph.edges.contains(&(edge[0], edge[1])), "{pair:?}");
+    }
+    assert!(graph.nodes.iter().all(|node| node.compiled && node.error.is_none()));
+}
+
+#[test]
+fn circles_come_last_with_their_path() {
+    let (definitions, model, diagnostics) = project(&[
+        ("models/a.sql", "SELECT * FROM {{ ref('b') }}"),
+        ("models/b.sql", "SELECT * FROM {{ ref('a') }}"),
+        (
+            "cubes/c.yml",
+            "cubes: [{name: c, sql_table: t, measures: [{name: count, type: count}, {name: x, type: number, sql: '{y} + 1'}, \
+             {name: y, type: number, sql: '{x} + 1'}]}]",
+        ),
+    ]);
+    let graph = DependencyGraph::build(&definitions, &model, &diagnostics);
+    let mut last: Vec<&str> = graph
+        .parallel_batches
+        .last()
+        .expect("batches")
+        .iter()
+        .map(|at| &*graph.nodes[*at as usize].unique_id)
+        .collect();
+    last.sort_unstable();
+    assert_eq!(last, ["measure.shop.c.x", "measure.shop.c.y", "model.shop.a", "model.shop.b"]);
+    for node in graph.nodes.iter().filter(|node| last.contains(&&*node.unique_id)) {
+        assert!(!node.compiled && node.error.as_ref().is_some_and(|error| error.contains(" → ")), "{node:?}");
+    }
+    let count = graph.nodes.iter().find(|node| &*node.unique_id == "measure.shop.c.count").expect("it is there");
+    assert!(count.compiled && count.error.is_none());
+}

@@ -1,0 +1,1 @@
+cube(`Old`, { sql: `SELECT 1` });

@@ -1,0 +1,155 @@
+//! `terrane import cube`: a shop in Cube's YAML becomes a project that answers as SQL by hand, and whatever
+//! it has not as it was is told at its place.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
+use std::fs;
+
+use serde_json::Value;
+use terrane_system_tests::{Program, Scratch, path};
+
+use crate::{BINARY, program};
+
+const MODEL: &str = "tests/system/projects/cube_ecommerce";
+
+/// The tables that the model speaks of.
+const TABLES: &[&str] = &[
+    "CREATE SCHEMA shop",
+    "CREATE TABLE shop.users AS SELECT * FROM (VALUES (1, 'Oslo', 'NO', 59.9, 10.7, 'f', TIMESTAMP '2024-01-01'), \
+     (2, 'Rome', 'IT', 41.9, 12.5, 'm', TIMESTAMP '2024-01-02')) AS t(id, city, state, latitude, longitude, gender, created_at)",
+    "CREATE TABLE shop.orders AS SELECT * FROM (VALUES (1, 1, 'completed', 10.0, TIMESTAMP '2024-01-05'), \
+     (2, 1, 'shipped', 5.5, TIMESTAMP '2024-01-06'), (3, 2, 'completed', 4.5, TIMESTAMP '2024-02-01')) AS t(id, user_id, status, amount, created_at)",
+    "CREATE TABLE shop.line_items AS SELECT * FROM (VALUES (1, 1, 1, 2, TIMESTAMP '2024-01-05'), (2, 1, 2, 1, TIMESTAMP '2024-01-05'), \
+     (3, 3, 1, 4, TIMESTAMP '2024-02-01')) AS t(id, order_id, product_id, quantity, created_at)",
+    "CREATE TABLE shop.products AS SELECT * FROM (VALUES (1, 'Cup', 2.5, 1, 1), (2, 'Pan', 5.0, 1, 2)) AS t(id, name, price, supplier_id, category_id)",
+    "CREATE TABLE shop.suppliers AS SELECT 1 AS id, 'Acme' AS company",
+    "CREATE TABLE shop.product_categories AS SELECT * FROM (VALUES (1, 'small'), (2, 'big')) AS t(id, name)",
+    "CREATE TABLE shop.events AS SELECT * FROM (VALUES (1, TIMESTAMP '2024-01-01', 'page_view', 1), (2, TIMESTAMP '2024-01-01', 'click', 2)) \
+     AS t(id, happened_at, kind, user_id)",
+    "CREATE TABLE shop.payroll AS SELECT 1 AS id, 'it' AS department, 100 AS salary",
+];
+
+/// File, line, code, and words of the message.
+const FINDINGS: &[(&str, u64, &str, &str)] = &[
+    ("cubes/elsewhere.yml", 2, "not-carried-over", "data source `clickhouse`"),
+    ("cubes/events.yml", 15, "not-carried-over", "`wrong` of cube `page_views`"),
+    ("cubes/line_items.yml", 3, "changed", "`1 = 1`"),
+    ("cubes/orders.yml", 38, "not-carried-over", "granularity `fiscal_year`"),
+    ("cubes/orders.yml", 41, "not-carried-over", "`{created_at.month}`"),
+    ("cubes/orders.yml", 44, "not-carried-over", "sub_query"),
+    ("cubes/orders.yml", 54, "not-carried-over", "`nothing` can't be drilled into"),
+    ("cubes/orders.yml", 70, "not-carried-over", "its window moves"),
+    ("cubes/orders.yml", 80, "not-carried-over", "type string"),
+    ("cubes/orders.yml", 83, "not-carried-over", "ranks"),
+    ("cubes/orders.yml", 93, "changed", "hidden"),
+    ("cubes/orders.yml", 111, "not-carried-over", "`indexes`"),
+    ("cubes/orders.yml", 114, "not-carried-over", "original_sql"),
+    ("cubes/orders.yml", 117, "not-carried-over", "`refresh_key`"),
+    ("cubes/product_categories.yml", 3, "changed", "variable of the environment"),
+    ("cubes/product_categories.yml", 9, "not-carried-over", "`hierarchies`"),
+    ("cubes/templated.yml", 2, "not-read", "Jinja"),
+    ("cubes/tenants.yml", 2, "not-carried-over", "depends on who asks"),
+    ("cubes/tenants.yml", 15, "closed", "access policy"),
+    ("cubes/users.yml", 4, "not-carried-over", "`sql_alias`"),
+    ("cubes/users.yml", 9, "changed", "two numbers"),
+    ("cubes/users.yml", 13, "changed", "`gender`"),
+    ("legacy/LegacyUsers.yml", 2, "changed", "`legacy_users`"),
+    ("legacy/LegacyUsers.yml", 9, "changed", "`user_id`"),
+    ("legacy/Old.js", 1, "not-read", "program"),
+    ("views/orders_view.yml", 4, "not-carried-over", "line_items"),
+    ("views/orders_view.yml", 19, "not-carried-over", "`folders`"),
+    ("views/users_view.yml", 2, "not-carried-over", "access policy"),
+];
+
+#[test]
+fn a_shop_of_cube_becomes_a_project_and_tells_what_it_lacks() {
+    let place = Scratch::empty();
+    let out = place.path().join("shop");
+    let arguments = ["--out", out.to_str().unwrap(), "--json"];
+    let output = Program::new(BINARY, &["import", "cube"], &path(MODEL)).arguments(&arguments).run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    for (file, line, code, words) in FINDINGS {
+        let is_it = |finding: &&Value| {
+            finding["file"] == *file
+                && finding["line"] == *line
+                && finding["code"] == *code
+                && finding["message"].as_str().unwrap().contains(words)
+        };
+        assert!(
+            findings.iter().any(|finding| is_it(&finding)),
+            "{file}:{line} {code} {words} is not in\n{findings:#?}"
+        );
+    }
+    assert!(
+        findings.iter().all(|finding| finding["hint"].as_str().is_some_and(|hint| !hint.is_empty())),
+        "{findings:#?}"
+    );
+
+    let init: Vec<String> = TABLES.iter().map(|statement| (*statement).to_owned()).collect();
+    let init = serde_json::to_string(&init).unwrap();
+    let ask = |command: &str, arguments: &[&str]| {
+        let program = program(command, &out)
+            .variable("SERVICE_WAREHOUSE__INIT", &init)
+            .variable("TERRANE_VAR_SHOP_SCHEMA", "shop");
+        program.arguments(arguments).run().unwrap()
+    };
+    let output = ask("check", &["--data"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    let expectations = r#"tests:
+  - name: measures_and_cases
+    query: {measures: [orders.count, orders.completed_share], dimensions: [orders.status_label]}
+    ordered: false
+    sql: >
+      SELECT CASE WHEN status = 'completed' THEN 'Done' WHEN status = 'shipped' THEN 'It''s on its way' ELSE 'Open' END AS
+      "orders.status_label", count(*) AS "orders.count", 100.0 * count(*) FILTER (status = 'completed') / count(*) AS
+      "orders.completed_share" FROM shop.orders GROUP BY 1
+  - name: joins_of_joins
+    query: {measures: [line_items.revenue], dimensions: [product_categories.name]}
+    ordered: false
+    sql: >
+      SELECT c.name AS "product_categories.name", sum(l.quantity * p.price) AS "line_items.revenue" FROM shop.line_items l
+      JOIN shop.products p ON l.product_id = p.id JOIN shop.product_categories c ON p.category_id = c.id GROUP BY 1
+  - name: a_view_is_a_cube
+    query: {measures: [orders_view.revenue], dimensions: [orders_view.users_city]}
+    ordered: false
+    sql: SELECT u.city AS "orders_view.users_city", sum(o.amount) AS "orders_view.revenue" FROM shop.orders o JOIN shop.users u ON o.user_id = u.id GROUP BY 1
+  - name: running
+    query: {measures: [orders.amount_to_date], dimensions: [orders.created_at.month]}
+    ordered: false
+    rows: [{orders.created_at.month: 2024-01, orders.amount_to_date: 15.5}, {orders.created_at.month: 2024-02, orders.amount_to_date: 20.0}]
+  - name: extended
+    query: {measures: [page_views.count, page_views.visitors]}
+    rows: [{page_views.count: 1, page_views.visitors: 1}]
+  - name: old_names
+    query: {measures: [legacy_users.user_count], dimensions: [legacy_users.full_city]}
+    ordered: false
+    rows: [{legacy_users.full_city: "Oslo, NO", legacy_users.user_count: 1}, {legacy_users.full_city: "Rome, IT", legacy_users.user_count: 1}]
+  - name: closed_cubes_show_nothing
+    query: {measures: [payroll.total]}
+    rows: [{payroll.total: null}]
+"#;
+    fs::create_dir_all(out.join("tests")).unwrap();
+    fs::write(out.join("tests/by_hand.yml"), expectations).unwrap();
+    let output = ask("test", &[]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("7 passed, 0 failed"), "{}", output.stdout);
+}
+
+#[test]
+fn without_a_place_nothing_is_written() {
+    let output = Program::new(BINARY, &["import", "cube"], &path(MODEL)).run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    for words in ["cubes/orders.yml:70:", "warning[not-carried-over]", "hint:", "would make", "nothing was written"] {
+        assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
+    }
+}
+
+#[test]
+fn a_folder_without_a_model_is_told() {
+    let place = Scratch::empty().with("Old.js", "cube(`Old`, {})");
+    let output = Program::new(BINARY, &["import", "cube"], place.path()).run().unwrap();
+    assert!(output.code == Some(1) && output.stderr.contains("no cube in YAML"), "{}", output.stderr);
+    assert!(output.stderr.contains("Old.js"), "{}", output.stderr);
+}

@@ -1,0 +1,220 @@
+//! What is served changes while the real server runs: loads, reloads, registered cubes, and what survives.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use terrane_system_tests::{Program, Scratch, Server, request_as};
+
+use crate::BINARY;
+
+const SETTINGS: &str = "name: scratch\nwarehouse: {type: duckdb, init: [\"CREATE TABLE t AS SELECT * FROM (VALUES (1, 'EU', 10), (2, 'US', 20), (3, 'EU', 30)) AS v(id, region, amount)\"]}\n";
+const CUBE: &str = "cubes:\n  - name: t\n    sql_table: t\n    measures: [{name: count, type: count}]\n    \
+                    dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: region, type: string, sql: region}]\n";
+const MORE: &str = "cubes:\n  - name: more\n    sql_table: t\n    measures: [{name: total, type: sum, sql: amount}]\n";
+const POLICY: &str = "policies:\n  - {name: own, cubes: [t], when: {unless_roles: [boss]}, row_filter: \"{region} = {{ user.attributes.region }}\"}\n";
+const PAUSE: Duration = Duration::from_millis(50);
+
+fn project() -> Scratch {
+    Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE)
+}
+
+fn key(project: &Scratch, arguments: &[&str]) -> String {
+    let made =
+        Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(arguments).arguments(&["--json"]);
+    let output = made.run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned()
+}
+
+fn serve(project: &Scratch, arguments: &[&str]) -> Server {
+    Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).arguments(arguments).serve().unwrap()
+}
+
+fn send(address: SocketAddr, key: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let answer = request_as(address, Some(key), method, path, Some(&body)).unwrap();
+    (answer.status, serde_json::from_str(&answer.body).unwrap_or_default())
+}
+
+fn sum(address: SocketAddr, key: &str, measure: &str) -> Value {
+    send(address, key, "POST", "/api/v1/query", &json!({"measures": [measure]})).1["data"][0][measure].clone()
+}
+
+/// Asks until the answer is as it should be; what it was last, if it never is.
+fn eventually(mut ask: impl FnMut() -> Value, wanted: &Value) {
+    let mut found = Value::Null;
+    for _ in 0..200 {
+        found = ask();
+        if found == *wanted {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    assert_eq!(found, *wanted);
+}
+
+fn new_cube() -> Value {
+    json!({
+        "name": "sales",
+        "sql_table": "t",
+        "title": "Sales",
+        "measures": [{"name": "total", "type": "sum", "sql": "amount"}, {"name": "half", "type": "number", "sql": "{total} / 2"}],
+        "dimensions": [{"name": "id", "type": "number", "sql": "id", "primary_key": true}, {"name": "region", "type": "string", "sql": "upper(region)"}],
+    })
+}
+
+#[test]
+fn a_registered_cube_survives_a_crash_and_is_deleted() {
+    let project = project();
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    let (status, cube) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube());
+    assert_eq!((status, &cube["name"], &cube["segments"]), (201, &json!("sales"), &json!([])), "{cube}");
+    server.kill().unwrap();
+
+    let server = serve(&project, &[]);
+    assert_eq!(sum(server.address, &writer, "sales.total"), json!(60));
+    assert_eq!(sum(server.address, &writer, "sales.half"), json!(30.0));
+    let (status, again) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube());
+    assert_eq!((status, again), (400, json!({"detail": "cube `sales` already exists"})));
+    // It is there after a load too, until it is deleted.
+    let (status, loaded) = send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({}));
+    assert_eq!((status, &loaded["cube_count"]), (200, &json!(2)), "{loaded}");
+    assert_eq!(send(server.address, &writer, "DELETE", "/api/v1/query/meta/cubes/sales", &Value::Null).0, 204);
+    let (status, gone) = send(server.address, &writer, "DELETE", "/api/v1/query/meta/cubes/sales", &Value::Null);
+    assert_eq!((status, gone), (404, json!({"detail": "cube `sales` not found"})));
+    assert_eq!(server.terminate().unwrap().0, Some(0));
+    let audit = Program::new(BINARY, &["audit", "list"], project.path()).run().unwrap().stdout;
+    for event in ["cube_registered", "project_loaded", "cube_deleted"] {
+        assert!(audit.contains(event), "{event}: {audit}");
+    }
+}
+
+#[test]
+fn a_file_that_defines_a_registered_name_wins_and_nothing_is_lost() {
+    let project = project();
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    let cube =
+        json!({"name": "more", "sql_table": "t", "measures": [{"name": "total", "type": "sum", "sql": "amount + 1"}]});
+    assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube).0, 201);
+    assert_eq!(sum(server.address, &writer, "more.total"), json!(63));
+    let project = project.with("cubes/more.yml", MORE);
+    let (status, loaded) = send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({}));
+    assert_eq!((status, &loaded["problems"][0]["code"]), (200, &json!("registered-cube-shadowed")), "{loaded}");
+    assert_eq!(sum(server.address, &writer, "more.total"), json!(60));
+    fs::remove_file(project.path().join("cubes/more.yml")).unwrap();
+    assert_eq!(send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({})).0, 200);
+    assert_eq!(sum(server.address, &writer, "more.total"), json!(63));
+}
+
+#[test]
+fn who_registers_a_cube_sees_no_more_than_before() {
+    let project = project().with("policies/own.yml", POLICY);
+    let writer = key(&project, &["--name", "eu", "--scopes", "read,write", "--attribute", "region=EU"]);
+    let server = serve(&project, &[]);
+    assert_eq!(sum(server.address, &writer, "t.count"), json!(2));
+    let (status, cube) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube());
+    assert_eq!(status, 201, "{cube}");
+    let (status, answer) =
+        send(server.address, &writer, "POST", "/api/v1/query", &json!({"measures": ["sales.total"]}));
+    let shown = &answer["data"][0]["sales.total"];
+    assert!(status == 403 || *shown == json!(40), "a registered cube shows hidden rows: {status} {answer}");
+    for (sql, words) in [
+        ("(SELECT max(amount) FROM t)", "SELECT"),
+        ("getenv('HOME')", "getenv"),
+        ("{{ env_var('HOME') }}", "Jinja"),
+        ("sum(amount) OVER ()", "OVER"),
+    ] {
+        let cube = json!({"name": "spy", "sql_table": "t", "measures": [{"name": "x", "type": "sum", "sql": sql}]});
+        let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
+        assert_eq!((status, &refusal["error"]["code"]), (403, &json!("FORBIDDEN")), "{sql}: {refusal}");
+        assert!(refusal["error"]["details"]["reason"].as_str().unwrap().contains(words), "{refusal}");
+    }
+    for table in ["information_schema.tables", "\"secret.csv\"", "read_csv('x')", "duckdb_secrets"] {
+        let cube = json!({"name": "spy", "sql_table": table, "measures": [{"name": "x", "type": "count"}]});
+        assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube).0, 403, "{table}");
+    }
+    let cube = json!({"name": "spy", "sql_table": "nothing_there", "measures": [{"name": "x", "type": "sum", "sql": "amount"}]});
+    let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
+    assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
+}
+
+#[test]
+fn a_hangup_loads_anew_and_a_broken_project_leaves_the_old_one() {
+    let project = project();
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    let hang_up = || {
+        let sent = Command::new("kill").args(["-HUP", &server.process().to_string()]).status().unwrap();
+        assert!(sent.success());
+    };
+    let standing =
+        || send(server.address, &writer, "GET", "/health/status", &Value::Null).1["project"]["status"].clone();
+    assert_eq!(standing(), json!("ok"));
+    let project = project.with("cubes/more.yml", MORE);
+    hang_up();
+    eventually(|| sum(server.address, &writer, "more.total"), &json!(60));
+    let project = project.with("cubes/more.yml", &MORE.replace("sum,", "summ,"));
+    hang_up();
+    eventually(standing, &json!("stale"));
+    assert_eq!(sum(server.address, &writer, "more.total"), json!(60));
+    let _project = project.with("cubes/more.yml", MORE);
+    hang_up();
+    eventually(standing, &json!("ok"));
+    let (code, log) = server.terminate().unwrap();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("project_refused") && log.contains("cubes/more.yml:4"), "{log}");
+}
+
+#[test]
+fn a_watched_folder_is_loaded_when_it_changes() {
+    let project = project();
+    let reader = key(&project, &["--name", "reader"]);
+    let server = serve(&project, &["--watch"]);
+    let project = project.with("cubes/more.yml", MORE);
+    eventually(|| sum(server.address, &reader, "more.total"), &json!(60));
+    // A file that is written in steps, and one that is moved into place.
+    fs::write(project.path().join("cubes/.more.tmp"), MORE.replace("amount", "amount * 2")).unwrap();
+    fs::rename(project.path().join("cubes/.more.tmp"), project.path().join("cubes/more.yml")).unwrap();
+    eventually(|| sum(server.address, &reader, "more.total"), &json!(120));
+}
+
+#[test]
+fn projects_lie_below_folders_that_the_operator_named() {
+    let outside = Scratch::empty().with("other/service_project.yml", "name: other\n");
+    let outside = outside.with("other/cubes/o.yml", &CUBE.replace("name: t\n", "name: o\n"));
+    let outside = outside.with("private/service_project.yml", "name: private\n");
+    let root = outside.path().join("other");
+    let settings = format!("{SETTINGS}server: {{project_roots: [\"{}\"]}}\n", root.display());
+    let project = project().with("service_project.yml", &settings);
+    let project = project.with("inner/service_project.yml", "name: inner\n");
+    std::os::unix::fs::symlink(outside.path().join("private"), project.path().join("link")).unwrap();
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    let load =
+        |path: &str| send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"project_path": path}));
+    let private = outside.path().join("private").display().to_string();
+    let mut told = Vec::new();
+    for path in ["nowhere", "..", "/", "/etc", "link", &private, "inner/../..", "\u{0}", ""] {
+        let (status, refusal) = load(path);
+        if path.is_empty() {
+            assert_eq!(status, 200, "{refusal}");
+            continue;
+        }
+        assert_eq!((status, &refusal["error"]["code"]), (400, &json!("INVALID_PROJECT_PATH")), "{path}: {refusal}");
+        told.push(refusal["error"]["message"].as_str().unwrap().replace(path, "…"));
+    }
+    // What lies outside is told as what isn't there.
+    assert!(told[..6].iter().all(|message| *message == told[0]), "{told:?}");
+    assert_eq!(load("inner").1["project_name"], json!("inner"));
+    let (status, loaded) = load(&root.display().to_string());
+    assert_eq!((status, &loaded["project_name"], &loaded["cube_count"]), (200, &json!("other"), &json!(1)), "{loaded}");
+    assert_eq!(sum(server.address, &writer, "o.count"), json!(3));
+    assert_eq!(load("").1["project_name"], json!("scratch"));
+}

@@ -98,12 +98,15 @@ async fn notes_without_end_end_the_call_and_leave_the_others_theirs() {
           (if (i32.eqz (i32.load8_u (i32.const 5120))) (then unreachable))))
         {PUT} {ABSTAIN}"
     );
-    let stage = stage(&body);
+    let stage = Stage::of(&noting("policy-test", &body), |settings| {
+        granted(settings);
+        settings.plugins[0].limits.fuel = Some(200_000);
+    });
     let other = Asked { tenant: "other", ..ASKED };
     assert_eq!(stage.call(other).await, Ok(()));
     for _ in 0..4 {
         let fault = stage.call(Asked { now: 13, ..ASKED }).await.unwrap_err();
-        assert!(fault.contains("reached its limit of transferred bytes in `on-query`"), "{fault}");
+        assert!(fault.contains("reached its limit of fuel in `on-query`"), "{fault}");
     }
     assert_eq!(stage.call(Asked { now: 7, ..other }).await, Ok(()), "the note of another tenant is still there");
 }

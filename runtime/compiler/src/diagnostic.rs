@@ -41,7 +41,7 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     pub span: Option<Span>,
     /// Of a circle: what goes round, each with the place where it refers to the next.
-    pub path: Vec<Step>,
+    pub path: Box<[Step]>,
 }
 
 /// One part of a circle.
@@ -71,7 +71,7 @@ impl Diagnostic {
             message: message.into(),
             hint: None,
             span: None,
-            path: Vec::new(),
+            path: Box::default(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Diagnostic {
 
     #[must_use]
     pub fn along(mut self, path: Vec<Step>) -> Self {
-        self.path = path;
+        self.path = path.into_boxed_slice();
         self
     }
 

@@ -139,7 +139,7 @@ fn write_list(text: &mut String, items: &[Yaml], indent: usize, depth: usize) {
         text.push('-');
         match item {
             Yaml::Map(entries)
-                if !entries.is_empty() && !(depth >= MEMBER_DEPTH && is_short(item, indent + 2, depth)) =>
+                if !entries.is_empty() && (depth < MEMBER_DEPTH || !is_short(item, indent + 2, depth)) =>
             {
                 text.push(' ');
                 write_map(text, entries, indent + 2, depth, true);

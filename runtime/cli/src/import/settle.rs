@@ -15,6 +15,9 @@ use super::finding::left_out;
 use crate::authoring::yaml::{Yaml, document};
 use crate::config::PROJECT_FILE;
 
+/// A list of a draft and an index in it.
+type Place = (usize, usize);
+
 const GREETING: &str = "Made by `terrane import cube`, and yours from now on.";
 
 /// Takes away what does not compile; what is left is written.
@@ -26,7 +29,7 @@ pub(super) fn settle(
     loop {
         let files = files(drafts);
         let problems = problems(&files, warehouse);
-        let mut guilty: Vec<(usize, Option<(usize, usize)>, &Diagnostic)> = Vec::new();
+        let mut guilty: Vec<(usize, Option<Place>, &Diagnostic)> = Vec::new();
         for problem in &problems {
             let Some(span) = &problem.span else { continue };
             let Some(cube) = drafts.iter().position(|draft| draft.file() == *span.file) else { continue };
@@ -50,7 +53,7 @@ pub(super) fn settle(
 fn take_away(
     drafts: &mut Vec<Draft>,
     cube: usize,
-    place: Option<(usize, usize)>,
+    place: Option<Place>,
     problem: &Diagnostic,
     findings: &mut Vec<Diagnostic>,
 ) {
@@ -121,7 +124,7 @@ fn problems(files: &[(String, String)], warehouse: &str) -> Vec<Diagnostic> {
 }
 
 /// The item of a cube's lists at a place of its file; `None`: the cube itself.
-fn item_at(text: &str, span: &Span) -> Option<(usize, usize)> {
+fn item_at(text: &str, span: &Span) -> Option<Place> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;
     let cube = match value(&node, "cubes").map(|node| &node.value) {

@@ -84,7 +84,7 @@ fn operation(route: &Route, is_anonymous_reader_let_in: bool) -> Json {
     }
     if let Some(schema) = body {
         operation["requestBody"] = json!({
-            "required": !MAY_BE_LEFT_OUT.contains(&schema),
+            "required": !MAY_BE_LEFT_OUT.contains(schema),
             "content": { "application/json": { "schema": reference(schema) } },
         });
     }

@@ -154,7 +154,7 @@ impl RateLimits {
 }
 
 /// What one client has for itself: an IPv4 address, or the /64 of an IPv6 one.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

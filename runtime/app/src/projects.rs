@@ -30,7 +30,7 @@ use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
 use crate::ports::registrations::Registrations;
 use crate::ports::warehouse::Warehouse;
-use crate::security::{Identity, Origin, entry, from};
+use crate::security::{Identity, Origin, Scope, entry, from};
 
 /// What the service works with.
 #[derive(Clone)]
@@ -104,6 +104,18 @@ impl ProjectService {
         let mut snapshot = self.snapshot_of(&texts, self.ports.catalog.snapshot().described()).await?;
         soften_registered(&mut snapshot.diagnostics);
         Ok(snapshot)
+    }
+
+    /// Another project brings other policies. Whoever is not the operator may load one only where there is
+    /// nothing to be got round: no policy is served, and no hook is asked.
+    fn may_replace(&self, texts: &ProjectTexts, (identity, _): Caller<'_>) -> Result<(), ProjectError> {
+        let is_served = texts.folder == self.standing().folder;
+        let is_guarded = || !self.ports.catalog.snapshot().model.policies.is_empty() || self.gatekeeper.has_hooks();
+        if is_served || identity.scopes.hold(Scope::Admin) || !is_guarded() {
+            Ok(())
+        } else {
+            Err(ProjectError::Guarded)
+        }
     }
 
     async fn snapshot_of(&self, texts: &ProjectTexts, known: &Described) -> Result<Snapshot, PluginError> {

@@ -47,7 +47,8 @@ pub fn compile_totals(
 ) -> Result<Option<CompiledSql>, QueryError> {
     let access = authorized.access();
     let resolved = resolve(&access, query, environment)?.into_totals();
-    if resolved.values.is_empty() {
+    // Who may see no row may see no sum of them.
+    if resolved.values.is_empty() || authorized.limit(u64::MAX, 0) == 0 {
         return Ok(None);
     }
     compiled(&secure(plan(authorized.model(), resolved)?, &access)?, profile).map(Some)

@@ -272,7 +272,8 @@ fn column(access: &Access<'_>, cube: &Cube, name: &str) -> Result<Column, QueryE
     match cube.member(name) {
         Some(Member::Dimension(_)) => {
             let id = dimension(access, cube, name)?;
-            let sql = Snippet { parts: vec![SqlPart::Dimension(id)], is_atomic: true, is_total: true };
+            let sql =
+                Snippet { parts: vec![SqlPart::Dimension(id)], is_atomic: true, is_total: true, has_query: false };
             Ok(Column { sql, ty: model.dimension(id).column_type })
         }
         Some(member @ Member::Measure(id)) if access.offers(member) => beneath(access, cube, id),

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use terrane_app::limits::network;
 use terrane_app::ports::governance::{
     Artifact, Asking, Decision, GateFinding, Governance, Hook, HookFault, MetadataChange, Said, Transition,
 };
@@ -113,11 +114,12 @@ fn call<T, U>(
     })
 }
 
-/// Those without a tenant share one room of notes. Who proved nothing is told from others by the address alone.
+/// Those without a tenant share one room of notes. Who proved nothing is told from others by the
+/// network alone.
 fn caller_of(asking: &Asking<'_>) -> Caller {
     let RequestContext { caller, tenant, client, .. } = asking.context;
     let tenant = tenant.clone().unwrap_or_default();
-    let address = client.filter(|_| caller.user_id.is_empty()).map(|client| client.to_string());
+    let address = client.filter(|_| caller.user_id.is_empty()).map(|client| network(client).to_string());
     let id = format!("{tenant}\0{}\0{}", caller.user_id, address.unwrap_or_default());
     Caller { tenant, id: id.into() }
 }

@@ -134,6 +134,7 @@ cubes:
       - {name: same_status, type: string, sql: status}
       - {name: rank, type: number, sql: "(SELECT count(*) FROM raw.people AS p WHERE p.id = {orders}.buyer_id)"}
       - {name: is_paid, type: boolean, sql: is_paid}
+      - {name: has_people, type: boolean, sql: "EXISTS (FROM raw.people)"}
     measures:
       - {name: count, type: count}
       - {name: states, type: count_distinct, sql: status}
@@ -157,9 +158,11 @@ cubes:
       - {name: state, type: string, sql: status}
     measures:
       - {name: count, type: count}
+metrics:
+  - {name: states, type: simple, expression: people.count}
 "#;
 const TYPES: &str = "{orders.id: integer, orders.status: text, orders.at: timestamp-tz, orders.day: date, orders.city: text, \
-                     orders.same_status: text, orders.is_paid: boolean, people.id: integer, people.city: text, \
+                     orders.same_status: text, orders.is_paid: boolean, orders.has_people: boolean, people.id: integer, people.city: text, \
                      same_orders.state: text, same_orders.id: integer, big_orders.state: text}";
 
 struct World {
@@ -455,6 +458,67 @@ fn a_query_with_a_query_of_its_own_may_read_everything() {
     assert!(inspection.facts().cubes.iter().any(|name| &**name == "people"));
     let error = world.one(query, filtered("people", equal("city", text("x")))).unwrap_err();
     assert!(matches!(error, QueryError::Covered { .. }), "{error:?}");
+    // Some engines need no SELECT for one.
+    let query = json!({"measures": ["orders.count"], "dimensions": ["orders.has_people"]});
+    let error = world.one(query, filtered("people", equal("city", text("x")))).unwrap_err();
+    assert!(matches!(error, QueryError::Covered { .. }), "{error:?}");
+}
+
+#[test]
+fn a_dropped_member_does_not_make_way_for_a_metric_of_its_name() {
+    let world = World::new();
+    let query = || json!({"cube": "orders", "metrics": ["states"]});
+    let sql = world.sql(query(), &[]).unwrap();
+    assert_eq!((reads("raw.orders", &sql).0, reads("raw.people", &sql).0), (1, 0), "{}", sql.text);
+    let error = world.one(query(), masked("orders", "states", HookMask::DropColumn)).unwrap_err();
+    assert!(matches!(error, QueryError::UnknownMetric { .. } | QueryError::UnknownMeasure { .. }), "{error:?}");
+    let sql = world.sql(json!({"metrics": ["states"]}), &[]).unwrap();
+    assert_eq!(reads("raw.people", &sql).0, 1, "{}", sql.text);
+}
+
+#[test]
+fn a_column_is_told_under_the_names_of_other_cubes_over_its_table() {
+    let world = World::new();
+    let told = |query: serde_json::Value, member: &str| {
+        let query = read_query(&query).unwrap();
+        let inspection = inspect(&world.model, &query, &world.caller, &environment()).unwrap();
+        let members = inspection.facts().members.clone();
+        members.into_iter().find(|used| &*used.cube == "orders" && &*used.member == member)
+    };
+    let query = json!({"measures": ["same_orders.count"], "dimensions": ["same_orders.state"]});
+    let status = told(query.clone(), "status").unwrap();
+    assert!(status.pii && status.usage == Usage::Selected, "{status:?}");
+    assert!(told(query, "day").is_none());
+    let filter = json!({"member": "same_orders.state", "operator": "equals", "value": "x"});
+    let status = told(json!({"measures": ["same_orders.count"], "filters": [filter]}), "status").unwrap();
+    assert_eq!(status.usage, Usage::Filtered);
+}
+
+#[test]
+fn a_member_that_only_another_cube_of_the_table_lacks_is_no_fault() {
+    let world = World::new();
+    // As a hook does that treats all cubes alike.
+    let all = || {
+        let mut all = filtered("orders", equal("status", text(MARKER)));
+        all.row_filters.extend(filtered("same_orders", equal("status", text(MARKER))).row_filters);
+        all.masks = masked("same_orders", "city", HookMask::DropColumn).masks;
+        all
+    };
+    let sql = world.one(json!({"measures": ["orders.count"]}), all()).unwrap();
+    assert_eq!(reads("raw.orders", &sql), (1, 1), "{}", sql.text);
+    let fault = world.fault(json!({"measures": ["same_orders.count"]}), all());
+    assert!(matches!(fault, ObligationFault::UnknownMember { .. }), "{fault:?}");
+}
+
+#[test]
+fn who_may_see_no_row_sees_no_total() {
+    let world = World::new();
+    let query = read_query(&json!({"measures": ["orders.count"]})).unwrap();
+    let totals = |max_rows| {
+        let obligations = Obligations { max_rows: Some(max_rows), ..Obligations::default() };
+        statements(&world.model, &world.profile, &query, &world.caller, &[("hook", obligations)]).unwrap().len()
+    };
+    assert_eq!((totals(0), totals(1)), (2, 3));
 }
 
 #[test]

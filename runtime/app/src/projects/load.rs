@@ -27,6 +27,7 @@ impl ProjectService {
         let started = self.ports.clock.elapsed();
         let mut held = self.changing.lock().await;
         let texts = self.texts_at(request.path.as_deref()).await?;
+        self.may_replace(&texts, caller)?;
         let before = self.ports.catalog.snapshot();
         let nothing = Described::default();
         let known = if request.trusts_types { before.described() } else { &nothing };

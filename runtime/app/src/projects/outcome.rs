@@ -19,6 +19,9 @@ pub enum ProjectError {
     /// model that isn't there: who refers, and to what.
     #[error("the project has errors")]
     Invalid { diagnostics: Vec<Diagnostic>, missing: Option<MissingRef> },
+    /// Policies protect what is served, and the caller is not the operator.
+    #[error("another project, with other policies, is loaded with the scope `admin`")]
+    Guarded,
     /// A model's SQL doesn't compile.
     #[error("model `{model}` failed to compile: {message}")]
     Model { model: String, message: String, span: Option<Span>, is_warehouse: bool },

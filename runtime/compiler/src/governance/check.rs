@@ -105,15 +105,19 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
     for filter in &obligations.row_filters {
         let cube = inspection.cube(&filter.cube)?;
         for id in cube.with_aliases(model) {
-            let predicate = predicate(model.cube(id), &cube.name, &filter.condition)?;
-            checked.filters.entry(id).or_default().push(predicate);
+            match predicate(model.cube(id), &cube.name, &filter.condition) {
+                Ok(predicate) => checked.filters.entry(id).or_default().push(predicate),
+                Err(fault) => only_its_table(inspection, cube, &mut checked, fault)?,
+            }
         }
         filtered.insert(cube.id);
     }
     for mask in &obligations.masks {
         let cube = inspection.cube(&mask.cube)?;
         for id in cube.with_aliases(model) {
-            add_mask(&mut checked, cube, model.cube(id), mask)?;
+            if let Err(fault) = add_mask(&mut checked, cube, model.cube(id), mask) {
+                only_its_table(inspection, cube, &mut checked, fault)?;
+            }
         }
         masked.insert(cube.id);
     }
@@ -126,6 +130,22 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
         checked.closed.extend(readers.filter(|id| lacks_filter(*id) || lacks_mask(*id)));
     }
     Ok(checked)
+}
+
+/// A hook that treats all cubes alike may name a member that one lacks which the query doesn't read, but whose
+/// table it does: that one is closed. Else whoever defines a cube over a table could make the hook fail for all
+/// who ask for others.
+fn only_its_table(
+    inspection: &Inspection<'_>,
+    cube: &Cube,
+    checked: &mut Checked,
+    fault: ObligationFault,
+) -> Result<(), ObligationFault> {
+    if inspection.names(cube.id) || !matches!(fault, ObligationFault::UnknownMember { .. }) {
+        return Err(fault);
+    }
+    checked.closed.insert(cube.id);
+    Ok(())
 }
 
 fn add_mask(checked: &mut Checked, own: &Cube, cube: &Cube, wanted: &MemberMask) -> Result<(), ObligationFault> {

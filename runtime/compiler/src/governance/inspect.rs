@@ -14,8 +14,8 @@ use super::condition::type_of;
 use super::facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
 use crate::compile::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Governed, MeasureId, MeasureKind, MetricId,
-    Model, SegmentId, Snippet, SqlPart,
+    Aggregate, AggregateFunction, ColumnName, Cube, CubeId, DimensionId, DimensionType, Governed, MeasureId,
+    MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
 };
 use crate::plan::{Fact, JoinTree, LogicalPlan, RowGuard, SecuredPlan, plan, secure};
 use crate::query::{Operand, OrderTarget, Predicate, QueryError, ResolvedQuery, SemanticQuery, Test, ValueId, resolve};
@@ -30,6 +30,8 @@ pub struct Inspection<'m> {
     facts: QueryFacts,
     /// The cubes of the facts.
     read: HashSet<CubeId>,
+    /// Those that the query itself reads; of the others it reads the tables, by another name.
+    named: HashSet<CubeId>,
 }
 
 /// Looks at a query.
@@ -50,7 +52,7 @@ pub fn inspect<'m>(
     let mut found = Found::of(model);
     found.query(&resolved, secured.plan());
     found.joins(&secured);
-    let read = found.read(&secured);
+    let (named, read) = found.read(&secured);
     let names: BTreeSet<Arc<str>> = read.iter().map(|id| model.cube(*id).name.clone()).collect();
     let facts = QueryFacts {
         cubes: names.into_iter().collect(),
@@ -59,7 +61,7 @@ pub fn inspect<'m>(
         limit: resolved.limit,
         without_time_bound: without_time_bound(secured.plan()),
     };
-    Ok(Inspection { model, caller, facts, read })
+    Ok(Inspection { model, caller, facts, read, named })
 }
 
 impl<'m> Inspection<'m> {
@@ -78,6 +80,11 @@ impl<'m> Inspection<'m> {
     /// The caller under what each hook, by its id, obliges the query to.
     pub fn authorize(self, obligations: Vec<(Arc<str>, Checked)>) -> Authorized<'m> {
         Authorized::under(self.model, self.caller, obligations)
+    }
+
+    /// Whether the query reads the cube itself, not only its table by another name.
+    pub(super) fn names(&self, cube: CubeId) -> bool {
+        self.named.contains(&cube)
     }
 
     /// A cube that the query reads, by its own name.
@@ -164,18 +171,36 @@ impl<'m> Found<'m> {
         over_columns.into_iter().for_each(|id| self.dimension(id, Usage::Joined));
     }
 
-    /// The original cubes that are read under whatever name, and those whose tables are.
-    fn read(&self, secured: &SecuredPlan<'m>) -> HashSet<CubeId> {
+    /// The original cubes that are read under whatever name, then with those whose tables are.
+    fn read(&self, secured: &SecuredPlan<'m>) -> (HashSet<CubeId>, HashSet<CubeId>) {
         let model = self.model;
         let original = |id: CubeId| model.cube(id).alias_of.unwrap_or(id);
         if self.has_subquery {
-            return model.cubes.iter().map(|cube| original(cube.id)).collect();
+            let all: HashSet<CubeId> = model.cubes.iter().map(|cube| original(cube.id)).collect();
+            return (all.clone(), all);
         }
-        let mut read: HashSet<CubeId> = trees(secured).flat_map(JoinTree::cubes).map(original).collect();
-        for id in read.clone() {
-            read.extend(model.kin(id).protected.iter().copied());
+        let named: HashSet<CubeId> = trees(secured).flat_map(JoinTree::cubes).map(original).collect();
+        let tables = named.iter().flat_map(|id| model.kin(*id).protected.iter().copied());
+        let read = named.iter().copied().chain(tables).collect();
+        (named, read)
+    }
+
+    /// What other cubes call a column of the same table: whoever guards it may know it by that name alone.
+    fn twins(&mut self, cube: CubeId, column: &ColumnName, usage: Usage) {
+        let model = self.model;
+        let own = model.cube(cube).alias_of.unwrap_or(cube);
+        if !model.is_one_table(own) {
+            return;
         }
-        read
+        for other in model.kin(own).protected.iter().filter(|id| model.is_one_table(**id)) {
+            for dimension in &model.cube(*other).dimensions {
+                let is_same = |part: &SqlPart| matches!(part, SqlPart::Column { name, .. } if name.text.eq_ignore_ascii_case(&column.text));
+                if dimension.sql.parts.iter().any(is_same) {
+                    let kind = (type_of(dimension), false);
+                    self.add(*other, &dimension.name, usage, kind, &dimension.presentation.governed);
+                }
+            }
+        }
     }
 
     /// False where it was there already.
@@ -255,14 +280,16 @@ impl<'m> Found<'m> {
     fn snippet(&mut self, sql: &'m Snippet, usage: Usage) {
         let mut parts = Vec::new();
         sql.for_each(&mut |part| parts.push(part));
+        self.has_subquery |= sql.has_query;
         for part in parts {
             match part {
-                SqlPart::Text(text) => self.has_subquery |= text.to_ascii_lowercase().contains("select"),
                 SqlPart::Dimension(id) => self.dimension(*id, usage),
                 SqlPart::Measure(id) => self.value(ValueId::Measure(*id), usage),
                 SqlPart::Metric(id) => self.value(ValueId::Metric(*id), usage),
                 SqlPart::Aggregate(aggregate) => self.aggregate(aggregate, usage),
-                SqlPart::Column { .. } | SqlPart::User(_) | SqlPart::Divide(..) => {}
+                SqlPart::Divide(left, right) => self.has_subquery |= left.has_query || right.has_query,
+                SqlPart::Column { cube, name } => self.twins(*cube, name, usage),
+                SqlPart::Text(_) | SqlPart::User(_) => {}
             }
         }
     }

@@ -357,10 +357,7 @@ impl Building<'_> {
     fn snippet(&mut self, sql: &Snippet, to: u32, usage: Use, own: Option<CubeId>) {
         let mut parts = Vec::new();
         sql.for_each(&mut |part| parts.push(part));
-        let has_query = parts
-            .iter()
-            .any(|part| matches!(part, SqlPart::Text(text) if text.to_ascii_lowercase().contains("select")));
-        if has_query {
+        if sql.has_query {
             let reason = Reason::NotFollowed("a query inside a member's SQL");
             let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
             let from = self.unresolved(place);

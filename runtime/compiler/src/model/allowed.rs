@@ -8,7 +8,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, Visit, Visitor};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Value, Visit, Visitor};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
@@ -188,7 +188,6 @@ impl Visitor for Check {
         match expr {
             Expr::Identifier(_)
             | Expr::CompoundIdentifier(_)
-            | Expr::Value(_)
             | Expr::TypedString(_)
             | Expr::Interval(_)
             | Expr::Nested(_)
@@ -213,10 +212,14 @@ impl Visitor for Check {
             | Expr::Position { .. }
             | Expr::Substring { .. }
             | Expr::Trim { .. } => ControlFlow::Continue(()),
+            Expr::Value(value) if !matches!(value.value, Value::Placeholder(_)) => ControlFlow::Continue(()),
             Expr::Function(function) => {
                 let name = aggregate::name(function).unwrap_or_default().to_ascii_lowercase();
                 if function.over.is_some() {
                     return ControlFlow::Break(NotAllowed::Construct { found: "OVER".to_owned() });
+                }
+                if let Some(star) = star_of(function).filter(|star| name != "count" || star != "*") {
+                    return ControlFlow::Break(NotAllowed::Construct { found: star });
                 }
                 if FUNCTIONS.binary_search(&name.as_str()).is_ok() {
                     return ControlFlow::Continue(());
@@ -229,6 +232,16 @@ impl Visitor for Check {
             }
         }
     }
+}
+
+/// A star among the arguments: whole rows, which masks of columns don't cover.
+fn star_of(function: &Function) -> Option<String> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    list.args.iter().find_map(|argument| match argument {
+        FunctionArg::Named { arg, .. } | FunctionArg::ExprNamed { arg, .. } | FunctionArg::Unnamed(arg) => {
+            (!matches!(arg, FunctionArgExpr::Expr(_))).then(|| arg.to_string())
+        }
+    })
 }
 
 #[cfg(test)]
@@ -273,6 +286,17 @@ mod tests {
         assert!(function("getenv('HOME')"));
         assert!(function("repeat('x', 1000000000)"));
         assert_eq!(check_expression("{{ env_var('X') }}", "duckdb"), Err(NotAllowed::Jinja));
+        assert!(construct("concat(spy.*)") && construct("concat(*)") && construct("count(spy.*)"));
+        assert_eq!(check_expression("count(*)", "postgres"), Ok(()));
+        for (sql, warehouse) in [
+            ("COALESCE(?, 0)", "sqlite"),
+            ("COALESCE($1, 0)", "postgres"),
+            ("amount + :amount", "sqlite"),
+            ("amount + @amount", "sqlite"),
+            ("amount + ?1", "sqlite"),
+        ] {
+            assert!(check_expression(sql, warehouse).is_err(), "{sql} on {warehouse}");
+        }
         for sql in ["a, b", "a; DROP TABLE x", "", "a -- b\n c", "{a b}", "{x"] {
             assert!(matches!(check_expression(sql, "duckdb"), Err(NotAllowed::Syntax { .. })), "{sql}");
         }

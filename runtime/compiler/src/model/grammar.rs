@@ -109,7 +109,7 @@ impl<'t> Offsets<'t> {
 /// The tokens of a text, comments and spaces among them, strings as written.
 pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
     let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
-    tokenizer.tokenize_with_location().map_err(|error| {
+    let tokens = tokenizer.tokenize_with_location().map_err(|error| {
         let at = offset_of(text, error.location);
         let rest = text.get(at..).unwrap_or_default();
         if error.message.contains("nterminated") {
@@ -124,7 +124,20 @@ pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWit
         }
         let message = format!("the SQL can't be read from here: {}", lower_first(&error.message));
         Problem::new("sql-syntax", message, "remove or quote this character").at(at, 1)
-    })
+    })?;
+    match tokens.iter().find(|token| matches!(token.token, Token::Placeholder(_))) {
+        Some(token) => {
+            Err(placeholder(&token.token.to_string())
+                .at(offset_of(text, token.span.start), token.token.to_string().len()))
+        }
+        None => Ok(tokens),
+    }
+}
+
+/// A place for a value that is bound: it would take one of those that the host binds.
+pub(super) fn placeholder(written: &str) -> Problem {
+    let message = format!("`{written}` is a place for a value that is bound, and nothing is bound here");
+    Problem::new("placeholder", message, "write the value itself")
 }
 
 /// Brackets that nothing closes, or that close nothing.

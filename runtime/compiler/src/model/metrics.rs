@@ -83,7 +83,7 @@ fn body(
         MetricBody::Ratio { numerator, denominator } => {
             let (numerator, denominator) = (expression(numerator), expression(denominator));
             let divide = SqlPart::Divide(Box::new(numerator?), Box::new(denominator?));
-            Some(Snippet { parts: vec![divide], is_atomic: true, is_total: false })
+            Some(Snippet { parts: vec![divide], is_atomic: true, is_total: false, has_query: false })
         }
         MetricBody::Expression(sql) => {
             let snippet = expression(sql)?;

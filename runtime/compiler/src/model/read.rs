@@ -108,7 +108,7 @@ fn one_name(text: &str, scope: Scope<'_>) -> Option<Result<Snippet, Option<Probl
     };
     let is_column =
         |name: &str| is_name(name) && ALL_KEYWORDS.binary_search(&name.to_ascii_uppercase().as_str()).is_err();
-    let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true, is_total: true });
+    let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true, is_total: true, has_query: false });
     let column =
         |cube, name: &str| single(SqlPart::Column { cube, name: ColumnName { text: name.into(), quoted: false } });
     if is_column(text) {

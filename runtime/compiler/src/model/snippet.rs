@@ -25,6 +25,8 @@ pub struct Snippet {
     pub is_atomic: bool,
     /// By its form no row can make it fail, if its dimensions and the types of callers' values don't.
     pub is_total: bool,
+    /// It holds a query of its own, which may read anything.
+    pub has_query: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -8,12 +8,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OneOrManyWithParens, Query, VisitMut, VisitorMut,
+    OneOrManyWithParens, Query, Value, VisitMut, VisitorMut,
 };
 use sqlparser::dialect::Dialect;
 
 use super::aggregate;
-use super::grammar::{Problem, column_name, offset_of};
+use super::grammar::{Problem, column_name, offset_of, placeholder};
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
 use super::scope::{Place, Scope, Target};
 use super::total::is_total;
@@ -30,6 +30,8 @@ pub(super) struct Walk<'w> {
     /// Something that has been reported elsewhere.
     is_broken: bool,
     subqueries: usize,
+    /// Whether there was any.
+    has_query: bool,
     /// Names that are parameters of the lambdas around.
     parameters: Vec<String>,
     /// How many of them each enclosing call brought.
@@ -47,6 +49,7 @@ impl<'w> Walk<'w> {
             problems: Vec::new(),
             is_broken: false,
             subqueries: 0,
+            has_query: false,
             parameters: Vec::new(),
             brought: Vec::new(),
         }
@@ -69,6 +72,7 @@ impl<'w> Walk<'w> {
             parts: cut(&expr.to_string(), &self.parts),
             is_atomic: is_atomic(expr),
             is_total: is_total(expr, &self.parts, self.scope.place),
+            has_query: self.has_query,
         }
     }
 
@@ -351,6 +355,7 @@ impl VisitorMut for Walk<'_> {
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
         self.subqueries += 1;
+        self.has_query = true;
         ControlFlow::Continue(())
     }
 
@@ -390,6 +395,11 @@ impl VisitorMut for Walk<'_> {
                 };
                 self.brought.push(params.len());
                 self.parameters.extend(params);
+            }
+            Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
+                let at = offset_of(self.text, value.span.start);
+                let written = value.to_string();
+                self.problems.push(placeholder(&written).at(at, written.chars().count()));
             }
             Expr::CompoundFieldAccess { access_chain, .. } => {
                 for access in access_chain {

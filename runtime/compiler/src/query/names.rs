@@ -117,7 +117,9 @@ impl<'a> Names<'a> {
             Some(Member::Measure(id)) => Some(Found::Value(ValueId::Measure(id))),
             Some(Member::Dimension(id)) => Some(Found::Dimension(id)),
             Some(Member::Segment(id)) => Some(Found::Segment(id)),
-            None if name.cube().is_none() => {
+            // A member that the caller can't see doesn't make way: the name would then mean something that no
+            // hook was told of.
+            None if name.cube().is_none() && self.cube.is_none_or(|cube| cube.member(name.member()).is_none()) => {
                 self.model.metric_named(name.member()).map(|id| Found::Value(ValueId::Metric(id)))
             }
             None => None,

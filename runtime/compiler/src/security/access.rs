@@ -169,7 +169,7 @@ impl<'a> Access<'a> {
         if self.is_open() {
             return Ok(());
         }
-        if has_subquery(self.model, snippet) {
+        if has_query(self.model, snippet) {
             return Err(Closed::Subquery);
         }
         let mut columns = Vec::new();
@@ -348,15 +348,15 @@ fn rows_of(cube: &Cube) -> Rows {
     }
 }
 
-fn has_subquery(model: &Model, snippet: &Snippet) -> bool {
-    let mut found = false;
+fn has_query(model: &Model, snippet: &Snippet) -> bool {
+    let mut found = snippet.has_query;
     snippet.for_each(&mut |part| {
         found |= match part {
-            SqlPart::Text(text) => text.to_ascii_lowercase().contains("select"),
-            SqlPart::Dimension(id) => has_subquery(model, &model.dimension(*id).sql),
+            SqlPart::Dimension(id) => has_query(model, &model.dimension(*id).sql),
             SqlPart::Aggregate(aggregate) => {
-                aggregate.argument.iter().chain(&aggregate.filters).any(|snippet| has_subquery(model, snippet))
+                aggregate.argument.iter().chain(&aggregate.filters).any(|snippet| has_query(model, snippet))
             }
+            SqlPart::Divide(left, right) => left.has_query || right.has_query,
             _ => false,
         };
     });

@@ -86,6 +86,7 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
             };
             refusal.detail("problems", problems_to_wire(&diagnostics, is_operator))
         }
+        ProjectError::Guarded => ApiError::missing_scope(Scope::Admin).detail("hint", message),
         ProjectError::Model { model, message, span, is_warehouse } => {
             let message = if is_warehouse && !is_operator {
                 tracing::warn!(event = "model_refused", model, error_message = message);

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use serde_json::Value as Json;
+use terrane_app::ports::governance::Surface;
 use terrane_app::query::{Extent, RequestContext};
 
 use crate::app::{App, Scope, Scopes};
@@ -54,7 +55,8 @@ async fn run(
 }
 
 async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
-    let (context, scopes) = (call.context.clone(), call.scopes);
+    let context = RequestContext { surface: Surface::SqlOnly, ..call.context.clone() };
+    let scopes = call.scopes;
     let body = call.json_body(&app).await?;
     let request = query::from_wire_for_sql(&body)?;
     let queries = &app.ports.queries;
@@ -68,7 +70,8 @@ async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
-    let (context, scopes) = (call.context.clone(), call.scopes);
+    let context = RequestContext { surface: Surface::SqlOnly, ..call.context.clone() };
+    let scopes = call.scopes;
     let body = call.json_body(&app).await?;
     let QueryRequest { query, .. } = query::from_wire(&body)?;
     let queries = &app.ports.queries;

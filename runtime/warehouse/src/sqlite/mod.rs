@@ -17,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, SqlSafeStr as _};
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use crate::columns::Columns;
@@ -98,7 +98,19 @@ impl Engine for File {
         statement: Statement<'_>,
     ) -> Result<Option<Columns>, WarehouseError> {
         let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
-        let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
+        let text = AssertSqlSafe(statement.text).into_sql_str();
+        let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
+        // What is not bound would be null, and a place too many would take another's value.
+        let places = match sqlx::Statement::parameters(&prepared) {
+            Some(Either::Right(count)) => count,
+            Some(Either::Left(types)) => types.len(),
+            None => 0,
+        };
+        if places != statement.params.len() {
+            let bound = statement.params.len();
+            return Err(FAILED.refused(format!("the statement has {places} places for {bound} values")));
+        }
+        let query = sqlx::Statement::query_with(&prepared, arguments).persistent(false);
         READER.read(connection.fetch(query), statement).await
     }
 

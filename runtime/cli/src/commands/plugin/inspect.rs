@@ -57,10 +57,12 @@ pub(super) fn run(arguments: &InspectArguments) -> Result<bool, Failure> {
         text += &format!("  {}: {}\n", export.name, export.signature);
     }
     if let Some(manifest) = &facts.manifest {
-        text += &format!(
-            "plugin.toml\n{}\n",
-            manifest.trim_end().lines().map(|line| format!("  {line}\n")).collect::<String>().trim_end()
-        );
+        text.push_str("plugin.toml\n");
+        for line in manifest.trim_end().lines() {
+            // A stranger's text must not speak to the terminal.
+            let plain: String = line.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();
+            text += &format!("  {plain}\n");
+        }
     }
     print(&text);
     Ok(true)

@@ -11,12 +11,14 @@ use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::graph::DependencyGraph;
 use terrane_compiler::lineage::{KnownColumns, Lineage};
-use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model};
+use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model, Relation};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
 use terrane_compiler::types::LogicalType;
+use tokio::sync::OnceCell;
 
+use crate::inspection::Inspected;
 use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::warehouse::{Statement, Warehouse};
 
@@ -32,7 +34,7 @@ pub struct Snapshot {
     described: Described,
     /// Made when it is first asked for.
     graph: OnceLock<DependencyGraph>,
-    lineage: OnceLock<Lineage>,
+    lineage: OnceCell<Lineage>,
 }
 
 /// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
@@ -43,6 +45,8 @@ pub struct Described {
     types: HashMap<Arc<str>, Arc<[LogicalType]>>,
     /// Models that it could read, by their runnable text.
     accepted: HashSet<Arc<str>>,
+    /// Columns of tables.
+    inspected: Inspected,
 }
 
 impl Described {
@@ -63,7 +67,7 @@ impl Snapshot {
             diagnostics,
             described: Described::default(),
             graph: OnceLock::new(),
-            lineage: OnceLock::new(),
+            lineage: OnceCell::new(),
         }
     }
 
@@ -74,10 +78,19 @@ impl Snapshot {
             .seen_by(access)
     }
 
-    /// Which column becomes which measure.
-    pub fn lineage(&self) -> &Lineage {
-        self.lineage
-            .get_or_init(|| Lineage::build(&self.definitions, &self.model, &KnownColumns::declared(&self.definitions)))
+    /// Which column becomes which measure. Made when it is first asked for; the warehouse is asked for the
+    /// columns of tables that sources don't declare completely.
+    pub async fn lineage(&self, warehouse: &dyn Warehouse) -> &Lineage {
+        let make = async {
+            let mut known = KnownColumns::declared(&self.definitions);
+            let lineage = Lineage::build(&self.definitions, &self.model, &known);
+            if lineage.incomplete.is_empty() {
+                return lineage;
+            }
+            self.described.inspected.add_to(&mut known, &lineage.incomplete, &self.profile, warehouse).await;
+            Lineage::build(&self.definitions, &self.model, &known)
+        };
+        self.lineage.get_or_init(|| make).await
     }
 
     /// How many nodes and edges the whole graph has.
@@ -118,7 +131,7 @@ pub async fn load(
         warehouse,
         known,
         types: ColumnTypes::default(),
-        described: Described::default(),
+        described: Described { inspected: known.inspected.clone(), ..Described::default() },
     };
     reading.types(&mut diagnostics).await;
     let (types, described) = (reading.types, reading.described);
@@ -129,7 +142,7 @@ pub async fn load(
         diagnostics,
         described,
         graph: OnceLock::new(),
-        lineage: OnceLock::new(),
+        lineage: OnceCell::new(),
     })
 }
 
@@ -178,10 +191,8 @@ impl Reading<'_> {
     }
 
     async fn cube(&mut self, cube: CubeId) -> Result<(), String> {
-        match type_probe(self.model, cube, self.profile).map_err(|error| error.to_string())? {
-            Some(probe) => self.describe(&probe).await,
-            None => Ok(()),
-        }
+        let probe = type_probe(self.model, cube, self.profile).map_err(|error| error.to_string())?;
+        self.describe(&probe).await
     }
 
     async fn describe(&mut self, probe: &TypeProbe) -> Result<(), String> {
@@ -233,8 +244,15 @@ impl Reading<'_> {
         }
         if found.is_empty() {
             let message = format!("the warehouse cannot describe cube `{}`: {problem}", cube.name);
-            let diagnostic = Diagnostic::warning(NOT_DESCRIBED, message)
-                .hint("check that its table exists and that each `sql` names columns of it");
+            let table = match &cube.relation {
+                Relation::Table(parts) => {
+                    let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
+                    format!("the table `{}`", parts.join("."))
+                }
+                Relation::Query { .. } | Relation::Model { .. } => "what its query reads".to_owned(),
+            };
+            let hint = format!("check that {table} exists and that each `sql` names columns of it");
+            let diagnostic = Diagnostic::warning(NOT_DESCRIBED, message).hint(hint);
             found.push(match &cube.span {
                 Some(span) => diagnostic.at(span.clone()),
                 None => diagnostic,

@@ -4,6 +4,7 @@ pub mod anomaly;
 pub mod catalog;
 pub mod data_check;
 pub mod governance;
+mod inspection;
 pub mod limits;
 pub mod plugins;
 pub mod ports;

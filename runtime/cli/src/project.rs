@@ -41,6 +41,7 @@ impl Project {
         let (config, found) = config::read(settings.as_deref(), environment);
         problems.extend(found);
         let (tree, found) = folder.collect(&config.folders);
+        let is_partial = found.iter().any(Diagnostic::is_error);
         problems.extend(found);
         let mut source = tree.clone();
         if let Some(definitions) = &config.definitions {
@@ -50,6 +51,7 @@ impl Project {
             warehouse: Arc::from(&*config.warehouse.kind),
             env: environment.for_projects(),
             registered: Vec::new(),
+            is_partial,
         };
         Ok(Project { folder, config, tree, source, inputs, environment: environment.clone(), problems })
     }

@@ -142,14 +142,23 @@ impl<'a> Walk<'a> {
             self.diagnostics.push(Diagnostic::error("too-deep", message).hint(hint).at(start_of(path)));
             return;
         }
-        let mut names: Vec<String> = match self.dir.read_dir(if path.is_empty() { "." } else { path }) {
-            Ok(entries) => entries
-                .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-                .filter(|name| !name.starts_with('.'))
-                .take(self.entries_left + 1)
-                .collect(),
+        let mut names: Vec<String> = Vec::new();
+        let entries = match self.dir.read_dir(if path.is_empty() { "." } else { path }) {
+            Ok(entries) => entries,
             Err(error) => return self.diagnostics.push(explain(path, &error)),
         };
+        for entry in entries.take(self.entries_left + 1) {
+            match entry.map(|entry| entry.file_name().into_string()) {
+                Ok(Ok(name)) if name.starts_with('.') => {}
+                Ok(Ok(name)) => names.push(name),
+                Ok(Err(name)) => {
+                    let message = format!("the name `{}` in `{path}` is not UTF-8", name.display());
+                    let hint = "rename the file";
+                    self.diagnostics.push(Diagnostic::error("not-utf-8", message).hint(hint).at(start_of(path)));
+                }
+                Err(error) => self.diagnostics.push(explain(path, &error)),
+            }
+        }
         names.sort_unstable();
         for name in names {
             if !self.count_entry(path) {
@@ -191,7 +200,8 @@ impl<'a> Walk<'a> {
 }
 
 fn has_known_ending(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
+    let is_known = |ending: &str| ENDINGS.contains(&ending) || ENDINGS[..2].contains(&&*ending.to_ascii_lowercase());
+    name.rsplit_once('.').is_some_and(|(_, ending)| is_known(ending))
 }
 
 fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Diagnostic> {

@@ -3,6 +3,7 @@
 //! In: a [`World`] and queries. Out: rows as a client of REST reads them, or the code of the refusal.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,12 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
-use terrane_app::catalog::{Catalog, Described, load};
+use terrane_app::catalog::{Catalog, Described, Snapshot, load};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
-use terrane_app::ports::warehouse::{Statement, Warehouse};
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings, RequestContext, RunError};
+use terrane_compiler::lineage::Lineage;
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::profile::DialectProfile;
@@ -56,6 +58,7 @@ pub struct Product {
 /// A project that is served.
 pub struct Served<'p> {
     product: &'p Product,
+    catalog: Arc<Catalog>,
     service: QueryService,
 }
 
@@ -114,11 +117,19 @@ impl Product {
     /// # Errors
     /// Where DuckDB can't be opened.
     pub fn start(settings: Settings) -> Result<Self> {
+        Product::start_with(settings, None, Vec::new())
+    }
+
+    /// The same after statements of its own, which may read what lies in a project's folder.
+    ///
+    /// # Errors
+    /// Where DuckDB can't be opened.
+    pub fn start_with(settings: Settings, project: Option<&Path>, init: Vec<String>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let warehouse = DuckDb::open(&DuckDbSettings {
             path: None,
-            project: folder.path().to_owned(),
-            init: Vec::new(),
+            project: project.unwrap_or(folder.path()).canonicalize()?,
+            init,
             connections: 1,
             memory_limit: None,
             threads: Some(1),
@@ -142,6 +153,17 @@ impl Product {
                 let ran = self.warehouse.execute(Statement::plain(&statement), Duration::from_secs(60));
                 ran.await.with_context(|| statement.clone())?;
             }
+            anyhow::Ok(())
+        })?;
+        self.serve_tree(tree, WorldHooks::of(world))
+    }
+
+    /// Loads a project over the tables that are there.
+    ///
+    /// # Errors
+    /// Any problem with it.
+    pub fn serve_tree(&self, tree: &SourceTree, hooks: WorldHooks) -> Result<Served<'_>> {
+        self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
             let snapshot = load(tree, &inputs, &Described::default(), &plugins, &*self.warehouse).await?;
@@ -162,14 +184,33 @@ impl Product {
             };
             let clock = Arc::new(Stopped(self.settings.now));
             let warehouse: Arc<dyn Warehouse> = self.warehouse.clone();
-            let service = QueryService::new(Arc::new(Catalog::new(snapshot)), warehouse, clock, settings)
-                .governed_by(Arc::new(WorldHooks::of(world)));
-            Ok(Served { product: self, service })
+            let catalog = Arc::new(Catalog::new(snapshot));
+            let service =
+                QueryService::new(Arc::clone(&catalog), warehouse, clock, settings).governed_by(Arc::new(hooks));
+            Ok(Served { product: self, catalog, service })
         })
     }
 }
 
+impl Product {
+    /// Runs a statement as it stands.
+    ///
+    /// # Errors
+    /// What DuckDB says.
+    pub fn execute(&self, sql: &str) -> Result<ResultSet> {
+        let ran = self.warehouse.execute(Statement::plain(sql), Duration::from_secs(60));
+        self.runtime.block_on(ran).with_context(|| sql.to_owned())
+    }
+}
+
 impl Served<'_> {
+    /// What the warehouse's columns become.
+    pub fn with_lineage<T>(&self, read: impl FnOnce(&Snapshot, &Lineage) -> T) -> T {
+        let snapshot = self.catalog.snapshot();
+        let lineage = self.product.runtime.block_on(snapshot.lineage(&*self.product.warehouse));
+        read(&snapshot, lineage)
+    }
+
     /// Runs a query and reads the answer as a client would.
     pub fn run(&self, query: &SemanticQuery) -> Answered {
         let context = context();

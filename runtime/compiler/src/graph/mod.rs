@@ -99,7 +99,7 @@ impl DependencyGraph {
     /// policies is not told of what could not be read, nor why.
     #[must_use]
     pub fn seen_by(&self, access: &Access<'_>) -> DependencyGraph {
-        if access.is_open() {
+        if access.sees_everything() {
             return self.clone();
         }
         let mut needs: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];

@@ -3,18 +3,18 @@
 //! In: definitions, the model, known columns. Out: a [`Lineage`]. Models are read in their order, each
 //! with the columns of those before. Values of a cube over a query lead straight to what the query reads.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;
 
 use super::known::KnownColumns;
 use super::query::{
-    Arena, Catalog, Name, Origin, Origins, Read, Reason, Rest, Seen, Shape, Slot, Star, TableName, Use, bytes,
-    column_of, read,
+    Arena, Catalog, Name, Origin, Origins, Read, Reason, Rest, Seen, Shape, Slot, Star, TableName, Use, as_relation,
+    bytes, column_of, read,
 };
 use super::spelling::Spelling;
-use super::{Lineage, Node, NodeType, Subject};
+use super::{IncompleteTable, Lineage, Node, NodeType, Subject};
 use crate::model::{
     Aggregate, ColumnName, Cube, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Relation,
     SegmentId, Snippet, SqlPart, grammar,
@@ -43,7 +43,9 @@ pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColum
     building.joins();
     building.members();
     building.metrics();
+    building.told();
     building.policies();
+    building.incomplete();
     building.lineage.finish();
     building.lineage
 }
@@ -80,6 +82,7 @@ impl Building<'_> {
             sql: None,
             reason: None,
             span: None,
+            is_inspected: false,
             subject,
         })
     }
@@ -93,7 +96,10 @@ impl Building<'_> {
     fn read(&mut self, text: &SqlText) -> Read {
         self.arena.next_text();
         self.texts.push((self.arena.unresolved.len(), text.clone()));
-        read(&text.text, &self.definitions.warehouse, &*self.dialect, &self.catalog, &mut self.arena)
+        let warehouse = &self.definitions.warehouse;
+        let mut read = read(&text.text, warehouse, &*self.dialect, &self.catalog, &mut self.arena);
+        read.relation.slots = as_relation(read.relation.slots, warehouse);
+        read
     }
 
     /// The node of an origin.
@@ -103,9 +109,11 @@ impl Building<'_> {
         }
         let at = match origin {
             Origin::Table(table) => self.table(table),
-            Origin::Column(column) => {
-                let column = self.arena.columns[column as usize].clone();
-                self.column(column.table, &column.name)
+            Origin::Column(number) => {
+                let column = self.arena.columns[number as usize].clone();
+                let at = self.column(column.table, &column.name);
+                self.lineage.nodes[at as usize].is_inspected |= column.is_inspected;
+                at
             }
             Origin::Unresolved(place) => self.unresolved(place),
         };
@@ -222,8 +230,10 @@ impl Building<'_> {
                         let at = self.node(NodeType::ModelColumn, id, &shown.shown, Subject::Other);
                         self.edge(own, at, Use::Rows);
                         self.edges_of(&column.origins, at, Use::Value);
+                        let is_inspected = self.only_warehouse_names(&shown, &column.origins);
+                        self.lineage.nodes[at as usize].is_inspected = is_inspected;
                         shape.outputs.push(match column.name {
-                            Some(_) => Seen::Column(shown),
+                            Some(_) => Seen::Column { name: shown, is_inspected },
                             None => Seen::Unnamed(shown),
                         });
                     }
@@ -232,6 +242,18 @@ impl Building<'_> {
             self.catalog.models.insert(name.to_lowercase(), shape);
             self.stars.insert(name.to_lowercase().into(), stars);
         }
+    }
+
+    /// A column that came through a star, under a name that stands in no text.
+    fn only_warehouse_names(&self, name: &Name, origins: &Origins) -> bool {
+        let is_unnamed = |origin: &Origin| match origin {
+            Origin::Column(number) => {
+                let column = &self.arena.columns[*number as usize];
+                column.is_inspected && column.name.key == name.key && !self.arena.named.contains(number)
+            }
+            _ => false,
+        };
+        !origins.is_empty() && origins.iter().all(is_unnamed)
     }
 
     fn cubes(&mut self) {
@@ -256,9 +278,11 @@ impl Building<'_> {
     }
 
     fn relation(&mut self, cube: &Cube, by_name: &HashMap<&str, &CubeDefinition>) -> Columns {
-        let parts: Vec<String> = match &cube.relation {
-            Relation::Table(parts) => parts.iter().map(|part| part.text.to_string()).collect(),
-            Relation::Model { name, .. } => vec![name.trim_matches(['"', '`', '[', ']']).to_owned()],
+        let written: Vec<ColumnName> = match &cube.relation {
+            Relation::Table(parts) => parts.clone(),
+            Relation::Model { name, .. } => {
+                vec![ColumnName { text: name.trim_matches(['"', '`', '[', ']']).into(), quoted: true }]
+            }
             Relation::Query { .. } => {
                 let mut at = by_name.get(&*cube.name).copied();
                 for _ in 0..MAX_ANCESTORS {
@@ -272,7 +296,7 @@ impl Building<'_> {
                 Vec::new()
             }
         };
-        let (table, slots) = self.catalog.relation(&parts, &mut self.arena);
+        let (table, slots) = self.catalog.relation(&written, &mut self.arena);
         (slots.into(), [(Use::Rows, Origin::Table(table))].into())
     }
 
@@ -289,6 +313,11 @@ impl Building<'_> {
                 let at = self.member(NodeType::Join, id, target, cube, Subject::Cube(cube.id));
                 // A dimension's node may not be there yet, so members' parts come by id.
                 self.snippet(&join.on, at, Use::Join, None);
+                // Whoever crosses it depends on which rows there are on the other side.
+                let target = model.cube(join.target);
+                let id = format!("cube.{}", target.name);
+                let rows = self.node(NodeType::Cube, id, &target.name, Subject::Cube(target.id));
+                self.edge(rows, at, Use::Rows);
             }
         }
     }
@@ -398,6 +427,38 @@ impl Building<'_> {
         }
     }
 
+    /// The filter's own node. Dimensions that it names stand for their columns: they depend on the cube's rows,
+    /// and so on the filter, themselves.
+    fn row_filter(&mut self, sql: &Snippet, policy: &Arc<str>, cube: CubeId, to: u32) {
+        let model = self.model;
+        let cube = model.cube(cube);
+        let id = format!("row_filter.{policy}.{}", cube.name);
+        let at = self.node(NodeType::RowFilter, id, policy, Subject::Policy);
+        self.lineage.nodes[at as usize].cube = Some(Arc::clone(&cube.name));
+        let rows = self.node(NodeType::Cube, format!("cube.{}", cube.name), &cube.name, Subject::Cube(cube.id));
+        let mut open = vec![(sql, Some(cube.id))];
+        let mut met = HashSet::new();
+        while let Some((sql, own)) = open.pop() {
+            let mut plain = Snippet::default();
+            sql.for_each(&mut |part| match part {
+                SqlPart::Dimension(id) => {
+                    if met.insert(*id) {
+                        open.push((&model.dimension(*id).sql, Some(id.cube)));
+                    }
+                }
+                SqlPart::Divide(..) => {}
+                part => plain.parts.push(part.clone()),
+            });
+            self.snippet(&plain, at, Use::Policy, own);
+        }
+        // Cubes that the filter reaches by joins.
+        for id in met.iter().map(|id| id.cube).collect::<BTreeSet<_>>() {
+            self.crossed(Some(cube.id), id, at);
+        }
+        self.edge(at, rows, Use::Policy);
+        self.edge(at, to, Use::Policy);
+    }
+
     fn column_origins(&mut self, cube: CubeId, name: &ColumnName) -> Origins {
         let slots = Arc::clone(&self.slots[cube.0 as usize]);
         column_of(&slots, name, &self.definitions.warehouse, &self.catalog, &mut self.arena)
@@ -441,14 +502,48 @@ impl Building<'_> {
         }
     }
 
-    /// A policy's own filter and masks, once for each cube that it reaches.
+    /// Columns that only the warehouse named stay untold to callers with policies, unless a text names them:
+    /// itself, or as a column of a model whose star they come through.
+    fn told(&mut self) {
+        let mut open: Vec<u32> =
+            self.arena.named.iter().filter_map(|column| self.origins.get(&Origin::Column(*column)).copied()).collect();
+        let mut values: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (from, to, usage) in &self.lineage.edges {
+            if *usage == Use::Value {
+                values.entry(*to).or_default().push(*from);
+            }
+        }
+        let mut is_met = vec![false; self.lineage.nodes.len()];
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut is_met[at as usize], true) {
+                continue;
+            }
+            let node = &mut self.lineage.nodes[at as usize];
+            node.is_inspected = false;
+            let name = node.name.to_lowercase();
+            let inputs = values.get(&at).into_iter().flatten();
+            open.extend(inputs.filter(|from| self.lineage.nodes[**from as usize].name.to_lowercase() == name));
+        }
+    }
+
+    fn incomplete(&mut self) {
+        let incomplete = std::mem::take(&mut self.arena.incomplete).into_iter();
+        let tables = incomplete.filter_map(|(table, written)| match &self.arena.tables[table as usize] {
+            TableName::Table(name) if !written.is_empty() => Some(IncompleteTable { name: Arc::clone(name), written }),
+            _ => None,
+        });
+        self.lineage.incomplete = tables.collect();
+    }
+
+    /// A policy's own filter and masks, once for each cube that it reaches. A filter decides which rows of
+    /// the cube there are, so it stands between its columns and the cube.
     fn policies(&mut self) {
         let model = self.model;
         for policy in &model.policies {
             let at = self.node(NodeType::Policy, format!("policy.{}", policy.name), &policy.name, Subject::Policy);
             for effect in &policy.cubes {
                 if let Some(sql) = &effect.row_filter {
-                    self.snippet(sql, at, Use::Policy, None);
+                    self.row_filter(sql, &policy.name, effect.cube, at);
                 }
                 for (id, mask) in &effect.masks {
                     let from = self.dimension(*id);

@@ -3,7 +3,7 @@
 //! In: what sources declare, and what a warehouse was found to have. Out: for a table's name its columns
 //! in order, and whether these are all. Not here: asking the warehouse; the app fills this.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::project::{Definitions, SourceDefinition, TableDefinition};
@@ -17,8 +17,15 @@ pub struct KnownColumns {
 }
 
 #[derive(Debug, Clone)]
+pub(super) struct KnownColumn {
+    pub(super) name: Arc<str>,
+    /// The project names it, not the warehouse alone.
+    pub(super) is_declared: bool,
+}
+
+#[derive(Debug, Clone)]
 pub(super) struct KnownTable {
-    pub(super) columns: Vec<Arc<str>>,
+    pub(super) columns: Vec<KnownColumn>,
     /// The warehouse said so. What is only declared may be less than there is.
     pub(super) is_complete: bool,
 }
@@ -29,20 +36,36 @@ impl KnownColumns {
         let mut known = KnownColumns::default();
         for source in &definitions.sources {
             for table in &source.tables {
-                let columns = table.columns.iter().map(|column| Arc::clone(&column.name.value)).collect();
+                let columns = table.columns.iter().map(|column| Arc::clone(&column.name.value));
+                let columns = columns.map(|name| KnownColumn { name, is_declared: true }).collect();
                 known.put(&table_name(source, table), columns, false);
             }
         }
         known
     }
 
-    /// All columns of a table in their order, as the warehouse has them; they replace what was declared.
+    /// All columns of a table in their order, as the warehouse has them; they replace what was declared,
+    /// and keep the spelling that was declared.
     pub fn inspected(&mut self, table: &str, columns: Vec<Arc<str>>) {
-        let name = match self.find(table) {
-            Some((name, _)) => name.to_owned(),
-            None => table.to_owned(),
+        let (name, declared) = match self.find(table) {
+            Some((name, known)) => (name.to_owned(), known.columns.clone()),
+            None => (table.to_owned(), Vec::new()),
         };
-        self.put(&name, columns, true);
+        // A declared name that the warehouse has in another case alone is that column.
+        let found: HashSet<Arc<str>> = columns.iter().map(Arc::clone).collect();
+        let mut declared_as: HashMap<String, Vec<Arc<str>>> = HashMap::new();
+        for column in declared.into_iter().filter(|column| column.is_declared) {
+            declared_as.entry(column.name.to_lowercase()).or_default().push(column.name);
+        }
+        let columns = columns.into_iter().map(|name| {
+            let alike = declared_as.get(&name.to_lowercase()).map(Vec::as_slice).unwrap_or_default();
+            match alike {
+                _ if alike.contains(&name) => KnownColumn { name, is_declared: true },
+                [other] if !found.contains(other) => KnownColumn { name: Arc::clone(other), is_declared: true },
+                _ => KnownColumn { name, is_declared: false },
+            }
+        });
+        self.put(&name, columns.collect(), true);
     }
 
     /// The known table that a name means, as a key of [`KnownColumns::declared_tables`].
@@ -62,7 +85,7 @@ impl KnownColumns {
         tables
     }
 
-    fn put(&mut self, table: &str, columns: Vec<Arc<str>>, is_complete: bool) {
+    fn put(&mut self, table: &str, columns: Vec<KnownColumn>, is_complete: bool) {
         let key = table.to_lowercase();
         let last = last_part(&key).to_owned();
         if !self.tables.contains_key(&key) {

@@ -6,7 +6,7 @@
 //!
 //! An edge leads from what is read to what reads it. A model's and a cube's node stands for its rows:
 //! what filters, joins or orders them leads there, and from there `rows` lead to its columns or members.
-//! Policies are ends: they change what a caller sees, not what a member is made of.
+//! A policy's row filter leads to the rows of its cube and to the policy; policies are ends.
 
 mod build;
 mod known;
@@ -22,7 +22,7 @@ pub use query::{Output, OutputName, QueryColumns, Reason, TableColumn, Unresolve
 pub use walk::{Reached, Sight};
 
 use crate::diagnostic::Span;
-use crate::model::{CubeId, Member, MetricId, Model};
+use crate::model::{ColumnName, CubeId, Member, MetricId, Model};
 use crate::project::Definitions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,6 +40,8 @@ pub enum NodeType {
     Measure,
     Segment,
     Metric,
+    /// A policy's, on one cube.
+    RowFilter,
     Policy,
     Unresolved,
 }
@@ -59,6 +61,7 @@ impl NodeType {
             NodeType::Measure => "measure",
             NodeType::Segment => "segment",
             NodeType::Metric => "metric",
+            NodeType::RowFilter => "row_filter",
             NodeType::Policy => "policy",
             NodeType::Unresolved => "unresolved",
         }
@@ -75,7 +78,7 @@ pub struct Node {
     pub id: Arc<str>,
     pub name: Arc<str>,
     pub ty: NodeType,
-    /// Of members and joins.
+    /// Of members, joins and row filters.
     pub cube: Option<Arc<str>>,
     /// Of models.
     pub sql: Option<Arc<str>>,
@@ -83,6 +86,8 @@ pub struct Node {
     pub reason: Option<Reason>,
     /// Where the unresolved text stands.
     pub span: Option<Span>,
+    /// A column that only the warehouse names, no text of the project.
+    is_inspected: bool,
     subject: Subject,
 }
 
@@ -96,11 +101,22 @@ enum Subject {
     Other,
 }
 
+/// A table to ask the warehouse about.
+#[derive(Debug, Clone)]
+pub struct IncompleteTable {
+    /// For [`KnownColumns::inspected`].
+    pub name: Arc<str>,
+    /// As it is first written, part by part.
+    pub written: Vec<ColumnName>,
+}
+
 #[derive(Debug, Default)]
 pub struct Lineage {
     pub nodes: Vec<Node>,
     /// From what is read to what reads it, as indexes of `nodes`; in order, each once.
     pub edges: Vec<(u32, u32, Use)>,
+    /// Tables that are read and whose columns are not all known.
+    pub incomplete: Vec<IncompleteTable>,
     numbers: HashMap<Arc<str>, u32>,
     /// Where the edges of each node begin in `edges`, and those to each node in `backward`.
     forward_from: Vec<u32>,
@@ -114,9 +130,13 @@ impl Lineage {
         build::build(definitions, model, known)
     }
 
-    /// The node of an id.
+    /// The node of an id, else the only one that it names in another case: warehouses have cases of their own.
     pub fn find(&self, id: &str) -> Option<u32> {
-        self.numbers.get(id).copied()
+        if let Some(at) = self.numbers.get(id) {
+            return Some(*at);
+        }
+        let mut alike = (0u32..).zip(&self.nodes).filter(|(_, node)| node.id.eq_ignore_ascii_case(id));
+        alike.next().filter(|_| alike.next().is_none()).map(|(at, _)| at)
     }
 
     fn node(&mut self, node: Node) -> u32 {

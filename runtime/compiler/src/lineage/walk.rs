@@ -34,9 +34,10 @@ impl Sight {
 
     /// What a caller's policies leave: members that exist for them, and of columns, tables and models those
     /// that such members are made of. What only a hidden member reads is not there, nor is any column that a
-    /// hidden member reads itself. Policies are shown to callers whom none concerns.
+    /// hidden member shows, under whatever name it passed through models. Columns that no text names are not
+    /// there either, only the warehouse told of them. Policies are shown to callers whom none concerns.
     pub fn of(lineage: &Lineage, access: &Access<'_>) -> Sight {
-        if access.is_open() {
+        if access.sees_everything() {
             return Sight::of_everything();
         }
         let model = access.model();
@@ -54,11 +55,19 @@ impl Sight {
             Subject::Policy => false,
             Subject::Other => true,
         };
-        let mut told: Vec<bool> = lineage.nodes.iter().map(is_told).collect();
-        for (from, to, _) in &lineage.edges {
-            let hides = matches!(lineage.nodes[*to as usize].subject, Subject::Member(_)) && !told[*to as usize];
-            if hides && lineage.nodes[*from as usize].ty.is_column() {
-                told[*from as usize] = false;
+        let mut told: Vec<bool> = lineage.nodes.iter().map(|node| is_told(node) && !node.is_inspected).collect();
+        let is_hidden = |at: &u32| {
+            matches!(lineage.nodes[*at as usize].subject, Subject::Member(_)) && !is_told(&lineage.nodes[*at as usize])
+        };
+        let mut hidden: Vec<u32> = (0..lineage.nodes.len() as u32).filter(is_hidden).collect();
+        while let Some(at) = hidden.pop() {
+            let is_member = !lineage.nodes[at as usize].ty.is_column();
+            for (from, _, usage) in lineage.inputs_of(at) {
+                let is_column = lineage.nodes[from as usize].ty.is_column();
+                if is_column && (is_member || usage == Use::Value) && std::mem::replace(&mut told[from as usize], false)
+                {
+                    hidden.push(from);
+                }
             }
         }
         let mut seen = vec![false; told.len()];

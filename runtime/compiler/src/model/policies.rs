@@ -130,8 +130,8 @@ impl Reading<'_> {
         let mut cubes = Vec::new();
         for name in names {
             match self.model.cube_named(&name.value) {
-                // What it would have hidden is not known, and it was told why.
-                None if self.unread.contains(&name.value) => {}
+                // What it would have hidden is not known, nor which other cubes read its table; it was told why.
+                None if self.unread.contains(&name.value) => self.is_broken.set(true),
                 None => {
                     let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
                     let message = format!("policy `{policy}` names a cube `{}` that doesn't exist", name.value);
@@ -208,7 +208,7 @@ impl Reading<'_> {
         let is_same_rows = is_own || matches!(self.tables[cube.id.0 as usize], Tables::Exactly(_));
         let is_closed = !problems.is_empty() || is_unread || !is_same_rows;
         if let Some(diagnostics) = diagnostics {
-            self.is_broken.set(self.is_broken.get() || is_unread);
+            self.is_broken.set(self.is_broken.get() || is_unread || !problems.is_empty());
             problems.into_iter().for_each(|problem| {
                 if !diagnostics.contains(&problem) {
                     diagnostics.push(problem);

@@ -56,6 +56,8 @@ pub struct Inputs {
     pub env: BTreeMap<String, String>,
     /// Cubes that no file defines, oldest first.
     pub registered: Vec<RegisteredCube>,
+    /// A file or a folder of the project could not be read: it may have held policies.
+    pub is_partial: bool,
 }
 
 static FILE: Shape = Shape::new(
@@ -84,7 +86,8 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     };
     let (mut yaml_files, mut sql_files) = (Vec::new(), Vec::new());
     for path in tree.files.keys() {
-        let is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
+        let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let is_yaml = matches!(ending.as_deref(), Some("yml" | "yaml"));
         if is_yaml && &**path != settings::FILE && settings.folders.iter().any(|folder| is_in(path, folder)) {
             yaml_files.extend(file_at(path));
         } else if path.ends_with(".sql") && is_in(path, &settings.model_folder) {
@@ -94,8 +97,15 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     let mut unread = BTreeSet::new();
     let told = diagnostics.len();
     let documents = documents(&yaml_files, &mut unread, &mut diagnostics);
-    // A file that can't be parsed, or a list under an unknown key, may have held policies.
-    let is_all_read = diagnostics.len() == told;
+    let is_empty = |folder: &&Text| !tree.files.keys().any(|path| is_in(path, &folder.value));
+    if let Some(folder) = settings.policy_folder.as_ref().filter(is_empty) {
+        let message = format!("`paths.policies` names the folder `{}`, which holds no file", folder.value);
+        let hint = "name the folder of the policies, or remove the key";
+        diagnostics.push(Diagnostic::error("missing-folder", message).hint(hint).at(folder.span()));
+    }
+    // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
+    // policies.
+    let is_all_read = diagnostics.len() == told && !settings.has_unread_paths && !inputs.is_partial;
     let dialect = crate::model::grammar(&inputs.warehouse);
 
     let mut sources: Vec<SourceDefinition> = Vec::new();
@@ -119,6 +129,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     let (models, circular_models) = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
 
     let (mut cubes, mut metrics, mut policies) = (Vec::new(), Vec::new(), Vec::new());
+    let is_misplaced = documents.iter().any(|(document, _)| policies::is_misplaced(document));
     each(&documents, "cubes", &mut unread, &mut diagnostics, |node, unread, diagnostics| {
         cubes::cube(node, &mut renderer, unread, diagnostics).map(|cube| cubes.push(cube)).is_some()
     });
@@ -129,11 +140,12 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     each(&documents, "policies", &mut unread, &mut diagnostics, |node, _, diagnostics| {
         policies::policy(node, diagnostics).map(|policy| policies.push(policy)).is_some()
     });
-    let has_broken_policies = diagnostics.len() > before || !is_all_read;
+    // Of two policies of one name the second is left out.
+    unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
+    let has_broken_policies = diagnostics.len() > before || !is_all_read || is_misplaced;
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     registered::add(&inputs.registered, &mut unread, &mut cubes, &mut renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
-    unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
 
     let definitions = Definitions {
         project: settings.name,

@@ -164,6 +164,43 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
     Some(PolicyDefinition { name, description, cubes, when, row_filter, masks, deny, allow_aggregate })
 }
 
+/// Keys that would say who may see what, if they stood in a policy.
+const MISPLACED: [&str; 12] = [
+    "access_policy",
+    "column_mask",
+    "deny",
+    "mask",
+    "masking",
+    "masks",
+    "policies",
+    "policy",
+    "rls",
+    "row_filter",
+    "row_level",
+    "row_level_security",
+];
+
+/// Whether a cube of the file, or one of its members, has such a key: it is told like any other that cubes don't
+/// know, but without it the cube would show what its author meant to hide.
+pub(super) fn is_misplaced(document: &Node) -> bool {
+    let NodeValue::Map(lists) = &document.value else { return false };
+    let cubes =
+        lists.iter().filter(|(key, _)| matches!(&*key.text, "cubes" | "cube")).flat_map(|(_, list)| items(list));
+    let speaks_of_access = |node: &Node| matches!(&node.value, NodeValue::Map(map) if map.iter().any(|(key, _)| MISPLACED.contains(&&*key.text)));
+    cubes.into_iter().any(|cube| {
+        let NodeValue::Map(keys) = &cube.value else { return false };
+        let members = keys.iter().filter(|(key, _)| matches!(&*key.text, "dimensions" | "measures" | "segments"));
+        speaks_of_access(cube) || members.flat_map(|(_, list)| items(list)).any(speaks_of_access)
+    })
+}
+
+fn items(list: &Node) -> &[Node] {
+    match &list.value {
+        NodeValue::List(items) => items,
+        _ => std::slice::from_ref(list),
+    }
+}
+
 /// A condition that can't be read drops its policy: applying it to the wrong callers would be worse.
 fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyCondition> {
     let before = diagnostics.len();
@@ -188,7 +225,18 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
         fields.report(wrong_type(&label, "a mapping", node).hint(hint));
         return Vec::new();
     };
-    map.iter().map(|(name, node)| (name.text.clone(), values(node, fields.diagnostics()))).collect()
+    let mut conditions = Vec::with_capacity(map.len());
+    for (name, node) in map {
+        let values = values(node, fields.diagnostics());
+        if matches!(&node.value, NodeValue::List(items) if items.is_empty()) {
+            let message =
+                format!("`{key}.{}` of {} names no value, so nobody has one of them", name.text, fields.what());
+            let hint = format!("write values, as in `{}`, or remove the attribute", fields.example(key));
+            fields.report(Diagnostic::error("missing-value", message).hint(hint).at(name.origin.span()));
+        }
+        conditions.push((name.text.clone(), values));
+    }
+    conditions
 }
 
 fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<(Text, MaskDefinition)>> {

@@ -9,7 +9,7 @@ use minijinja::Value;
 use super::definitions::Materialization;
 use super::fields::{Fields, wrong_type};
 use super::keys::{Key, Kind, NAME, Shape, Words};
-use super::source::{Origin, SourceFile};
+use super::source::{Origin, SourceFile, Text};
 use super::yaml::{self, Node, NodeValue, Plain};
 use crate::diagnostic::{Diagnostic, Span};
 
@@ -77,6 +77,10 @@ pub(super) struct Settings {
     pub(super) vars: BTreeMap<Arc<str>, Value>,
     /// The file, or its `vars`, could not be read: nobody knows which there are.
     pub(super) has_unread_vars: bool,
+    /// The file, or its `paths`, could not be read: there may be folders that nobody looks into.
+    pub(super) has_unread_paths: bool,
+    /// Where policies are, if the project names a folder of its own.
+    pub(super) policy_folder: Option<Text>,
 }
 
 impl Default for Settings {
@@ -90,6 +94,8 @@ impl Default for Settings {
             schema: None,
             vars: BTreeMap::new(),
             has_unread_vars: false,
+            has_unread_paths: false,
+            policy_folder: None,
         }
     }
 }
@@ -107,7 +113,7 @@ pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnos
         Ok(node) => settings(&node, diagnostics),
         Err(diagnostic) => {
             diagnostics.push(diagnostic);
-            Settings { has_unread_vars: true, ..Settings::default() }
+            Settings { has_unread_vars: true, has_unread_paths: true, ..Settings::default() }
         }
     }
 }
@@ -123,14 +129,19 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
         return settings;
     }
     // Every key of the operator's passes; only a slip in one of ours is told.
-    let Some(mut fields) = Fields::open_partly(node, &PROJECT, diagnostics) else { return settings };
+    let Some(mut fields) = Fields::open_partly(node, &PROJECT, diagnostics) else {
+        settings.has_unread_paths = true;
+        return settings;
+    };
     if let Some(name) = fields.name() {
         settings.name = name.value;
     }
     settings.version = fields.words("version");
+    let told = fields.diagnostics().len();
     if let Some(node) = fields.node("paths") {
         paths(node, &mut settings, fields.diagnostics());
     }
+    settings.has_unread_paths = fields.diagnostics().len() > told;
     if let Some(node) = fields.node("models") {
         model_defaults(node, &mut settings, fields.diagnostics());
     }
@@ -157,6 +168,10 @@ fn paths(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>
             Ok(folder) => {
                 if key == "models" {
                     settings.model_folder.clone_from(&folder);
+                }
+                // The usual folder need not be there.
+                if key == "policies" && folder != key {
+                    settings.policy_folder = Some(Text { value: folder.as_str().into(), origin: path.origin.clone() });
                 }
                 settings.folders[index] = folder;
             }

@@ -98,6 +98,11 @@ impl<'a> Access<'a> {
         self.effects.is_empty() && !self.bound.is_some_and(Bound::hides_something)
     }
 
+    /// The same, and no cube is closed to everyone.
+    pub fn sees_everything(&self) -> bool {
+        self.is_open() && !self.model.cubes.iter().any(|cube| cube.is_guarded)
+    }
+
     /// Closing wins over allowing.
     fn cover(&mut self, id: DimensionId, allow_aggregate: bool) {
         let model = self.model;

@@ -60,6 +60,11 @@ pub(crate) enum Source<'a> {
         cube: &'a Cube,
         alias: &'a str,
     },
+    /// A table's rows, by the parts of its name.
+    Table {
+        name: &'a [ColumnName],
+        alias: &'a str,
+    },
     /// A cube's rows that a query chose.
     Rows {
         query: Box<Query<'a>>,

@@ -22,4 +22,4 @@ pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
 pub use lower::{Lowered, lower, lower_count};
 pub(crate) use print::print_queries;
 pub use print::{Parameters, print, print_explain};
-pub use probe::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
+pub use probe::{ProbedMember, TypeProbe, columns_probe, place_of, single_probes, type_probe};

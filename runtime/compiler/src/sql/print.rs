@@ -188,6 +188,11 @@ impl Printer<'_> {
     fn source(&mut self, source: &Source<'_>) {
         match source {
             Source::Cube { cube, alias } => self.relation(cube, alias),
+            Source::Table { name, alias } => {
+                self.table(name);
+                self.text(" AS ");
+                self.identifier(alias);
+            }
             Source::Rows { query, alias } => {
                 self.nested(|printer| printer.query(query));
                 self.text(" AS ");
@@ -235,14 +240,7 @@ impl Printer<'_> {
 
     fn relation(&mut self, cube: &Cube, alias: &str) {
         match &cube.relation {
-            Relation::Table(parts) => {
-                for (index, part) in parts.iter().enumerate() {
-                    if index > 0 {
-                        self.text(".");
-                    }
-                    self.column_name(part);
-                }
-            }
+            Relation::Table(parts) => self.table(parts),
             Relation::Query { models, sql } => self.nested(|printer| {
                 printer.models(models);
                 // An author's query may have a WITH of its own, which can't follow ours.
@@ -263,6 +261,15 @@ impl Printer<'_> {
         }
         self.text(" AS ");
         self.identifier(alias);
+    }
+
+    fn table(&mut self, parts: &[ColumnName]) {
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                self.text(".");
+            }
+            self.column_name(part);
+        }
     }
 
     fn models(&mut self, models: &[(Arc<str>, Arc<str>)]) {

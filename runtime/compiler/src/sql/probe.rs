@@ -3,7 +3,7 @@
 //!
 //! In: a cube. Out: one SELECT over its rows with a column for each of its expressions, which is
 //! described and never run, so no row filter is needed; or one for each, to find out which is refused.
-//! Types are inputs of the compiler.
+//! Types are inputs of the compiler. And one that shows all columns of a table, for lineage.
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
 use super::lower::Lowered;
@@ -11,7 +11,7 @@ use super::print::{Parameters, print};
 use super::profile::DialectProfile;
 use super::scope::{RowScope, Texts};
 use crate::diagnostic::Span;
-use crate::model::{ComparedId, CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet, SqlPart};
+use crate::model::{ColumnName, ComparedId, CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet, SqlPart};
 use crate::plan::{Protection, joins_for};
 use crate::query::QueryError;
 
@@ -38,13 +38,26 @@ pub struct TypeProbe {
     pub members: Vec<ProbedMember>,
 }
 
-/// The probe of one cube; `None` for a cube without members that have a type of their own.
+/// The probe of one cube; of one without expressions, its rows alone, so that a table that isn't there is found.
 ///
 /// # Errors
 /// A join that can't be followed, or an operator that the dialect lacks.
-pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<Option<TypeProbe>, QueryError> {
-    let found = expressions(model, cube);
-    if found.is_empty() { Ok(None) } else { probe(model, cube, profile, &found).map(Some) }
+pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<TypeProbe, QueryError> {
+    probe(model, cube, profile, &expressions(model, cube))
+}
+
+/// A statement whose columns are a table's, in their order.
+///
+/// # Errors
+/// An operator that the dialect lacks.
+pub fn columns_probe(table: &[ColumnName], profile: &DialectProfile) -> Result<String, QueryError> {
+    let alias = "probed";
+    let items = vec![(SqlExpr::Star(alias), Name::Numbered('t', 0))];
+    let mut select = Select::new(items, Source::Table { name: table, alias });
+    select.filters = vec![SqlExpr::Boolean(false)];
+    select.page = Some(Page { limit: 1, offset: 0 });
+    let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None };
+    print(&lowered, profile, Parameters::Inline).map(|(text, _)| text)
 }
 
 /// The cube's rows alone, and then a probe for each of its expressions.

@@ -25,7 +25,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 
 async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.ports.catalog.snapshot();
-    let lineage = snapshot.lineage();
+    let lineage = snapshot.lineage(&*app.ports.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
     Ok(answer(&graph_to_wire(lineage, &sight)))
 }
@@ -33,7 +33,7 @@ async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
 async fn measure(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (cube, measure) = call.path_parameters().await?;
     let snapshot = app.ports.catalog.snapshot();
-    let lineage = snapshot.lineage();
+    let lineage = snapshot.lineage(&*app.ports.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
     let start = find(lineage, &sight, &format!("measure.{cube}.{measure}"))?;
     Ok(answer(&upstream_to_wire(lineage, start, &sight)))
@@ -43,7 +43,7 @@ async fn impact(app: App, call: Call) -> Result<Response, ApiError> {
     let caller = call.context.caller.clone();
     let id = column_from_wire(&call.json_body(&app).await?)?;
     let snapshot = app.ports.catalog.snapshot();
-    let lineage = snapshot.lineage();
+    let lineage = snapshot.lineage(&*app.ports.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &caller));
     let start = find(lineage, &sight, &id)?;
     Ok(answer(&impact_to_wire(lineage, start, &sight)))

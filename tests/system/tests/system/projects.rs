@@ -140,9 +140,52 @@ fn who_registers_a_cube_sees_no_more_than_before() {
         let cube = json!({"name": "spy", "sql_table": table, "measures": [{"name": "x", "type": "count"}]});
         assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube).0, 403, "{table}");
     }
-    let cube = json!({"name": "spy", "sql_table": "nothing_there", "measures": [{"name": "x", "type": "sum", "sql": "amount"}]});
-    let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
-    assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
+    // A table that isn't there is found whether or not a member reads a column of it.
+    for measure in [json!({"name": "x", "type": "sum", "sql": "amount"}), json!({"name": "x", "type": "count"})] {
+        let cube = json!({"name": "spy", "sql_table": "nothing_there", "measures": [measure]});
+        let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
+        assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
+        let problem = &refusal["error"]["details"]["problems"][0];
+        assert!(problem["message"].as_str().unwrap().contains("`spy`"), "{refusal}");
+        assert!(problem["hint"].as_str().unwrap().contains("`nothing_there`"), "{refusal}");
+    }
+}
+
+/// The warehouse is asked for what a star stands for; who may not see everything learns no name from it that
+/// stands in no text.
+#[test]
+fn lineage_expands_stars_by_the_warehouse_s_own_columns() {
+    let project = project()
+        .with("models/all_of_it.sql", "SELECT * FROM t")
+        .with(
+            "cubes/more.yml",
+            "cubes:\n  - name: more\n    sql_table: \"{{ ref('all_of_it') }}\"\n    measures: [{name: total, type: sum, sql: amount}]\n",
+        )
+        .with("policies/own.yml", &POLICY.replace("[t]", "[more]").replace("{region}", "{CUBE}.region"));
+    let boss = key(&project, &["--name", "boss", "--scopes", "read", "--roles", "boss"]);
+    let other = key(&project, &["--name", "other", "--scopes", "read", "--attribute", "region=EU"]);
+    let server = serve(&project, &[]);
+    let columns = |key: &str| -> Vec<String> {
+        let (status, graph) = send(server.address, key, "GET", "/api/v1/lineage/graph", &Value::Null);
+        assert_eq!(status, 200, "{graph}");
+        let nodes = graph["nodes"].as_array().unwrap();
+        assert!(nodes.iter().all(|node| node["type"] != json!("unresolved")), "{graph}");
+        let ids = nodes.iter().map(|node| node["id"].as_str().unwrap()).filter(|id| id.starts_with("table.t.column."));
+        ids.map(str::to_owned).collect()
+    };
+    let mut all = columns(&boss);
+    all.sort();
+    assert_eq!(all, ["table.t.column.amount", "table.t.column.id", "table.t.column.region"]);
+    let (_, total) = send(server.address, &boss, "GET", "/api/v1/lineage/measure/more/total", &Value::Null);
+    let found: Vec<&str> = total["columns"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    for id in ["model.all_of_it.column.amount", "table.t.column.amount", "table.t.column.region"] {
+        assert!(found.contains(&id), "{id} is upstream, {total}");
+    }
+    let (status, impact) =
+        send(server.address, &boss, "POST", "/api/v1/lineage/impact", &json!({"column_id": "table.t.column.REGION"}));
+    assert_eq!((status, &impact["affected"]["policies"][0]["name"]), (200, &json!("own")), "{impact}");
+    let (_, total) = send(server.address, &other, "GET", "/api/v1/lineage/measure/more/total", &Value::Null);
+    assert_eq!(total["columns"], json!(["model.all_of_it.column.amount", "table.t.column.amount"]), "{total}");
 }
 
 #[test]

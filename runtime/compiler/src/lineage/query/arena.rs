@@ -2,12 +2,13 @@
 //!
 //! In: names as they are met. Out: numbers that origins are made of. Not here: scopes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use sqlparser::tokenizer::Location;
 
 use super::relation::Name;
+use crate::model::ColumnName;
 
 /// A table or a model that a text reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,6 +22,8 @@ pub(crate) enum TableName {
 pub(crate) struct ColumnOf {
     pub(crate) table: u32,
     pub(crate) name: Name,
+    /// The project does not declare it: the warehouse was asked.
+    pub(crate) is_inspected: bool,
 }
 
 /// Why nobody can say where a value comes from.
@@ -76,6 +79,10 @@ pub(crate) struct Arena {
     pub(crate) tables: Vec<TableName>,
     pub(crate) columns: Vec<ColumnOf>,
     pub(crate) unresolved: Vec<Place>,
+    /// Tables whose columns are not all known, by their number, as they were first written.
+    pub(crate) incomplete: BTreeMap<u32, Vec<ColumnName>>,
+    /// Columns that a text names; a star names none.
+    pub(crate) named: HashSet<u32>,
     table_numbers: HashMap<TableName, u32>,
     column_numbers: HashMap<(u32, Arc<str>), u32>,
     unresolved_numbers: HashMap<(Reason, Location), u32>,
@@ -91,9 +98,13 @@ impl Arena {
     }
 
     pub(crate) fn column(&mut self, table: u32, name: Name) -> u32 {
+        self.column_of(table, name, false)
+    }
+
+    pub(crate) fn column_of(&mut self, table: u32, name: Name, is_inspected: bool) -> u32 {
         let next = self.columns.len() as u32;
         *self.column_numbers.entry((table, Arc::clone(&name.key))).or_insert_with(|| {
-            self.columns.push(ColumnOf { table, name });
+            self.columns.push(ColumnOf { table, name, is_inspected });
             next
         })
     }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::arena::{Arena, TableName};
 use super::relation::{Name, Origin, Rest, Slot, Star};
-use crate::lineage::known::KnownColumns;
+use crate::lineage::known::{KnownColumn, KnownColumns};
 use crate::lineage::spelling::Spelling;
+use crate::model::ColumnName;
 
 /// What others see of a model.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +20,11 @@ pub(crate) struct Shape {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Seen {
-    Column(Name),
+    Column {
+        name: Name,
+        /// It came through a star, and only the warehouse named it.
+        is_inspected: bool,
+    },
     /// By its place alone.
     Unnamed(Name),
     Star {
@@ -37,8 +42,9 @@ pub(crate) struct Catalog<'k> {
 }
 
 impl Catalog<'_> {
-    /// The table or model of a name, and its columns.
-    pub(crate) fn relation(&self, parts: &[String], arena: &mut Arena) -> (u32, Vec<Slot>) {
+    /// The table or model of a name, and its columns. `written`: the name's parts.
+    pub(crate) fn relation(&self, written: &[ColumnName], arena: &mut Arena) -> (u32, Vec<Slot>) {
+        let parts: Vec<&str> = written.iter().map(|part| &*part.text).collect();
         let name = parts.join(".").to_lowercase();
         if let Some(shape) = self.models.get(&name) {
             let table = arena.table(TableName::Model(name.into()));
@@ -46,13 +52,17 @@ impl Catalog<'_> {
         }
         let Some((name, known)) = self.known.find(&name) else {
             let table = arena.table(TableName::Table(name.into()));
+            arena.incomplete.entry(table).or_insert_with(|| written.to_vec());
             return (table, vec![Slot::star(Rest::Table(table))]);
         };
         let table = arena.table(TableName::Table(name.into()));
+        if !known.is_complete {
+            arena.incomplete.entry(table).or_insert_with(|| written.to_vec());
+        }
         let mut slots: Vec<Slot> = Vec::with_capacity(known.columns.len() + 1);
-        for column in &known.columns {
+        for KnownColumn { name: column, is_declared } in &known.columns {
             let name = Name { key: self.spelling.key_of_known(column), shown: Arc::clone(column) };
-            let origin = Origin::Column(arena.column(table, name.clone()));
+            let origin = Origin::Column(arena.column_of(table, name.clone(), !is_declared));
             slots.push(Slot::column(name, [origin].into()));
         }
         match (known.is_complete, known.columns.is_empty()) {
@@ -74,10 +84,11 @@ impl Catalog<'_> {
 }
 
 fn model(shape: &Shape, table: u32, arena: &mut Arena) -> Vec<Slot> {
-    let mut column = |name: &Name| [Origin::Column(arena.column(table, name.clone()))].into();
+    let mut column =
+        |name: &Name, is_inspected| [Origin::Column(arena.column_of(table, name.clone(), is_inspected))].into();
     let slots = shape.outputs.iter().map(|output| match output {
-        Seen::Column(name) => Slot::column(name.clone(), column(name)),
-        Seen::Unnamed(name) => Slot::Column(super::relation::Column { name: None, origins: column(name) }),
+        Seen::Column { name, is_inspected } => Slot::column(name.clone(), column(name, *is_inspected)),
+        Seen::Unnamed(name) => Slot::Column(super::relation::Column { name: None, origins: column(name, false) }),
         Seen::Star { is_undeclared, without } => {
             let of = if *is_undeclared { Rest::Undeclared(table) } else { Rest::Table(table) };
             Slot::Star(Star { of, without: without.clone() })

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Ident, JsonPathElem, LambdaFunction, OneOrManyWithParens, Query, Subscript, WindowSpec,
-    WindowType,
+    FunctionArguments, Ident, JsonPathElem, LambdaFunction, OneOrManyWithParens, Query, Subscript, WindowFrameBound,
+    WindowSpec, WindowType,
 };
 
 use super::relation::{Origins, Use};
@@ -61,8 +61,10 @@ impl Analysis<'_, '_> {
                 Open::Expr(expr) => children(expr, &mut open),
                 Open::Call(function) => self.call(function, clause, &mut open, &mut origins)?,
                 Open::Query(query) => {
-                    for slot in self.query(query)? {
-                        origins.extend(slot.origins());
+                    let slots = self.query(query)?;
+                    self.spend_slots(&slots)?;
+                    for slot in &slots {
+                        origins.extend(self.all_of(slot, None));
                     }
                 }
             }
@@ -82,7 +84,13 @@ impl Analysis<'_, '_> {
     }
 
     pub(super) fn window(&mut self, spec: &WindowSpec) -> Outcome<()> {
-        for expr in spec.partition_by.iter().chain(spec.order_by.iter().map(|by| &by.expr)) {
+        let bounds = spec.window_frame.iter().flat_map(|frame| [Some(&frame.start_bound), frame.end_bound.as_ref()]);
+        let bounds = bounds.flatten().filter_map(|bound| match bound {
+            WindowFrameBound::Preceding(Some(by)) | WindowFrameBound::Following(Some(by)) => Some(&**by),
+            _ => None,
+        });
+        let ordered = spec.order_by.iter().map(|by| &by.expr);
+        for expr in spec.partition_by.iter().chain(ordered).chain(bounds) {
             self.used(expr, Use::Window, Clause::Select)?;
         }
         Ok(())

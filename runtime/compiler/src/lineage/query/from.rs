@@ -3,7 +3,7 @@
 //! In: tables, subqueries, joins. Out: a [`Frame`]: relations by name, and the columns that a star means.
 //! Conditions of joins become uses. Relations whose columns only the warehouse knows stay open.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::ast::{
@@ -12,8 +12,9 @@ use sqlparser::ast::{
 };
 
 use super::arena::Reason;
-use super::relation::{Name, Origin, Origins, Rest, Slot, Use};
+use super::relation::{Column, Name, Origin, Origins, Rest, Slot, Use};
 use super::scope::{Analysis, Clause, Frame, Named, Outcome, idents};
+use crate::model::{ColumnName, column_name};
 
 /// Table functions whose columns are made of their arguments, whatever they are called.
 const GENERATORS: &[&str] = &[
@@ -217,6 +218,7 @@ impl Analysis<'_, '_> {
                 } else {
                     self.query(subquery)?
                 };
+                let slots = as_relation(slots, self.warehouse);
                 self.one(slots, alias.as_ref(), None)
             }
             TableFactor::UNNEST { alias, array_exprs, with_offset_alias, with_offset, .. } => {
@@ -322,19 +324,17 @@ impl Analysis<'_, '_> {
                 return Ok(slots);
             }
         }
-        let parts: Vec<String> = path
-            .iter()
-            .flat_map(|ident| {
-                let text = crate::model::column_name(ident).text;
-                let parts: Vec<String> = match ident.quote_style {
-                    // A file: `FROM 'a.parquet'`.
-                    Some('\'') => vec![text.to_string()],
-                    _ => text.split('.').map(str::to_owned).collect(),
-                };
-                parts
-            })
-            .collect();
-        let (table, slots) = self.catalog.relation(&parts, self.arena);
+        if let [ident] = path
+            && self.later.contains(&self.key(ident))
+        {
+            let reason = Reason::NotFollowed("a query of WITH before it is written");
+            let origins = self.unresolved(reason, Some(ident));
+            self.add_uses(Use::Filter, &origins)?;
+            return Ok(vec![Slot::star(Rest::Made(origins))]);
+        }
+        // A file's name (`FROM 'a.parquet'`) and BigQuery's `shop.raw.orders` in one quote stay one part.
+        let written: Vec<ColumnName> = path.iter().map(|ident| column_name(ident)).collect();
+        let (table, slots) = self.catalog.relation(&written, self.arena);
         self.spend_slots(&slots)?;
         self.uses.insert((Use::Rows, Origin::Table(table)));
         Ok(slots)
@@ -393,6 +393,24 @@ impl Analysis<'_, '_> {
         let parts = path.iter().map(|ident| self.key(ident)).collect();
         Ok(Frame { named: vec![Named { parts, slots: slots.clone() }], slots, ..Frame::default() })
     }
+}
+
+/// A query's columns as its readers see them: DuckDB gives the second `id` another name.
+pub(in crate::lineage) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
+    if warehouse != "duckdb" {
+        return slots;
+    }
+    let mut met: HashMap<Arc<str>, usize> = HashMap::new();
+    for slot in &mut slots {
+        let Slot::Column(Column { name: Some(name), .. }) = slot else { continue };
+        let count = met.entry(Arc::clone(&name.key)).or_default();
+        if *count > 0 {
+            *name =
+                Name { key: format!("{}_{count}", name.key).into(), shown: format!("{}_{count}", name.shown).into() };
+        }
+        *count += 1;
+    }
+    slots
 }
 
 /// Which side's columns a join shows, and whose value a column of `USING` has.

@@ -29,6 +29,7 @@ use arena::Place;
 pub use arena::Reason;
 pub(super) use arena::{Arena, TableName};
 pub(super) use catalog::{Catalog, Seen, Shape};
+pub(super) use from::as_relation;
 pub use relation::Use;
 pub(super) use relation::{Name, Origin, Origins, Relation, Rest, Slot, Star};
 use scope::Analysis;

@@ -64,6 +64,8 @@ pub(super) enum Clause {
     Where,
     Group,
     Order,
+    /// An expression of `ORDER BY` that is more than a name, where it means the rows' own columns.
+    OrderWithin,
 }
 
 pub(crate) struct Analysis<'a, 'k> {
@@ -77,7 +79,8 @@ pub(crate) struct Analysis<'a, 'k> {
     pub(super) ctes: Vec<NamedQuery>,
     /// Names that lambdas bring.
     pub(super) parameters: Vec<Arc<str>>,
-    pub(super) windows: BTreeSet<Arc<str>>,
+    /// Queries of the same `WITH RECURSIVE` that stand further down.
+    pub(super) later: Vec<Arc<str>>,
     /// What the rows of the relation being read depend on.
     pub(super) uses: BTreeSet<(Use, Origin)>,
     pub(super) is_recursive: bool,
@@ -94,7 +97,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
             frames: Vec::new(),
             ctes: Vec::new(),
             parameters: Vec::new(),
-            windows: BTreeSet::new(),
+            later: Vec::new(),
             uses: BTreeSet::new(),
             is_recursive: false,
             fuel: FUEL,
@@ -145,7 +148,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
             return Ok(Origins::new());
         }
         let alias = self.frames.last().and_then(|frame| frame.aliases.get(&key)).cloned();
-        if let (Clause::Order, Some(origins)) = (clause, &alias) {
+        if let Some(origins) = alias.as_ref().filter(|_| self.prefers_aliases(clause)) {
             return Ok(origins.clone());
         }
         let (mut open, mut undeclared): (Vec<Star>, Vec<Star>) = (Vec::new(), Vec::new());
@@ -163,7 +166,10 @@ impl<'a, 'k> Analysis<'a, 'k> {
             found.dedup();
             let row = frame.named.iter().find(|named| named.parts.last() == Some(&key));
             match (found.as_slice(), row, &alias) {
-                ([origins], ..) if open.is_empty() => return Ok((*origins).clone()),
+                ([origins], ..) if open.is_empty() => {
+                    let origins = (*origins).clone();
+                    return Ok(self.named_by(&key, origins));
+                }
                 ([], Some(row), _) if open.is_empty() => {
                     let row = row.clone();
                     return self.whole_row(&row.slots, ident);
@@ -195,9 +201,20 @@ impl<'a, 'k> Analysis<'a, 'k> {
         })
     }
 
+    /// Whether the SELECT list's name wins over a column of the same name.
+    fn prefers_aliases(&self, clause: Clause) -> bool {
+        match clause {
+            Clause::Order => true,
+            Clause::Group => matches!(self.warehouse, "bigquery" | "clickhouse"),
+            Clause::Select | Clause::Where => self.warehouse == "clickhouse",
+            Clause::OrderWithin => false,
+        }
+    }
+
     fn sees_aliases(&self, clause: Clause) -> bool {
         match clause {
             Clause::Group | Clause::Order => true,
+            Clause::OrderWithin => self.warehouse != "postgres",
             Clause::Select => {
                 matches!(self.warehouse, "duckdb" | "snowflake" | "redshift" | "spark" | "databricks" | "clickhouse")
             }
@@ -205,12 +222,26 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
+    /// Notes that the text names the columns of this name.
+    fn named_by(&mut self, key: &Arc<str>, origins: Origins) -> Origins {
+        for origin in &origins {
+            if let Origin::Column(column) = origin
+                && self.arena.columns[*column as usize].name.key == *key
+            {
+                self.arena.named.insert(*column);
+            }
+        }
+        origins
+    }
+
     fn of_star(&mut self, rest: &Rest, ident: &Ident) -> Origins {
         match rest {
             Rest::Table(table) | Rest::Undeclared(table) => {
                 let key = self.key(ident);
                 let name = Name { key: Arc::clone(&key), shown: key };
-                [Origin::Column(self.arena.column(*table, name))].into()
+                let column = self.arena.column(*table, name);
+                self.arena.named.insert(column);
+                [Origin::Column(column)].into()
             }
             Rest::Made(origins) => origins.clone(),
         }
@@ -221,17 +252,30 @@ impl<'a, 'k> Analysis<'a, 'k> {
         self.spend_slots(slots)?;
         let mut origins = Origins::new();
         for slot in slots {
-            match slot {
-                Slot::Star(Star { of: Rest::Table(table), .. }) => {
-                    let name = self.table_shown(*table);
-                    origins.extend(self.unresolved(Reason::Star(name), Some(ident)));
-                }
-                Slot::Star(Star { of: Rest::Made(made), .. }) => origins.extend(made),
-                Slot::Star(_) => {}
-                Slot::Column(column) => origins.extend(&column.origins),
-            }
+            origins.extend(self.all_of(slot, Some(ident)));
         }
         Ok(origins)
+    }
+
+    /// Everything that a slot's values are made of; columns that nobody knows are unresolved.
+    pub(super) fn all_of(&mut self, slot: &Slot, ident: Option<&Ident>) -> Origins {
+        match slot {
+            Slot::Star(Star { of: Rest::Table(table), .. }) => {
+                let name = self.table_shown(*table);
+                self.unresolved(Reason::Star(name), ident)
+            }
+            slot => slot.origins(),
+        }
+    }
+
+    /// Rows depend on all of these columns: which there are, or which are alike.
+    pub(super) fn use_all(&mut self, usage: Use, slots: &[Slot]) -> Outcome<()> {
+        self.spend_slots(slots)?;
+        for slot in slots {
+            let origins = self.all_of(slot, None);
+            self.add_uses(usage, &origins)?;
+        }
+        Ok(())
     }
 
     pub(super) fn table_shown(&self, table: u32) -> Arc<str> {
@@ -251,17 +295,28 @@ impl<'a, 'k> Analysis<'a, 'k> {
             // A field of a column.
             return self.bare(first, clause);
         };
-        let Some(ident) = idents.get(used) else { return self.whole_row(&named.slots, first) };
-        self.member_of(&named.slots, ident)
+        match (named.as_slice(), idents.get(used)) {
+            ([named], Some(ident)) => self.member_of(&named.slots, ident),
+            ([named], None) => self.whole_row(&named.slots, first),
+            // Engines take the one that has the column.
+            (several, Some(ident)) => {
+                let slots: Vec<Slot> = several.iter().flat_map(|named| named.slots.iter().cloned()).collect();
+                self.spend_slots(&slots)?;
+                self.member_of(&slots, ident)
+            }
+            (_, None) => Ok(self.unresolved(Reason::Ambiguous(Arc::clone(&keys[0])), Some(first))),
+        }
     }
 
     /// The relation that the first names stand for, innermost first, and how many names that takes.
-    pub(super) fn named(&self, keys: &[Arc<str>]) -> Option<(Named, usize)> {
+    /// Several where one scope has more than one of the name.
+    pub(super) fn named(&self, keys: &[Arc<str>]) -> Option<(Vec<Named>, usize)> {
         for frame in self.frames.iter().rev() {
             for used in (1..=keys.len()).rev() {
-                let named = frame.named.iter().find(|named| named.parts.ends_with(&keys[..used]));
-                if let Some(named) = named {
-                    return Some((named.clone(), used));
+                let named = frame.named.iter().filter(|named| named.parts.ends_with(&keys[..used]));
+                let named: Vec<Named> = named.cloned().collect();
+                if !named.is_empty() {
+                    return Some((named, used));
                 }
             }
         }
@@ -288,7 +343,10 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
         found.dedup();
         Ok(match (found.as_slice(), open.as_slice(), undeclared.as_slice()) {
-            ([origins], ..) => (*origins).clone(),
+            ([origins], ..) => {
+                let origins = (*origins).clone();
+                self.named_by(&key, origins)
+            }
             ([], [star], _) | ([], [], [star]) => self.of_star(&star.of, ident),
             ([], [], []) => self.unresolved(Reason::UnknownColumn(key), Some(ident)),
             _ => self.unresolved(Reason::Ambiguous(key), Some(ident)),

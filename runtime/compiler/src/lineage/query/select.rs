@@ -11,6 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::arena::Reason;
+use super::from::as_relation;
 use super::relation::{Column, Name, Origins, Relation, Slot, Use};
 use super::scope::{Analysis, Clause, Exhausted, Frame, MAX_SLOTS, NamedQuery, Outcome};
 
@@ -26,14 +27,21 @@ impl Analysis<'_, '_> {
 
     fn query_within(&mut self, query: &Query) -> Outcome<Vec<Slot>> {
         if let Some(with) = &query.with {
-            for cte in &with.cte_tables {
-                self.cte(cte, with.recursive)?;
+            // Some engines want no `RECURSIVE`.
+            let may_be_recursive = with.recursive || matches!(self.warehouse, "sqlite" | "snowflake");
+            let around = std::mem::take(&mut self.later);
+            for (at, cte) in with.cte_tables.iter().enumerate() {
+                let later = with.cte_tables[at + 1..].iter().filter(|_| with.recursive);
+                self.later = later.map(|cte| self.key(&cte.alias.name)).collect();
+                self.cte(cte, may_be_recursive)?;
             }
+            self.later = around;
         }
         let limit_by: &[Expr] = match &query.limit_clause {
             Some(LimitClause::LimitOffset { limit_by, .. }) => limit_by,
             _ => &[],
         };
+        self.limits(query)?;
         let mut slots = match &*query.body {
             SetExpr::Select(select) => self.select(select, query.order_by.as_ref(), limit_by)?,
             body => {
@@ -46,6 +54,20 @@ impl Analysis<'_, '_> {
             self.blur(&mut slots, Reason::NotFollowed("the pipe syntax"));
         }
         Ok(slots)
+    }
+
+    /// How many rows there are may be asked of other tables.
+    fn limits(&mut self, query: &Query) -> Outcome<()> {
+        let mut counts: Vec<&Expr> = Vec::new();
+        match &query.limit_clause {
+            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
+                counts.extend(limit.iter().chain(offset.iter().map(|offset| &offset.value)));
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => counts.extend([offset, limit]),
+            None => {}
+        }
+        counts.extend(query.fetch.iter().filter_map(|fetch| fetch.quantity.as_ref()));
+        counts.into_iter().try_for_each(|count| self.used(count, Use::Filter, Clause::Where))
     }
 
     /// What was found stays, and nobody says that it is all.
@@ -65,7 +87,7 @@ impl Analysis<'_, '_> {
         let slots = if may_be_recursive && matches!(*cte.query.body, SetExpr::SetOperation { .. }) {
             self.recursive(cte, &name)?
         } else {
-            let slots = self.query(&cte.query)?;
+            let slots = as_relation(self.query(&cte.query)?, self.warehouse);
             self.renamed(slots, &cte.alias)?
         };
         let uses = std::mem::replace(&mut self.uses, around);
@@ -181,13 +203,15 @@ impl Analysis<'_, '_> {
     ) -> Outcome<Vec<Slot>> {
         self.spend_slots(&left)?;
         self.spend_slots(&right)?;
-        // Rows of the right side only decide which of the left side's there are.
+        // Rows of the right side only decide which of the left side's there are; whole rows are compared.
         if matches!(op, SetOperator::Except | SetOperator::Minus | SetOperator::Intersect) {
-            for slot in &right {
-                let origins = slot.origins();
-                self.add_uses(Use::Filter, &origins)?;
-            }
+            self.use_all(Use::Filter, &left)?;
+            self.use_all(Use::Filter, &right)?;
             return Ok(left);
+        }
+        if !matches!(quantifier, SetQuantifier::All | SetQuantifier::AllByName) {
+            self.use_all(Use::Group, &left)?;
+            self.use_all(Use::Group, &right)?;
         }
         let is_by_name =
             matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName);
@@ -265,16 +289,12 @@ impl Analysis<'_, '_> {
     fn order(&mut self, order_by: Option<&OrderBy>, slots: &[Slot]) -> Outcome<()> {
         match order_by.map(|order_by| &order_by.kind) {
             None => Ok(()),
-            Some(OrderByKind::All(_)) => {
-                for slot in slots {
-                    let origins = slot.origins();
-                    self.add_uses(Use::Order, &origins)?;
-                }
-                Ok(())
-            }
+            Some(OrderByKind::All(_)) => self.use_all(Use::Order, slots),
             Some(OrderByKind::Expressions(by)) => {
                 for item in by {
-                    self.by(&item.expr, slots, Use::Order, Clause::Order)?;
+                    let is_name = matches!(item.expr, Expr::Identifier(_)) || self.warehouse != "postgres";
+                    let clause = if is_name { Clause::Order } else { Clause::OrderWithin };
+                    self.by(&item.expr, slots, Use::Order, clause)?;
                 }
                 Ok(())
             }
@@ -305,9 +325,7 @@ impl Analysis<'_, '_> {
     fn select(&mut self, select: &Select, order_by: Option<&OrderBy>, limit_by: &[Expr]) -> Outcome<Vec<Slot>> {
         let frame = self.from(&select.from)?;
         self.frames.push(frame);
-        let windows = std::mem::take(&mut self.windows);
         let outcome = self.select_within(select, order_by, limit_by);
-        self.windows = windows;
         self.frames.pop();
         outcome
     }
@@ -349,10 +367,15 @@ impl Analysis<'_, '_> {
     }
 
     fn group(&mut self, select: &Select, slots: &[Slot]) -> Outcome<()> {
-        if let Some(Distinct::On(by)) = &select.distinct {
-            for expr in by {
-                self.by(expr, slots, Use::Group, Clause::Group)?;
+        match &select.distinct {
+            Some(Distinct::On(by)) => {
+                for expr in by {
+                    self.by(expr, slots, Use::Group, Clause::Group)?;
+                }
             }
+            // Rows that are alike in all columns are one.
+            Some(Distinct::Distinct) => self.use_all(Use::Group, slots)?,
+            Some(Distinct::All) | None => {}
         }
         match &select.group_by {
             GroupByExpr::Expressions(by, _) => {
@@ -370,9 +393,7 @@ impl Analysis<'_, '_> {
                         }
                         SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
                             let (starred, _) = self.item(item)?;
-                            for slot in starred {
-                                self.add_uses(Use::Group, &slot.origins())?;
-                            }
+                            self.use_all(Use::Group, &starred)?;
                         }
                         _ => {}
                     }

@@ -50,10 +50,15 @@ impl Analysis<'_, '_> {
             SelectItemQualifiedWildcardKind::ObjectName(name) => {
                 let path = idents(name);
                 let keys: Vec<Arc<str>> = path.iter().map(|ident| self.key(ident)).collect();
-                if let Some((named, used)) = self.named(&keys)
+                if let Some((mut named, used)) = self.named(&keys)
                     && used == keys.len()
                 {
-                    return Ok(named.slots);
+                    if let (Some(only), true) = (named.pop(), named.is_empty()) {
+                        return Ok(only.slots);
+                    }
+                    let reason = Reason::Ambiguous(Arc::clone(&keys[0]));
+                    let origins = self.unresolved(reason, path.first().copied());
+                    return Ok(vec![Slot::star(Rest::Made(origins))]);
                 }
                 // A struct's fields.
                 let path: Vec<Ident> = path.into_iter().cloned().collect();

@@ -1,0 +1,84 @@
+//! Columns of tables that the project does not declare completely, as the warehouse has them.
+//!
+//! In: the tables that lineage met. Out: [`KnownColumns`] with what the warehouse said. Asked when lineage is
+//! first wanted, a statement of no rows for each table; what can't be told in time, or at all, stays as it was
+//! declared, and lineage marks what it can't resolve. Not here: what columns are made of.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _};
+use terrane_compiler::lineage::{IncompleteTable, KnownColumns};
+use terrane_compiler::sql::columns_probe;
+use terrane_compiler::sql::profile::DialectProfile;
+
+use crate::ports::warehouse::{Statement, Warehouse};
+
+/// How many tables are asked about; the others stay as they are declared.
+const MAX_TABLES: usize = 500;
+/// How long all of it may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// How many statements run at once: queries need the warehouse too.
+const AT_ONCE: usize = 4;
+
+/// The columns of a table, in their order.
+type Columns = Arc<[Arc<str>]>;
+
+/// What the warehouse said of tables, by the text that asked. Snapshots of one line share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inspected {
+    tables: Arc<Mutex<HashMap<Arc<str>, Columns>>>,
+}
+
+impl Inspected {
+    /// Adds to what is known what the warehouse says of these tables.
+    pub(crate) async fn add_to(
+        &self,
+        known: &mut KnownColumns,
+        incomplete: &[IncompleteTable],
+        profile: &DialectProfile,
+        warehouse: &dyn Warehouse,
+    ) {
+        let probes = incomplete.iter().take(MAX_TABLES).filter_map(|table| {
+            let probe = columns_probe(&table.written, profile).ok()?;
+            Some((Arc::clone(&table.name), Arc::<str>::from(probe)))
+        });
+        let probes: Vec<(Arc<str>, Arc<str>)> = probes.collect();
+        let before = self.tables.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut found: HashMap<Arc<str>, Columns> = HashMap::new();
+        let mut asked: Vec<BoxFuture<'_, _>> = Vec::new();
+        for (_, probe) in &probes {
+            match before.get(probe) {
+                Some(columns) => _ = found.insert(Arc::clone(probe), Arc::clone(columns)),
+                None => asked.push(ask(warehouse, Arc::clone(probe))),
+            }
+        }
+        let mut answers = stream::iter(asked).buffer_unordered(AT_ONCE);
+        let gather = async {
+            while let Some(answer) = answers.next().await {
+                found.extend(answer);
+            }
+        };
+        // What came in time is good.
+        let _ = tokio::time::timeout(TIMEOUT, gather).await;
+        for (name, probe) in &probes {
+            if let Some(columns) = found.get(probe) {
+                known.inspected(name, columns.to_vec());
+            }
+        }
+        *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+}
+
+/// `None`: the warehouse can't say; a table without columns says nothing either.
+fn ask(warehouse: &dyn Warehouse, probe: Arc<str>) -> BoxFuture<'_, Option<(Arc<str>, Columns)>> {
+    async move {
+        let schema = warehouse.describe(Statement::plain(&probe)).await.ok()?;
+        let columns: Columns = schema.fields().iter().map(|field| Arc::from(field.name().as_str())).collect();
+        (!columns.is_empty()).then_some((probe, columns))
+    }
+    .boxed()
+}

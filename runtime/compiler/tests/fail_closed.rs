@@ -1,0 +1,238 @@
+//! Mistakes of a project that is served all the same: whatever becomes of a policy, what it was to protect is
+//! protected or closed, never open.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use terrane_compiler::lineage::{KnownColumns, Lineage, Sight};
+use terrane_compiler::model::{Model, build};
+use terrane_compiler::project::{Definitions, Inputs, SourceTree, read};
+use terrane_compiler::{Access, SecurityContext};
+
+const CUBES: &str = r#"
+cubes:
+  - name: orders
+    sql_table: raw.orders
+    joins: [{name: customers, relationship: many_to_one, sql: "{orders}.customer_id = {customers}.id"}]
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+      - {name: email, type: string, sql: email}
+    measures: [{name: count, type: count}]
+  - name: orders_again
+    sql_table: raw.orders
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+    measures: [{name: count, type: count}]
+  - name: customers
+    sql_table: raw.customers
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+    measures: [{name: count, type: count}]
+"#;
+
+const FILTER: &str = "{name: own, cubes: [orders], row_filter: \"{CUBE}.region = 'north'\"}";
+
+fn served(files: &[(&str, &str)], is_partial: bool) -> (Definitions, Model, bool) {
+    let mut tree = SourceTree::default();
+    tree.files.insert("service_project.yml".into(), "name: shop\n".into());
+    tree.files.insert("cubes/shop.yml".into(), CUBES.into());
+    tree.files.extend(files.iter().map(|(path, text)| ((*path).into(), (*text).into())));
+    let inputs = Inputs { warehouse: "duckdb".into(), is_partial, ..Inputs::default() };
+    let (definitions, mut diagnostics) = read(&tree, &inputs);
+    let (model, more) = build(&definitions);
+    diagnostics.extend(more);
+    (definitions, model, is_partial || diagnostics.iter().any(terrane_compiler::diagnostic::Diagnostic::is_error))
+}
+
+/// Nobody gets rows of the cube that a policy does not let through.
+fn is_protected(model: &Model, name: &str) -> bool {
+    let caller = SecurityContext::default();
+    let access = Access::of(model, &caller);
+    let Some(cube) = model.cube_named(name) else { return true };
+    access.is_closed(cube) || access.row_filters(cube.id).next().is_some()
+}
+
+#[test]
+fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
+    let (_, model, is_told) = served(&[("policies/a.yml", &format!("policies: [{FILTER}]"))], false);
+    assert!(!is_told);
+    assert!(is_protected(&model, "orders") && is_protected(&model, "orders_again"));
+    assert!(!is_protected(&model, "customers"));
+}
+
+/// Each leaves `orders`, and what else reads its table, protected, and is told as an error.
+#[test]
+fn no_mistake_opens_what_a_policy_protects() {
+    let policies: &[(&str, String)] = &[
+        ("a second policy of the name", format!("policies: [{{name: own, cubes: [customers], deny: [id]}}, {FILTER}]")),
+        ("no YAML", format!("policies: [{FILTER}\n")),
+        ("a second document", format!("policies: []\n---\npolicies: [{FILTER}]")),
+        ("a misspelt list", format!("polices: [{FILTER}]")),
+        ("a list of another name", format!("access_rules: [{FILTER}]")),
+        ("a list without its key", format!("- {FILTER}")),
+        ("a mapping in place of a list", format!("policies: {FILTER}")),
+        ("the list twice", format!("policies: []\npolicies: [{FILTER}]")),
+        ("a text in place of a policy", "policies: [own]".to_owned()),
+        ("no name", "policies: [{cubes: [orders], row_filter: \"{CUBE}.region = 'north'\"}]".to_owned()),
+        ("a misspelt key", "policies: [{name: own, cubes: [orders], row_fliters: \"{CUBE}.region = 'n'\"}]".to_owned()),
+        ("an unknown key", "policies: [{name: own, cubes: [orders], deny: [email], only_rows: \"true\"}]".to_owned()),
+        ("no cubes", "policies: [{name: own, row_filter: \"{CUBE}.region = 'north'\"}]".to_owned()),
+        (
+            "an empty list of cubes",
+            "policies: [{name: own, cubes: [], row_filter: \"{CUBE}.region = 'n'\"}]".to_owned(),
+        ),
+        ("an unknown cube", "policies: [{name: own, cubes: [order], row_filter: \"{CUBE}.region = 'n'\"}]".to_owned()),
+        ("cubes in one text", "policies: [{name: own, cubes: \"orders, customers\", deny: [id]}]".to_owned()),
+        ("an empty filter", "policies: [{name: own, cubes: [orders], row_filter: \"\"}]".to_owned()),
+        ("a filter without a value", "policies: [{name: own, cubes: [orders], row_filter: }]".to_owned()),
+        (
+            "a filter that is no SQL",
+            "policies: [{name: own, cubes: [orders], row_filter: \"{CUBE}.region = = 1\"}]".to_owned(),
+        ),
+        (
+            "a filter with an unknown word",
+            "policies: [{name: own, cubes: [orders], row_filter: \"{CUBE}.region IN {{ user.regions }}\"}]".to_owned(),
+        ),
+        (
+            "a filter over an unknown member",
+            "policies: [{name: own, cubes: [orders], row_filter: \"{CUBE.regoin} = 'n'\"}]".to_owned(),
+        ),
+        (
+            "a filter twice",
+            "policies: [{name: own, cubes: [orders], row_filter: \"true\", row_filter: \"{CUBE}.region = 'n'\"}]"
+                .to_owned(),
+        ),
+        ("a mask of an unknown kind", "policies: [{name: own, cubes: [orders], mask: {email: blur}}]".to_owned()),
+        ("a mask of an unknown member", "policies: [{name: own, cubes: [orders], mask: {e_mail: hash}}]".to_owned()),
+        ("an unknown member to deny", "policies: [{name: own, cubes: [orders], deny: [e_mail]}]".to_owned()),
+        ("a condition that is a list", format!("policies: [{}, when: [guest]}}]", &FILTER[..FILTER.len() - 1])),
+        ("a misspelt condition", format!("policies: [{}, when: {{rolse: [guest]}}}}]", &FILTER[..FILTER.len() - 1])),
+        (
+            "an attribute of no value",
+            format!("policies: [{}, when: {{attributes: {{region: []}}}}}}]", &FILTER[..FILTER.len() - 1]),
+        ),
+        (
+            "two policies of one broken text",
+            "policies: [{name: first, cubes: [customers], row_filter: &f \"{CUBE.nothing} = 1\"}, \
+             {name: own, cubes: [orders], row_filter: *f}]"
+                .to_owned(),
+        ),
+    ];
+    let mut open = Vec::new();
+    for (about, text) in policies {
+        let (_, model, is_told) = served(&[("policies/a.yml", text)], false);
+        if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
+            open.push(format!("{about} (told: {is_told})"));
+        }
+    }
+    assert!(open.is_empty(), "{open:#?}");
+}
+
+/// Mistakes in cubes and in the project file.
+#[test]
+fn no_mistake_around_a_policy_opens_what_it_protects() {
+    let policy = format!("policies: [{FILTER}]");
+    let cube = |from: &str, to: &str| {
+        assert!(CUBES.contains(from), "{from}");
+        CUBES.replacen(from, to, 1)
+    };
+    let a_filter_of_a_dimension = "policies: [{name: own, cubes: [orders], row_filter: \"{CUBE.region} = 'north'\"}]";
+    let a_mask = "policies: [{name: own, cubes: [orders], mask: {email: hash}}]";
+    let cases: &[(&str, String, String)] = &[
+        ("a cube that is left out", cube("sql_table: raw.orders", "sql_table: \"raw.orders; x\""), policy.clone()),
+        ("a cube without a source", cube("    sql_table: raw.orders\n", ""), policy.clone()),
+        ("a cube whose parent is missing", cube("sql_table: raw.orders", "extends: nothing"), policy.clone()),
+        ("a cube of another name", cube("name: orders\n", "name: order\n"), policy.clone()),
+        ("a cube of no name", cube("- name: orders\n", "- nam: orders\n"), policy.clone()),
+        (
+            "a cube of another name, and a broken member of this one",
+            cube("name: orders\n", "name: order\n").replacen(
+                "{name: count, type: count}",
+                "{name: orders, type: summ}",
+                1,
+            ),
+            policy.clone(),
+        ),
+        (
+            "a filter over a dimension that is left out",
+            cube("{name: region, type: string, sql: region}", "{name: region, type: string, sql: \"lower(\"}"),
+            a_filter_of_a_dimension.to_owned(),
+        ),
+        (
+            "a filter over a dimension of an unknown type",
+            cube("{name: region, type: string, sql: region}", "{name: region, type: word, sql: region}"),
+            a_filter_of_a_dimension.to_owned(),
+        ),
+        (
+            "a mask of a dimension that is left out",
+            cube("{name: email, type: string, sql: email}", "{name: email, type: string}"),
+            a_mask.to_owned(),
+        ),
+        (
+            "a filter in the cube",
+            cube("sql_table: raw.orders\n", "sql_table: raw.orders\n    row_filter: \"{CUBE}.region = 'n'\"\n"),
+            String::new(),
+        ),
+        (
+            "policies in the cube",
+            cube("sql_table: raw.orders\n", "sql_table: raw.orders\n    access_policy: [{role: guest}]\n"),
+            String::new(),
+        ),
+        ("a mask in the dimension", cube("sql: email}", "sql: email, mask: hash}"), String::new()),
+    ];
+    let mut open = Vec::new();
+    for (about, cubes, policies) in cases {
+        let (_, model, is_told) = served(&[("cubes/shop.yml", cubes), ("policies/a.yml", policies)], false);
+        if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
+            open.push(format!("{about} (told: {is_told})"));
+        }
+    }
+    for (about, project) in [
+        ("a project file that is no YAML", "name: shop\npaths: {policies: security\n"),
+        ("a project file that is a list", "- name: shop\n"),
+        ("a misspelt path", "name: shop\npaths: {polices: security}\n"),
+        ("a path without a value", "name: shop\npaths: {policies: }\n"),
+        ("a path outside", "name: shop\npaths: {policies: ../security}\n"),
+        ("a folder that is not there", "name: shop\npaths: {policies: securty}\n"),
+    ] {
+        let (_, model, is_told) = served(&[("service_project.yml", project), ("security/a.yml", &policy)], false);
+        if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
+            open.push(format!("{about} (told: {is_told})"));
+        }
+    }
+    // A file that is not text, too large, or not ours to read never becomes part of the tree.
+    let (_, model, _) = served(&[], true);
+    if !is_protected(&model, "orders") {
+        open.push("a file that could not be read".to_owned());
+    }
+    let (_, model, _) = served(&[("policies/A.YML", &policy)], false);
+    if !is_protected(&model, "orders") {
+        open.push("an ending in capitals".to_owned());
+    }
+    assert!(open.is_empty(), "{open:#?}");
+}
+
+/// What is closed to everyone is not shown by the lineage either, and neither is a column that only the
+/// warehouse told of.
+#[test]
+fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
+    let (definitions, model, _) = served(&[("policies/a.yml", "policies: [{name: own")], false);
+    let lineage = Lineage::build(&definitions, &model, &KnownColumns::declared(&definitions));
+    let caller = SecurityContext::default();
+    let sight = Sight::of(&lineage, &Access::of(&model, &caller));
+    assert!((0..lineage.nodes.len() as u32).all(|at| !sight.sees(at)));
+
+    let cubes = CUBES.replacen("sql_table: raw.orders", "sql: \"SELECT o, * FROM raw.orders AS o\"", 1);
+    let cubes = cubes.replacen("{name: email, type: string, sql: email}", "{name: whole, type: string, sql: o}", 1);
+    let policy = "policies: [{name: own, cubes: [orders], deny: [region]}]";
+    let (definitions, model, is_told) = served(&[("cubes/shop.yml", &cubes), ("policies/a.yml", policy)], false);
+    assert!(!is_told);
+    let mut known = KnownColumns::declared(&definitions);
+    known.inspected("raw.orders", ["id", "customer_id", "region", "salary"].map(Into::into).to_vec());
+    let lineage = Lineage::build(&definitions, &model, &known);
+    let salary = lineage.find("table.raw.orders.column.salary").unwrap();
+    assert!(Sight::of_everything().sees(salary), "an operator sees it");
+    let sight = Sight::of(&lineage, &Access::of(&model, &caller));
+    let seen = (0u32..).zip(&lineage.nodes).filter(|(at, _)| sight.sees(*at)).map(|(_, node)| &*node.id);
+    let seen: Vec<&str> = seen.collect();
+    assert!(seen.contains(&"dimension.orders.whole") && seen.contains(&"table.raw.orders.column.id"), "{seen:?}");
+    assert!(!seen.iter().any(|id| id.contains("salary") || id.contains("region")), "{seen:?}");
+}

@@ -198,7 +198,9 @@ async fn a_run_that_is_stopped_gives_its_lease_back() {
     let stop = async { tokio::task::yield_now().await };
     assert!(matches!(runs.run(&snapshot, wanted(None), &|_| {}, stop).await, Err(RunError::Stopped)));
     assert!(!leases.is_held());
-    assert!(matches!(runs.run(&snapshot, wanted(Some(&["people".to_owned()])), &|_| {}, pending()).await, Ok(_)));
+    let people = ["people".to_owned()];
+    let again = runs.run(&snapshot, wanted(Some(&people)), &|_| {}, pending()).await;
+    assert_eq!(told(&again.unwrap()), ["people built Some(3)"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -221,3 +221,29 @@ pub(crate) fn graph_to_wire(graph: &DependencyGraph) -> Json {
         "edge_count": graph.edges.len(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+    use terrane_compiler::project::Materialization;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_warehouse_are_for_operators() {
+        let (warehouse, kind) = ("duckdb".to_owned(), WarehouseErrorKind::Refused);
+        let message = "Binder Error: `salary` is not in `people`".to_owned();
+        let error = WarehouseError { warehouse, kind, message, retries: 0 };
+        let build = ModelBuild {
+            model: "clean".into(),
+            materialization: Materialization::Table,
+            relation: Some("analytics.clean".to_owned()),
+            outcome: Outcome::Failed(error.into()),
+            elapsed: Duration::ZERO,
+        };
+        assert_eq!(failure(&build, false).as_deref(), Some("the warehouse did not build it"));
+        assert!(failure(&build, true).is_some_and(|told| told.contains("salary")));
+    }
+}

@@ -179,7 +179,7 @@ fn a_run_that_fails_says_why_and_leaves_what_was_there() {
         (source(ROWS), &["--models", "larg"][..], "large"),
         ("name: shop\nwarehouse: {type: duckdb}\n".to_owned(), &[][..], "in memory"),
         (
-            "name: shop\nwarehouse: {type: sqlite, path: shop.db}\n".to_owned(),
+            "name: shop\nwarehouse: {type: sqlite}\n".to_owned(),
             &[][..],
             "can't be built in a warehouse of type `sqlite` yet",
         ),

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use arrow::datatypes::DataType;
 use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::graph::DependencyGraph;
+use terrane_compiler::graph::{DependencyGraph, NodeType};
 use terrane_compiler::lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model, Relation};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
@@ -18,7 +18,9 @@ use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, ty
 use terrane_compiler::types::LogicalType;
 use tokio::sync::OnceCell;
 
+use crate::builds::standing;
 use crate::inspection::Inspected;
+use crate::ports::builder::BuiltRelation;
 use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::warehouse::{Statement, Warehouse};
 
@@ -73,9 +75,7 @@ impl Snapshot {
 
     /// What depends on what, as far as a caller may see.
     pub fn graph(&self, access: &Access<'_>) -> DependencyGraph {
-        self.graph
-            .get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics))
-            .seen_by(access)
+        self.whole_graph().seen_by(access)
     }
 
     /// Which column becomes which measure. Made when it is first asked for; the warehouse is asked for the
@@ -95,9 +95,22 @@ impl Snapshot {
 
     /// How many nodes and edges the whole graph has.
     pub fn graph_size(&self) -> (usize, usize) {
-        let graph =
-            self.graph.get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics));
+        let graph = self.whole_graph();
         (graph.nodes.len(), graph.edges.len())
+    }
+
+    /// The names of all models; each batch needs only what is before it.
+    pub fn model_batches(&self) -> Vec<Vec<Arc<str>>> {
+        let graph = self.whole_graph();
+        let names = graph.parallel_batches.iter().map(|batch| {
+            let nodes = batch.iter().map(|at| &graph.nodes[*at as usize]);
+            nodes.filter(|node| node.node_type == NodeType::Model).map(|node| Arc::clone(&node.name)).collect()
+        });
+        names.filter(|batch: &Vec<Arc<str>>| !batch.is_empty()).collect()
+    }
+
+    fn whole_graph(&self) -> &DependencyGraph {
+        self.graph.get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics))
     }
 
     /// For a load that need not ask the warehouse again about what is the same.
@@ -124,7 +137,11 @@ pub async fn load(
     warehouse: &dyn Warehouse,
 ) -> Result<Snapshot, PluginError> {
     let profile = plugins.dialect(warehouse.name())?;
-    let (definitions, model, mut diagnostics) = read_texts(tree, inputs).await;
+    let held = warehouse.built().await.map_err(|error| {
+        Diagnostic::error(BUILDS_UNKNOWN, format!("the warehouse can't be asked which models were built: {error}"))
+            .hint("load the project again when the warehouse answers")
+    });
+    let (definitions, model, mut diagnostics) = read_texts(tree, inputs, held).await;
     let mut reading = Reading {
         model: &model,
         profile: &profile,
@@ -147,10 +164,21 @@ pub async fn load(
 }
 
 /// On a thread that may take its time: a large project takes longer than a query may wait for a worker.
-async fn read_texts(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Model, Vec<Diagnostic>) {
+async fn read_texts(
+    tree: &SourceTree,
+    inputs: &Inputs,
+    held: Result<Vec<BuiltRelation>, Diagnostic>,
+) -> (Definitions, Model, Vec<Diagnostic>) {
     let (tree, inputs) = (tree.clone(), inputs.clone());
     let read = move || {
-        let (definitions, mut diagnostics) = project::read(&tree, &inputs);
+        let (mut definitions, mut diagnostics) = project::read(&tree, &inputs);
+        match held {
+            Ok(held) => definitions.built = standing(&definitions, &held),
+            Err(problem) => {
+                definitions.built.is_unknown = true;
+                diagnostics.push(problem);
+            }
+        }
         let (model, problems) = model::build(&definitions);
         diagnostics.extend(problems);
         (definitions, model, diagnostics)
@@ -161,6 +189,8 @@ async fn read_texts(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Model, 
     }
 }
 
+/// The warehouse doesn't say what it holds of models.
+pub const BUILDS_UNKNOWN: &str = "builds-unknown";
 /// What the warehouse can't read of a cube: a warning, since the rest can be served.
 pub const NOT_DESCRIBED: &str = "cube-not-described";
 /// The same of one member.

@@ -1,6 +1,7 @@
 //! The use cases: async, no wire format, no vendor. They speak to the outside through `ports`.
 
 pub mod anomaly;
+pub mod builds;
 pub mod catalog;
 pub mod data_check;
 pub mod governance;

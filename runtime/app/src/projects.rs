@@ -5,6 +5,7 @@
 //! ([`ProjectService`]), one change at a time, and whole: a project with errors leaves the one before it
 //! serving, unless its caller wants what holds of it. Not here: files (the port's adapter), wire formats.
 
+mod build;
 mod compile;
 mod load;
 mod outcome;
@@ -17,11 +18,13 @@ use serde_json::json;
 use terrane_compiler::diagnostic::{self, Diagnostic};
 use terrane_compiler::project::soften_registered;
 
+pub use build::{NOT_BUILT, NOT_READY};
 pub use compile::{CompileRequest, Compiled, CompiledCube, CompiledModel};
 pub use load::LoadRequest;
 pub use outcome::{Loaded, ProjectError, missing_ref};
 pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 
+use crate::builds::Builds;
 use crate::catalog::{self, Catalog, Described, Snapshot};
 use crate::governance::Gatekeeper;
 use crate::ports::audit::{AuditEntry, AuditLog};
@@ -41,6 +44,7 @@ pub struct ProjectPorts {
     pub warehouse: Arc<dyn Warehouse>,
     pub registrations: Arc<dyn Registrations>,
     pub audit: Arc<dyn AuditLog>,
+    pub builds: Builds,
     pub clock: Arc<dyn Clock>,
 }
 

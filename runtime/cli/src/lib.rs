@@ -34,7 +34,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
-    init as init_command, plugin, profile, query, serve, state, tell, tell_problems, test,
+    init as init_command, plugin, profile, query, run as run_command, serve, state, tell, tell_problems, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -91,6 +91,8 @@ enum Command {
     Query(query::QueryArguments),
     /// Tell why a query becomes the SQL that it becomes
     Explain(explain::ExplainArguments),
+    /// Build the project's models in the warehouse
+    Run(run_command::RunArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
     /// Find what is out of the ordinary in a measure
@@ -159,6 +161,10 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
         Command::Explain(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, explain::run(&arguments, project))?.map(|()| true)
+        }
+        Command::Run(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, run_command::run(&arguments, project, terminal))?
         }
         Command::Test(arguments) => {
             let project = read(&arguments.dir)?;

@@ -19,9 +19,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use terrane_app::anomaly::AnomalyService;
+use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Catalog, Described, Snapshot};
 use terrane_app::governance::Gatekeeper;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
+use terrane_app::ports::builder::ModelBuilder;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::detectors::Detectors;
 use terrane_app::ports::observer::{Observer, Unobserved};
@@ -66,6 +68,7 @@ pub struct Engine {
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
     pub warehouse: Arc<dyn Warehouse>,
+    pub builder: Arc<dyn ModelBuilder>,
     pub plugins: Arc<dyn Plugins>,
     pub detectors: Arc<dyn Detectors>,
     pub anomalies: Arc<AnomalyService>,
@@ -98,7 +101,24 @@ pub async fn load_observed(
     observer: Arc<dyn Observer>,
     registered: Vec<RegisteredCube>,
 ) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    let Checked { engine, problems } = open(project, observer, registered).await;
+    whole(project, open(project, observer, registered, false).await)
+}
+
+/// The same with a warehouse that may be written.
+///
+/// # Errors
+/// As [`load`].
+pub async fn load_to_build(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failure> {
+    whole(project, open(project, Arc::new(Unobserved), Vec::new(), true).await)
+}
+
+/// Whether what is built in the warehouse ends with this process.
+pub fn is_in_memory(project: &Project) -> bool {
+    warehouse::is_in_memory(project)
+}
+
+fn whole(project: &Project, checked: Checked) -> Result<(Engine, Vec<Diagnostic>), Failure> {
+    let Checked { engine, problems } = checked;
     match engine {
         Some(engine) if !problems.iter().any(Diagnostic::is_error) => Ok((engine, problems)),
         _ => Err(Failure::Project { problems, tree: project.tree.clone() }),
@@ -107,18 +127,23 @@ pub async fn load_observed(
 
 /// Connects and loads whatever can be, and collects every problem on the way.
 pub async fn check(project: &Project) -> Checked {
-    open(project, Arc::new(Unobserved), Vec::new()).await
+    open(project, Arc::new(Unobserved), Vec::new(), false).await
 }
 
-async fn open(project: &Project, observer: Arc<dyn Observer>, registered: Vec<RegisteredCube>) -> Checked {
+async fn open(
+    project: &Project,
+    observer: Arc<dyn Observer>,
+    registered: Vec<RegisteredCube>,
+    is_written: bool,
+) -> Checked {
     let mut problems = project.problems.clone();
     let plugins = plugins::host(project, &mut problems);
-    let warehouse = warehouse::open(project, &mut problems).await;
+    let warehouse = warehouse::open(project, is_written, &mut problems).await;
     let mut loaded = None;
     let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        match catalog::load(&project.source, &inputs, &Described::default(), &*plugins, &*warehouse).await {
+        match catalog::load(&project.source, &inputs, &Described::default(), &*plugins, &*warehouse.0).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);
                 problems.extend(snapshot.diagnostics.iter().cloned());
@@ -143,7 +168,7 @@ fn engine(
     config: &Config,
     snapshot: Snapshot,
     (plugins, hooks): (Arc<PluginHost>, Hooks),
-    warehouse: Arc<dyn Warehouse>,
+    (warehouse, builder): warehouse::Opened,
     observer: Arc<dyn Observer>,
 ) -> Engine {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -172,7 +197,7 @@ fn engine(
     let anomalies = Arc::new(AnomalyService::new(models, asked, Arc::clone(&detectors), time));
     let (models, asked, time) = of();
     let profiling = Arc::new(ProfilingService::new(models, asked, checks, time));
-    Engine { catalog, queries, warehouse, plugins, detectors, anomalies, profiling, hooks, clock }
+    Engine { catalog, queries, warehouse, builder, plugins, detectors, anomalies, profiling, hooks, clock }
 }
 
 /// The state database.
@@ -212,6 +237,7 @@ fn projects(
         warehouse: Arc::clone(&engine.warehouse),
         registrations: store.clone(),
         audit: store.clone(),
+        builds: builds(project, engine, store),
         clock: Arc::clone(&engine.clock),
     };
     let gatekeeper = Gatekeeper::new(engine.hooks.clone(), engine.clock.clone(), &project.config.query.timezone);
@@ -275,14 +301,30 @@ fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
 
 /// What this server does for all on the same state database, if none of the others does.
 pub fn upkeep(project: &Project, store: &Arc<StateStore>, clock: &Arc<dyn Clock>) -> Upkeep {
-    let mut random = [0; 16];
-    OsRandomness.fill(&mut random);
-    let holder: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let settings = UpkeepSettings {
         retention: Duration::from_secs(project.config.state.retention_days * 86_400),
         access_lifetime: Duration::from_secs(project.config.security.jwt.access_seconds),
     };
-    Upkeep::new(store.clone(), store.clone(), clock.clone(), holder.into(), settings)
+    Upkeep::new(store.clone(), store.clone(), clock.clone(), holder(), settings)
+}
+
+/// What builds models, one run of the project at a time.
+pub fn builds(project: &Project, engine: &Engine, store: &Arc<StateStore>) -> Builds {
+    Builds {
+        builder: Arc::clone(&engine.builder),
+        leases: store.clone(),
+        audit: store.clone(),
+        clock: Arc::clone(&engine.clock),
+        holder: holder(),
+        timeout: Duration::from_secs(project.config.warehouse.build_timeout_seconds),
+    }
+}
+
+/// Tells this process from all others.
+fn holder() -> Arc<str> {
+    let mut random = [0; 16];
+    OsRandomness.fill(&mut random);
+    random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }
 
 /// Whether tokens are accepted, with keys that can be used.

@@ -2,6 +2,7 @@
 //! here: what a query means (compiler), when it may run (app). One folder a vendor: DuckDB in process,
 //! and PostgreSQL, MySQL with MariaDB, and SQLite through sqlx, which share `sessions` and `columns`.
 
+mod built;
 mod columns;
 mod duckdb;
 mod instants;

@@ -39,6 +39,7 @@ fn settings(init: &[&str]) -> DuckDbSettings {
         connections: 2,
         memory_limit: Some("1GB".to_owned()),
         threads: Some(2),
+        is_written: false,
     }
 }
 

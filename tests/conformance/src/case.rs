@@ -22,6 +22,7 @@ use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_server::telemetry::Watch;
 use terrane_server::{Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Ports, Scopes, Watchers};
 
+use crate::builds::{MemoryBuilder, MemoryLeases, builds};
 use crate::compare::differences;
 use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
 use crate::hooks::{FakeHook, FakeHooks};
@@ -71,6 +72,10 @@ pub struct World {
     pub has_no_docs: bool,
     /// Who has a say in queries.
     pub hooks: Vec<FakeHook>,
+    /// Models that the warehouse doesn't build.
+    pub refused_models: Vec<String>,
+    /// It builds none.
+    pub is_read_only: bool,
     /// Whose pages may read answers; `*` is all.
     pub cors: Vec<String>,
     #[serde(skip)]
@@ -171,12 +176,18 @@ impl World {
         let profile = (!self.is_dialect_missing).then(|| snapshot.profile.clone());
         let catalog = Arc::new(Catalog::new(snapshot));
         let columns = self.columns.clone();
+        let builder = MemoryBuilder {
+            refuses: self.refused_models.iter().cloned().collect(),
+            is_read_only: self.is_read_only,
+            ..MemoryBuilder::default()
+        };
         let warehouse = Arc::new(FakeWarehouse {
             mood: self.warehouse,
             ping: self.warehouse_ping,
             columns,
             batches: self.repeats + 1,
             stream_ends: self.stream_ends,
+            builder: builder.clone(),
         });
         let clock = Arc::new(FakeClock::default());
         let settings = QuerySettings {
@@ -207,6 +218,7 @@ impl World {
             warehouse: warehouse.clone(),
             registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, Mood::Answers))),
             audit: security.audit.clone(),
+            builds: builds(&builder, &MemoryLeases::default(), security.audit.clone(), clock.clone()),
             clock: clock.clone(),
         };
         let gatekeeper = Gatekeeper::new(hooks, clock.clone(), &TimeZone::UTC);

@@ -15,6 +15,7 @@ use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
+use terrane_app::ports::builder::BuiltRelation;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{
     ChangeError, ExportStatus, PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins,
@@ -24,6 +25,8 @@ use terrane_app::ports::warehouse::{
     BatchStream, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
 };
 use terrane_compiler::sql::profile::DialectProfile;
+
+use crate::builds::MemoryBuilder;
 
 /// How a dependency answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -79,6 +82,8 @@ pub struct FakeWarehouse {
     /// How often a stream gives its batch, and what comes then.
     pub batches: usize,
     pub stream_ends: Mood,
+    /// What was built in it.
+    pub builder: MemoryBuilder,
 }
 
 impl FakeWarehouse {
@@ -131,6 +136,10 @@ impl Warehouse for FakeWarehouse {
 
     async fn ping(&self) -> Result<(), WarehouseError> {
         Self::act(self.ping).await
+    }
+
+    async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
+        Ok(self.builder.built())
     }
 
     fn connections(&self) -> Option<Connections> {

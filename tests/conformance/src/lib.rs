@@ -3,6 +3,7 @@
 //! In: case files (`cases/*.yml`). Out: what differs from what they expect. The compiler and the
 //! DuckDB profile are the real ones.
 
+pub mod builds;
 pub mod case;
 pub mod compare;
 pub mod fakes;

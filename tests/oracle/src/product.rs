@@ -133,6 +133,7 @@ impl Product {
             connections: 1,
             memory_limit: None,
             threads: Some(1),
+            is_written: false,
         })?;
         Ok(Product {
             runtime: tokio::runtime::Builder::new_current_thread().enable_time().build()?,

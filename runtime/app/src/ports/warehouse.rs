@@ -12,6 +12,8 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::types::Value;
 
+use super::builder::BuiltRelation;
+
 /// A text and its bound values, as the printer made them.
 #[derive(Debug, Clone, Copy)]
 pub struct Statement<'a> {
@@ -129,6 +131,11 @@ pub trait Warehouse: Send + Sync {
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;
 
     async fn ping(&self) -> Result<(), WarehouseError>;
+
+    /// The relations that bear a [`Marker`](super::builder::Marker), of whatever project.
+    async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
+        Ok(Vec::new())
+    }
 
     /// Cheap enough for every scrape. `None`: this adapter doesn't count.
     fn connections(&self) -> Option<Connections> {

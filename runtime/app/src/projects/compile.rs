@@ -1,7 +1,7 @@
 //! Compiling: every model's SQL is put to the warehouse, then the project is swapped in.
 //!
 //! A model whose text is as it was when the warehouse last accepted it isn't asked about again, unless the
-//! caller wants all of it compiled anew.
+//! caller wants all of it compiled anew. Then models are built too (`build`), where the warehouse lets them be.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered}
 
 use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};
+use crate::builds::ModelBuild;
 use crate::catalog::{Described, Snapshot};
 use crate::ports::warehouse::Statement;
 
@@ -24,7 +25,7 @@ pub struct CompileRequest {
     pub path: Option<String>,
     /// Models to report, with those that they read checked too; `None`: all.
     pub models: Option<Vec<String>>,
-    /// Also what hasn't changed since it last compiled.
+    /// Also what hasn't changed since it last compiled; and the models are built.
     pub is_full: bool,
 }
 
@@ -47,6 +48,8 @@ pub struct CompiledModel {
     pub sql: String,
     pub warnings: Vec<Diagnostic>,
     pub elapsed: Duration,
+    /// What became of it in the warehouse; `None` where nothing was to.
+    pub build: Option<ModelBuild>,
 }
 
 /// One cube of the project's files, or a registered one.
@@ -63,6 +66,11 @@ impl Compiled {
     /// No part of the project has an error.
     pub fn is_whole(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// Whether everything that was to be built was.
+    pub fn is_built(&self) -> bool {
+        self.models.iter().filter_map(|model| model.build.as_ref()).all(ModelBuild::is_in_order)
     }
 }
 
@@ -97,7 +105,7 @@ impl ProjectService {
                 return Err(error);
             }
         };
-        let compiled = Compiled {
+        let mut compiled = Compiled {
             models,
             cubes: cubes(&snapshot),
             project: snapshot.model.project.to_string(),
@@ -110,6 +118,11 @@ impl ProjectService {
             record.after = Some(contents(&snapshot).into());
             self.ports.audit.append(vec![record]).await?;
             self.swap(&mut held, texts, snapshot);
+            drop(held);
+            if request.is_full {
+                self.build(&mut compiled, caller).await?;
+                compiled.elapsed = self.ports.clock.elapsed().saturating_sub(started);
+            }
         } else {
             self.note_refusal(&snapshot.diagnostics);
         }
@@ -149,6 +162,7 @@ impl ProjectService {
                     sql: text.to_string(),
                     warnings,
                     elapsed,
+                    build: None,
                 });
             }
         }

@@ -89,6 +89,8 @@ pub struct WarehouseConfig {
     pub max_connections: Option<u64>,
     /// How long a server may take to accept a connection.
     pub connect_timeout_seconds: Option<u64>,
+    /// How long building one model may take.
+    pub build_timeout_seconds: u64,
 }
 
 #[derive(Debug, Clone)]

@@ -78,6 +78,7 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
         memory_limit: s.checked("memory_limit", "a size like 4GB", size),
         max_connections: s.integer("max_connections", 1..=1_000),
         connect_timeout_seconds: s.integer("connect_timeout_seconds", 1..=600),
+        build_timeout_seconds: s.integer("build_timeout_seconds", 1..=86_400).unwrap_or(3_600),
     }
 }
 

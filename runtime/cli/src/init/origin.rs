@@ -170,6 +170,7 @@ async fn open_duckdb(
         connections: CONNECTIONS,
         memory_limit: None,
         threads: None,
+        is_written: false,
     };
     let opened = tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await;
     let warehouse = opened.map_err(|error| Failure::new(format!("opening the database broke off: {error}")))?;

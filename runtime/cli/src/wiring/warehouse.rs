@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_app::ports::builder::{BuildsNothing, CantBuild, ModelBuilder};
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_warehouse::{
@@ -23,10 +24,13 @@ const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 /// What can be connected to, for whoever names something else.
 const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too) and sqlite";
 
-/// Opens the warehouse and runs its `init`.
-pub(super) async fn open(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<dyn Warehouse>> {
-    match connect(project).await {
-        Ok(warehouse) => Some(warehouse),
+/// A warehouse, and what builds models in it.
+pub(super) type Opened = (Arc<dyn Warehouse>, Arc<dyn ModelBuilder>);
+
+/// Opens the warehouse and runs its `init`. `is_written`: a file is opened for builds.
+pub(super) async fn open(project: &Project, is_written: bool, problems: &mut Vec<Diagnostic>) -> Option<Opened> {
+    match connect(project, is_written).await {
+        Ok(opened) => Some(opened),
         Err(problem) => {
             problems.push(problem);
             None
@@ -34,29 +38,37 @@ pub(super) async fn open(project: &Project, problems: &mut Vec<Diagnostic>) -> O
     }
 }
 
-async fn connect(project: &Project) -> Result<Arc<dyn Warehouse>, Diagnostic> {
+/// What is built nowhere.
+fn without_builds(config: &WarehouseConfig, warehouse: impl Warehouse + 'static) -> Opened {
+    let why = CantBuild::Engine { warehouse: config.kind.clone() };
+    (Arc::new(warehouse), Arc::new(BuildsNothing(why)))
+}
+
+async fn connect(project: &Project, is_written: bool) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     match config.kind.as_str() {
-        "duckdb" => duckdb(project).await,
+        "duckdb" => duckdb(project, is_written).await,
         "postgres" => {
-            let warehouse = postgres::connect(&server(config)?).await;
-            Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
+            let settings = server(config)?;
+            let warehouse = postgres::connect(&settings).await.map_err(|error| explain_connect(config, &error))?;
+            let builder = postgres::builder(&settings).map_err(|error| explain_connect(config, &error))?;
+            Ok((Arc::new(warehouse), Arc::new(builder)))
         }
         "mysql" => {
             let warehouse = mysql::connect(&server(config)?).await;
-            Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
+            Ok(without_builds(config, warehouse.map_err(|error| explain_connect(config, &error))?))
         }
         "sqlite" => {
             let settings =
                 SqliteSettings { path: file(project)?, init: init(config), connections: connections(config) };
             let warehouse = sqlite::open(&settings).await;
-            Ok(Arc::new(warehouse.map_err(|error| explain_connect(config, &error))?))
+            Ok(without_builds(config, warehouse.map_err(|error| explain_connect(config, &error))?))
         }
         other => Err(refused(config, format!("there is no connector for a warehouse of type `{other}`"), KNOWN)),
     }
 }
 
-async fn duckdb(project: &Project) -> Result<Arc<dyn Warehouse>, Diagnostic> {
+async fn duckdb(project: &Project, is_written: bool) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     let settings = DuckDbSettings {
         path: file(project)?,
@@ -65,10 +77,14 @@ async fn duckdb(project: &Project) -> Result<Arc<dyn Warehouse>, Diagnostic> {
         threads: config.threads.map(|n| n as u32),
         memory_limit: config.memory_limit.clone(),
         connections: connections(config),
+        is_written,
     };
     // Opening runs the operator's SQL, which may take its time.
     match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {
-        Ok(Ok(warehouse)) => Ok(Arc::new(warehouse)),
+        Ok(Ok(warehouse)) => {
+            let builder = warehouse.builder();
+            Ok((Arc::new(warehouse), builder))
+        }
         Ok(Err(error)) => Err(explain_open(config, &error)),
         Err(error) => Err(Diagnostic::error("no-warehouse", format!("opening the warehouse broke off: {error}"))),
     }
@@ -105,6 +121,11 @@ fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
         }
         _ => Ok(None),
     }
+}
+
+/// Nothing of it outlives the process.
+pub(super) fn is_in_memory(project: &Project) -> bool {
+    project.config.warehouse.kind == "duckdb" && matches!(file(project), Ok(None))
 }
 
 fn init(config: &WarehouseConfig) -> Vec<String> {

@@ -16,11 +16,11 @@ use super::inherit::{Inherited, Merged, merge};
 use super::nearest::suggest;
 use super::read::read;
 use super::scope::{Place, Scope};
-use super::tables::Tables;
+use super::tables::TableReader;
 use super::written::Written;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
-    Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach,
+    Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach, relation,
 };
 use crate::diagnostic::{self, Diagnostic, Severity, Span};
 use crate::project::{Definitions, MeasureDefinition, SqlText};
@@ -46,7 +46,10 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     expansion::check(&model, &mut broken, &mut diagnostics);
     let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
-    model.tables = model.cubes.iter().map(|cube| Tables::of(&cube.relation, &*dialect)).collect();
+    let tables = TableReader::new(definitions, &*dialect);
+    model.tables = model.cubes.iter().map(|cube| tables.tables(&cube.relation)).collect();
+    // Whom a policy reaches is decided by what is defined; where the rows are read, by what was built.
+    relation::read_built(&mut model.cubes, definitions, &*dialect);
     model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);

@@ -3,7 +3,6 @@
 //! In: a model. Out: a [`Kin`] for each cube, computed at first use, then kept. What a hook says of one
 //! cube must not be undone by asking for another.
 
-use super::tables::Tables;
 use super::{CubeId, Model};
 
 /// The relatives of a cube that is no alias.
@@ -20,7 +19,7 @@ pub(crate) struct Kin {
 impl Kin {
     fn of(model: &Model, id: CubeId) -> Kin {
         let tables = |id: CubeId| &model.tables[id.0 as usize];
-        let is_read = |of: CubeId, by: CubeId| tables(of).protected().is_some_and(|table| tables(by).may_read(table));
+        let is_read = |of: CubeId, by: CubeId| tables(of).protected().any(|table| tables(by).may_read(table));
         let mut kin = Kin::default();
         for cube in model.cubes.iter().filter(|cube| cube.id != id) {
             match cube.alias_of {
@@ -42,8 +41,8 @@ impl Model {
         self.kin[id.0 as usize].get_or_init(|| Kin::of(self, id))
     }
 
-    /// Whether a cube's rows are one table's, as they are.
+    /// Whether a cube's rows are one table's, as they are, which no model made.
     pub(crate) fn is_one_table(&self, id: CubeId) -> bool {
-        matches!(self.tables[id.0 as usize], Tables::Exactly(_))
+        self.tables[id.0 as usize].is_one_table()
     }
 }

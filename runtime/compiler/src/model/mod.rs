@@ -42,7 +42,7 @@ pub(crate) use kin::Kin;
 pub use nearest::nearest;
 pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
-pub use runnable::{RunnableModel, place_of_complaint, runnable_models};
+pub use runnable::{ModelQueries, RunnableModel, place_of_complaint, runnable_models};
 pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
 pub(crate) use walk::{is_unit, takes_lambda, takes_unit};
 

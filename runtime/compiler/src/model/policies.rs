@@ -112,8 +112,8 @@ impl Reading<'_> {
                 if reached.iter().any(|effect| effect.cube == cube.id) {
                     continue;
                 }
-                let protected = self.tables[origin.id.0 as usize].protected();
-                let reads_it = protected.is_some_and(|table| self.tables[cube.id.0 as usize].may_read(table));
+                let mut protected = self.tables[origin.id.0 as usize].protected();
+                let reads_it = protected.any(|table| self.tables[cube.id.0 as usize].may_read(table));
                 if cube.alias_of == Some(origin.id) || reads_it {
                     reached.push(self.effect(cube, origin, None));
                 }
@@ -205,7 +205,7 @@ impl Reading<'_> {
         let denied = self.policy.deny.iter().filter(|_| is_own).filter_map(|member| cube.member(&member.value));
         let denied = denied.collect();
         // Rows of another relation over the same table can be filtered only if they are that table's own.
-        let is_same_rows = is_own || matches!(self.tables[cube.id.0 as usize], Tables::Exactly(_));
+        let is_same_rows = is_own || self.tables[cube.id.0 as usize].are_rows_of(&self.tables[origin.id.0 as usize]);
         let is_closed = !problems.is_empty() || is_unread || !is_same_rows;
         if let Some(diagnostics) = diagnostics {
             self.is_broken.set(self.is_broken.get() || is_unread || !problems.is_empty());

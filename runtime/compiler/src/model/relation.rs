@@ -1,7 +1,8 @@
 //! A cube's rows: its `sql_table` or `sql`, with the models it refers to.
 //!
-//! In: [`RelationDefinition`]s and the project's models. Out: [`Relation`]s; until models are
-//! materialised each is inlined, once and after those it needs. Texts are checked token by token
+//! In: [`RelationDefinition`]s and the project's models. Out: [`Relation`]s: each model is inlined, once
+//! and after those it needs, and in the end those that were built are read where they are
+//! ([`read_built`]). Texts are checked token by token
 //! (one query, no comments, no `;`), so that they can stand in parentheses, and otherwise kept as
 //! written: the warehouse knows more SQL than any parser here.
 
@@ -15,9 +16,11 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
 use super::nearest::likely;
-use super::{ColumnName, Relation};
+use super::runnable::word_in;
+use super::{ColumnName, Cube, Relation};
 use crate::diagnostic::Diagnostic;
-use crate::project::{Definitions, RelationDefinition, SqlText};
+use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
+use crate::sql::print_rows_of;
 
 const MAX_QUERY_BYTES: usize = 1024 * 1024;
 /// Longer queries are not parsed for warnings: the parser recurses on them.
@@ -87,6 +90,59 @@ impl<'d> Models<'d> {
             None => Relation::Model { models, name: relation.sql.text.trim().into() },
         })
     }
+}
+
+/// Models by name, each with its text, after those that it reads.
+type Named = Vec<(Arc<str>, Arc<str>)>;
+
+/// Lets cubes read the models that were built as they are now from where they were built.
+pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect: &dyn Dialect) {
+    let current = |model: &&ModelDefinition| definitions.built.current.contains(&model.name.value);
+    let rows: HashMap<&str, Arc<str>> = definitions
+        .models
+        .iter()
+        .filter(current)
+        .filter_map(|model| Some((&*model.name.value, print_rows_of(&built_relation(model, dialect)?))))
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    for cube in cubes {
+        let (models, reader) = match &mut cube.relation {
+            Relation::Table(_) => continue,
+            Relation::Query { models, sql } => (models, sql),
+            Relation::Model { models, name } => (models, name),
+        };
+        *models = over_built(models, reader, |name| rows.get(name).cloned());
+    }
+}
+
+/// What a model is built as, as its name stands in SQL.
+pub(super) fn built_relation(model: &ModelDefinition, dialect: &dyn Dialect) -> Option<String> {
+    let (schema, name) = model.built_as()?;
+    Some([quoted(schema, dialect), quoted(name, dialect)].join("."))
+}
+
+/// `models` with the rows of some read from elsewhere, and without those that `reader` then doesn't come to.
+/// A name that stands anywhere in a text keeps its model, so that it means what it meant before.
+pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) -> Option<Arc<str>>) -> Named {
+    if models.iter().all(|(name, _)| rows(name).is_none()) {
+        return models.clone();
+    }
+    let mut texts = vec![Arc::clone(reader)];
+    let mut kept: Named = Vec::new();
+    for (name, text) in models.iter().rev() {
+        if texts.iter().all(|text| word_in(text, name).is_none()) {
+            continue;
+        }
+        let text = rows(name).unwrap_or_else(|| {
+            texts.push(Arc::clone(text));
+            Arc::clone(text)
+        });
+        kept.push((Arc::clone(name), text));
+    }
+    kept.reverse();
+    kept
 }
 
 /// `raw.orders`, in as many parts as the warehouse has levels.

@@ -1,16 +1,17 @@
 //! SQL models as queries that run as they stand.
 //!
 //! In: [`Definitions`]. Out: each model's text with the models that it reads before it, as named queries, in
-//! dependency order; and where in a model's file a warehouse's complaint belongs. Not here: running anything.
+//! dependency order, or read from where they were built; and where in a model's file a warehouse's complaint
+//! belongs. Not here: running anything.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::grammar::grammar;
-use super::relation::Models;
+use super::relation::{Models, built_relation, over_built};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::project::{Definitions, ModelDefinition, quote_name};
-use crate::sql::print_queries;
+use crate::sql::{print_queries, print_rows_of};
 
 /// One model's query.
 #[derive(Debug, Clone)]
@@ -25,35 +26,95 @@ pub struct RunnableModel {
 
 /// Every model, in dependency order.
 pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
-    let dialect = grammar(&definitions.warehouse);
-    let mut diagnostics = Vec::new();
-    let models = Models::new(definitions, &*dialect, &mut diagnostics);
-    let index: HashMap<&str, usize> =
-        definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
-    // Models stand in dependency order, so what one reads is known already.
-    let mut reads: Vec<BTreeSet<usize>> = Vec::with_capacity(definitions.models.len());
-    let mut runnable = Vec::with_capacity(definitions.models.len());
-    for (at, model) in definitions.models.iter().enumerate() {
-        let mut needed = BTreeSet::new();
-        for direct in model.refs.iter().filter_map(|reference| index.get(&*reference.name)) {
-            needed.insert(*direct);
-            needed.extend(reads.get(*direct).into_iter().flatten());
+    let queries = ModelQueries::new(definitions);
+    let indexes = 0..definitions.models.len();
+    indexes
+        .map(|index| {
+            let file = &definitions.models[index].name.origin.file.path;
+            let is_own = |told: &&Diagnostic| told.span.as_ref().is_some_and(|span| span.file == *file);
+            let diagnostics = queries.diagnostics.iter().filter(is_own).cloned().collect();
+            RunnableModel { index, text: queries.complete(index), diagnostics }
+        })
+        .collect()
+}
+
+/// The queries of all models, by their indexes in [`Definitions::models`].
+#[derive(Debug)]
+pub struct ModelQueries {
+    models: Vec<ModelQuery>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Debug)]
+struct ModelQuery {
+    name: Arc<str>,
+    /// As it stands in SQL.
+    written: String,
+    /// `None`: it can't be read.
+    text: Option<Arc<str>>,
+    /// All models that it reads, those behind others too. Each has a smaller index.
+    needs: BTreeSet<usize>,
+    /// All rows of what it is built as; `None` where it never is.
+    built_rows: Option<Arc<str>>,
+}
+
+impl ModelQueries {
+    pub fn new(definitions: &Definitions) -> Self {
+        let dialect = grammar(&definitions.warehouse);
+        let mut diagnostics = Vec::new();
+        let models = Models::new(definitions, &*dialect, &mut diagnostics);
+        let index: HashMap<&str, usize> =
+            definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
+        // Models stand in dependency order, so what one reads is known already.
+        let mut queries: Vec<ModelQuery> = Vec::with_capacity(definitions.models.len());
+        for (at, model) in definitions.models.iter().enumerate() {
+            let mut needs = BTreeSet::new();
+            for direct in model.refs.iter().filter_map(|reference| index.get(&*reference.name)) {
+                needs.insert(*direct);
+                needs.extend(queries.get(*direct).into_iter().flat_map(|query| &query.needs));
+            }
+            queries.push(ModelQuery {
+                name: Arc::clone(&model.name.value),
+                written: quote_name(&model.name.value, &*dialect),
+                text: models.text(at).cloned(),
+                needs,
+                built_rows: built_relation(model, &*dialect).map(|relation| print_rows_of(&relation)),
+            });
         }
-        let parts: Option<Vec<(String, Arc<str>)>> = needed
-            .iter()
-            .chain(std::iter::once(&at))
-            .map(|part| {
-                let name = quote_name(&definitions.models[*part].name.value, &*dialect);
-                Some((name, Arc::clone(models.text(*part)?)))
-            })
-            .collect();
-        let text = parts.map(|parts| print_queries(&parts));
-        let file = &model.name.origin.file.path;
-        let own = diagnostics.iter().filter(|told| told.span.as_ref().is_some_and(|span| span.file == *file));
-        runnable.push(RunnableModel { index: at, text, diagnostics: own.cloned().collect() });
-        reads.push(needed);
+        ModelQueries { models: queries, diagnostics }
     }
-    runnable
+
+    /// All models that a model reads, those behind others too.
+    pub fn needs(&self, index: usize) -> &BTreeSet<usize> {
+        &self.models[index].needs
+    }
+
+    /// A model's own text; `None` where it can't be read.
+    pub fn text(&self, index: usize) -> Option<&Arc<str>> {
+        self.models[index].text.as_ref()
+    }
+
+    /// A model's query with every model that it reads. `None` where one of them can't be read.
+    pub fn complete(&self, index: usize) -> Option<Arc<str>> {
+        self.over(index, &BTreeSet::new())
+    }
+
+    /// The same over models that were built: those are read from where they are.
+    pub fn over(&self, index: usize, built: &BTreeSet<usize>) -> Option<Arc<str>> {
+        let own = &self.models[index];
+        let text = own.text.as_ref()?;
+        let needs: Option<Vec<(Arc<str>, Arc<str>)>> =
+            own.needs.iter().map(|at| Some((self.models[*at].name.clone(), self.models[*at].text.clone()?))).collect();
+        let by_name: HashMap<&str, usize> = own.needs.iter().map(|at| (&*self.models[*at].name, *at)).collect();
+        let rows = |name: &str| {
+            let at = by_name.get(name).filter(|at| built.contains(at))?;
+            self.models[*at].built_rows.clone()
+        };
+        let named = over_built(&needs?, text, rows);
+        let parts = named.into_iter().map(|(name, text)| (self.models[by_name[&*name]].written.clone(), text));
+        let parts: Vec<(String, Arc<str>)> = parts.chain([(own.written.clone(), Arc::clone(text))]).collect();
+        Some(print_queries(&parts))
+    }
 }
 
 /// Where a warehouse's complaint about a model belongs: at the first name it quotes that stands in the
@@ -82,7 +143,7 @@ fn quoted(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The first place of a word, in any case.
-fn word_in(text: &str, word: &str) -> Option<usize> {
+pub(super) fn word_in(text: &str, word: &str) -> Option<usize> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let (lower, wanted) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
     lower.match_indices(&wanted).map(|(at, _)| at).find(|at| {

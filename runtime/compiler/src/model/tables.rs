@@ -1,64 +1,62 @@
 //! The warehouse tables that a cube reads, so that a policy on a table reaches every cube over it.
 //!
-//! In: relations. Out: table names, folded to lower case. A text that no parser here can read may read
-//! anything.
+//! In: relations, and the project's models. Out: table names, folded to lower case. A text that no parser
+//! here can read may read anything. What decides is what is defined: a model that was built reads what its
+//! definition reads, whether it is inlined, read where it was built, or named by hand as a table. What was
+//! built of a definition that is no more may hold anything.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use sqlparser::ast::visit_relations;
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
 use super::Relation;
+use crate::project::{Definitions, ModelDefinition};
 
 /// What a relation reads.
 #[derive(Debug)]
-pub(crate) enum Tables {
-    /// One table's rows as they are.
-    Exactly(String),
-    Some(BTreeSet<String>),
-    Unknown,
+pub(crate) struct Tables {
+    /// The one relation whose rows these are, as they are.
+    exactly: Option<String>,
+    /// Not a table of the warehouse's own, but what models made.
+    is_made: bool,
+    /// `None`: it may read anything.
+    read: Option<BTreeSet<String>>,
+    /// What the models behind it are built as.
+    built: BTreeSet<String>,
+    /// The one model whose rows it takes, as it is built.
+    only_model: Option<String>,
 }
 
 impl Tables {
-    pub(super) fn of(relation: &Relation, dialect: &dyn Dialect) -> Tables {
-        let (models, sql) = match relation {
-            Relation::Table(parts) => {
-                let parts: Vec<String> = parts.iter().map(|part| part.text.to_lowercase()).collect();
-                return Tables::Exactly(parts.join("."));
-            }
-            Relation::Query { models, sql } => (models, Some(sql)),
-            Relation::Model { models, .. } => (models, None),
-        };
-        let mut found = BTreeSet::new();
-        for text in models.iter().map(|(_, text)| text).chain(sql) {
-            match in_text(text, dialect) {
-                Some(tables) => found.extend(tables),
-                None => return Tables::Unknown,
-            }
-        }
-        models.iter().for_each(|(name, _)| {
-            found.remove(&name.to_lowercase());
-        });
-        Tables::Some(found)
-    }
-
     /// Whether the table is, or may be, read.
     pub(super) fn may_read(&self, table: &str) -> bool {
-        match self {
-            Tables::Exactly(own) => is_same(own, table),
-            Tables::Some(all) => all.iter().any(|own| is_same(own, table)),
-            Tables::Unknown => true,
-        }
+        let Some(read) = &self.read else { return true };
+        read.iter().chain(&self.built).chain(&self.exactly).any(|own| is_same(own, table))
     }
 
-    /// The table that a policy on this relation protects.
-    pub(super) fn protected(&self) -> Option<&str> {
-        match self {
-            Tables::Exactly(table) => Some(table),
-            Tables::Some(all) if all.len() == 1 => all.first().map(String::as_str),
-            _ => None,
+    /// The tables that a policy on this relation protects.
+    pub(super) fn protected(&self) -> impl Iterator<Item = &str> {
+        let single = self.read.as_ref().filter(|all| all.len() == 1).and_then(|all| all.first());
+        let single = single.filter(|_| self.exactly.is_none() || self.is_made);
+        self.exactly.iter().chain(single).chain(&self.only_model).map(String::as_str)
+    }
+
+    /// A table of the warehouse's own, as it is.
+    pub(super) fn is_one_table(&self) -> bool {
+        self.exactly.is_some() && !self.is_made
+    }
+
+    /// Whether a condition on rows of `origin` can be asked of these: they are one table's own.
+    pub(super) fn are_rows_of(&self, origin: &Tables) -> bool {
+        match (&self.exactly, &origin.exactly) {
+            (Some(_), _) if !self.is_made => true,
+            (Some(own), Some(theirs)) => is_same(own, theirs),
+            _ => false,
         }
     }
 }
@@ -67,6 +65,141 @@ impl Tables {
 pub(super) fn is_same(a: &str, b: &str) -> bool {
     let ends_with = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
     a == b || ends_with(a, b) || ends_with(b, a)
+}
+
+/// Finds out what relations read.
+pub(super) struct TableReader<'d> {
+    definitions: &'d Definitions,
+    dialect: &'d dyn Dialect,
+    index: HashMap<&'d str, usize>,
+    /// What each model is built as; `None` where it never is.
+    built_as: Vec<Option<String>>,
+    /// Models by the last part of what they are built as.
+    by_last_part: HashMap<String, Vec<usize>>,
+    /// What each model's own text names; read when it is first needed.
+    named: Vec<OnceCell<Option<BTreeSet<String>>>>,
+}
+
+impl<'d> TableReader<'d> {
+    pub(super) fn new(definitions: &'d Definitions, dialect: &'d dyn Dialect) -> Self {
+        let models = || definitions.models.iter().enumerate();
+        let built_as: Vec<Option<String>> = models().map(|(_, model)| built_as(model)).collect();
+        let mut by_last_part: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, model) in models().filter(|(at, _)| built_as[*at].is_some()) {
+            by_last_part.entry(model.name.value.to_lowercase()).or_default().push(at);
+        }
+        TableReader {
+            definitions,
+            dialect,
+            index: models().map(|(at, model)| (&*model.name.value, at)).collect(),
+            built_as,
+            by_last_part,
+            named: definitions.models.iter().map(|_| OnceCell::new()).collect(),
+        }
+    }
+
+    pub(super) fn tables(&self, relation: &Relation) -> Tables {
+        let mut following = Following::of(self);
+        let (mut exactly, mut only_model) = (None, None);
+        let models = match relation {
+            Relation::Table(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| part.text.to_lowercase()).collect();
+                let name = parts.join(".");
+                following.name(name.clone());
+                exactly = Some(name);
+                &[]
+            }
+            Relation::Query { models, sql } => {
+                match in_text(sql, self.dialect) {
+                    Some(mut named) => {
+                        // The models stand before it as named queries, and it sees all of them.
+                        let named_model = |(model, _): &&(Arc<str>, _)| named.remove(&model.to_lowercase());
+                        let direct: Vec<&str> = models.iter().filter(named_model).map(|(model, _)| &**model).collect();
+                        only_model = self.only(&direct).filter(|_| named.is_empty());
+                        named.into_iter().for_each(|name| following.name(name));
+                    }
+                    None => following.is_unknown = true,
+                }
+                models.as_slice()
+            }
+            Relation::Model { models, name } => {
+                only_model = self.only(&[name.trim_matches(['"', '`', '[', ']'])]);
+                models.as_slice()
+            }
+        };
+        for (model, _) in models {
+            match self.index.get(&**model) {
+                Some(at) => following.open.push(*at),
+                None => following.is_unknown = true,
+            }
+        }
+        following.follow();
+        let Following { mut read, built, followed, is_unknown, .. } = following;
+        let is_made = exactly.is_some() && (is_unknown || !followed.is_empty());
+        if let Some(own) = exactly.as_ref().filter(|own| built.contains(*own)) {
+            // What stands for a model's definition is what the definition reads.
+            read.remove(own);
+        }
+        Tables { exactly, is_made, read: (!is_unknown).then_some(read), built, only_model }
+    }
+
+    /// What a single model is built as.
+    fn only(&self, models: &[&str]) -> Option<String> {
+        let [model] = models else { return None };
+        self.built_as[*self.index.get(model)?].clone()
+    }
+}
+
+/// What one relation names, followed through models.
+struct Following<'r, 'd> {
+    reader: &'r TableReader<'d>,
+    read: BTreeSet<String>,
+    built: BTreeSet<String>,
+    followed: BTreeSet<usize>,
+    open: Vec<usize>,
+    is_unknown: bool,
+}
+
+impl<'r, 'd> Following<'r, 'd> {
+    fn of(reader: &'r TableReader<'d>) -> Self {
+        let (read, built) = (BTreeSet::new(), BTreeSet::new());
+        Following { reader, read, built, followed: BTreeSet::new(), open: Vec::new(), is_unknown: false }
+    }
+
+    /// A table's name, which may be what a model is built as.
+    fn name(&mut self, name: String) {
+        let held = &self.reader.definitions.built;
+        self.is_unknown |= held.is_unknown || held.outdated.iter().any(|outdated| is_same(outdated, &name));
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let candidates = self.reader.by_last_part.get(last).into_iter().flatten();
+        let is_it = |at: &&usize| self.reader.built_as[**at].as_ref().is_some_and(|built| is_same(built, &name));
+        self.open.extend(candidates.filter(is_it));
+        self.read.insert(name);
+    }
+
+    /// Each model once, whatever names lead to it.
+    fn follow(&mut self) {
+        let reader = self.reader;
+        while let Some(at) = self.open.pop() {
+            if !self.followed.insert(at) {
+                continue;
+            }
+            let model = &reader.definitions.models[at];
+            self.built.extend(reader.built_as[at].clone());
+            self.open.extend(model.refs.iter().filter_map(|reference| reader.index.get(&*reference.name)));
+            let Some(named) = reader.named[at].get_or_init(|| in_text(&model.sql.text, reader.dialect)) else {
+                self.is_unknown = true;
+                continue;
+            };
+            // What `ref` gave is a model's name. Any other name, be it a model's too, may be a table's.
+            let refs: BTreeSet<String> = model.refs.iter().map(|reference| reference.name.to_lowercase()).collect();
+            named.difference(&refs).for_each(|name| self.name(name.clone()));
+        }
+    }
+}
+
+fn built_as(model: &ModelDefinition) -> Option<String> {
+    model.built_as().map(|(schema, name)| format!("{schema}.{name}").to_lowercase())
 }
 
 fn in_text(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {

@@ -30,6 +30,19 @@ pub struct Definitions {
     /// Names that stand in files or entries that could not be read: whoever refers to one of them is
     /// not told that it doesn't exist.
     pub unread: BTreeSet<Arc<str>>,
+    /// What the warehouse holds of models. The files know nothing of it: whoever asked the warehouse sets it.
+    pub built: Built,
+}
+
+/// What was built of models, held against what they are now.
+#[derive(Debug, Clone, Default)]
+pub struct Built {
+    /// Models that were built as they are defined now: they are read where they were built.
+    pub current: BTreeSet<Arc<str>>,
+    /// `schema.name`, in small letters, of what was built of definitions that are no more.
+    pub outdated: BTreeSet<String>,
+    /// The warehouse didn't say: any table may be something that was built.
+    pub is_unknown: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +76,19 @@ pub enum Materialization {
     Ephemeral,
 }
 
+impl Materialization {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Materialization::View => "view",
+            Materialization::Table => "table",
+            Materialization::Ephemeral => "ephemeral",
+        }
+    }
+}
+
+/// Where models are built that name no schema.
+pub const MODEL_SCHEMA: &str = "analytics";
+
 #[derive(Debug, Clone)]
 pub struct ModelDefinition {
     /// The file's stem, and where the file begins.
@@ -73,6 +99,14 @@ pub struct ModelDefinition {
     pub refs: Vec<Reference>,
     /// `(source, table)`.
     pub sources: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl ModelDefinition {
+    /// Schema and name of what the model is built as; `None` for one that never is.
+    pub fn built_as(&self) -> Option<(&str, &str)> {
+        let schema = self.schema.as_deref().filter(|schema| !schema.is_empty()).unwrap_or(MODEL_SCHEMA);
+        (self.materialization != Materialization::Ephemeral).then_some((schema, &self.name.value))
+    }
 }
 
 /// One `ref('m')`.

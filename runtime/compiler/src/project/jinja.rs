@@ -558,6 +558,11 @@ pub(crate) fn quote(name: &str, dialect: &dyn Dialect) -> String {
     if is_word && !is_reserved {
         return name.to_owned();
     }
+    quoted(name, dialect)
+}
+
+/// A name as a quoted identifier, whatever it is.
+pub(crate) fn quoted(name: &str, dialect: &dyn Dialect) -> String {
     let open = dialect.identifier_quote_style(name).unwrap_or('"');
     let close = if open == '[' { ']' } else { open };
     format!("{open}{}{close}", name.replace(close, &format!("{close}{close}")))

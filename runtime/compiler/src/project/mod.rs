@@ -26,12 +26,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use definitions::{
-    ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MaskDefinition,
-    Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition, MetricFilterDefinition,
-    ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference, RelationDefinition,
-    SegmentDefinition, SourceDefinition, TableDefinition, Wording,
+    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MODEL_SCHEMA,
+    MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
+    MetricFilterDefinition, ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference,
+    RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording,
 };
-pub(crate) use jinja::quote as quote_name;
+pub(crate) use jinja::{quote as quote_name, quoted};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 pub use source::{Origin, SourceFile, SqlText, Text};
 
@@ -159,6 +159,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         policies,
         has_broken_policies,
         unread,
+        built: Built::default(),
     };
     diagnostic::sort(&mut diagnostics);
     (definitions, diagnostics)

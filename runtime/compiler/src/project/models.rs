@@ -1,7 +1,7 @@
 //! SQL model files to definitions, in dependency order.
 //!
 //! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models it refers
-//! to; what goes round in a circle is reported with its path and kept apart. Not here: materialising.
+//! to; what goes round in a circle is reported with its path and kept apart. Not here: building them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -50,10 +50,10 @@ static MODELS: Shape = Shape::new(
             "materialization",
             Kind::Word(&MATERIALIZATIONS),
             "view",
-            "How models are kept. Read only: they are inlined where they are used. Default: view.",
+            "What `terrane run` builds of models. Default: view.",
         )
         .also(&["materialized"]),
-        Key::optional("schema", Kind::Text, "marts", "Where models are kept. Read only."),
+        Key::optional("schema", Kind::Text, "marts", "Where models are built. Default: analytics."),
     ],
 );
 

@@ -20,6 +20,6 @@ pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
 pub use lower::{Lowered, lower, lower_count};
-pub(crate) use print::print_queries;
 pub use print::{Parameters, print, print_explain};
+pub(crate) use print::{print_queries, print_rows_of};
 pub use probe::{ProbedMember, TypeProbe, columns_probe, place_of, single_probes, type_probe};

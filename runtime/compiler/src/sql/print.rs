@@ -50,6 +50,11 @@ pub(crate) fn print_queries(queries: &[(String, Arc<str>)]) -> Arc<str> {
     format!("WITH {}\nSELECT * FROM {last}", named.join(",\n")).into()
 }
 
+/// All rows of a relation of the warehouse, whose name is quoted already.
+pub(crate) fn print_rows_of(relation: &str) -> Arc<str> {
+    format!("SELECT * FROM {relation}").into()
+}
+
 /// Prints the statement that asks for the warehouse's plan of a statement. `None`: this dialect has
 /// none.
 ///

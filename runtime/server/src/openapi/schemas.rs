@@ -489,6 +489,16 @@ fn projects() -> Schemas {
         ("problems", list(reference("Problem"))),
         ("load_time_ms", number()),
     ];
+    let build = object(
+        &["status", "materialization", "relation", "rows", "build_time_ms"],
+        [
+            ("status", words(&["built", "inlined", "failed", "skipped"])),
+            ("materialization", words(&["view", "table", "ephemeral"])),
+            ("relation", text_or_null()),
+            ("rows", count_or_null()),
+            ("build_time_ms", number()),
+        ],
+    );
     let model = object(
         &["name", "unique_id", "compiled_sql", "success", "errors", "compile_time_ms"],
         [
@@ -499,6 +509,7 @@ fn projects() -> Schemas {
             ("errors", texts()),
             ("warnings", texts()),
             ("compile_time_ms", number()),
+            ("build", json!({ "anyOf": [build, { "type": "null" }] })),
         ],
     );
     let cube = object(

@@ -5,8 +5,10 @@
 //! warehouse itself said of a cube is left to callers with `admin`.
 
 use serde_json::{Value as Json, json};
-use terrane_app::catalog::{NOT_DESCRIBED, NOT_READABLE};
-use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded};
+use terrane_app::builds::{ModelBuild, Outcome};
+use terrane_app::catalog::{BUILDS_UNKNOWN, NOT_DESCRIBED, NOT_READABLE};
+use terrane_app::ports::builder::BuildError;
+use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded, NOT_READY};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
 use terrane_compiler::graph::DependencyGraph;
 
@@ -80,17 +82,21 @@ pub(crate) fn loaded_to_wire(loaded: &Loaded, is_operator: bool) -> Json {
 }
 
 pub(crate) fn compiled_to_wire(compiled: &Compiled, is_operator: bool) -> Json {
-    let (errors, warnings) = texts(&compiled.diagnostics, is_operator);
+    let (mut errors, warnings) = texts(&compiled.diagnostics, is_operator);
+    let builds = compiled.models.iter().filter_map(|model| model.build.as_ref());
+    errors
+        .extend(builds.filter_map(|build| Some(format!("model `{}`: {}", build.model, failure(build, is_operator)?))));
     let id = |kind: &str, name: &str| format!("{kind}.{}.{name}", compiled.project);
     let models = compiled.models.iter().map(|model| {
         json!({
             "name": model.name,
             "unique_id": id("model", &model.name),
             "compiled_sql": model.sql,
-            "success": true,
-            "errors": [],
+            "success": model.build.as_ref().is_none_or(ModelBuild::is_in_order),
+            "errors": model.build.as_ref().and_then(|build| failure(build, is_operator)).into_iter().collect::<Vec<_>>(),
             "warnings": texts(&model.warnings, is_operator).1,
             "compile_time_ms": model.elapsed.as_secs_f64() * 1e3,
+            "build": model.build.as_ref().map(build_to_wire),
         })
     });
     let models: Vec<Json> = models.collect();
@@ -106,7 +112,7 @@ pub(crate) fn compiled_to_wire(compiled: &Compiled, is_operator: bool) -> Json {
     });
     let cubes: Vec<Json> = cubes.collect();
     json!({
-        "success": compiled.is_whole(),
+        "success": compiled.is_whole() && compiled.is_built(),
         "model_count": models.len(),
         "cube_count": cubes.len(),
         "metric_count": compiled.metrics,
@@ -117,6 +123,39 @@ pub(crate) fn compiled_to_wire(compiled: &Compiled, is_operator: bool) -> Json {
         "problems": problems_to_wire(&compiled.diagnostics, is_operator),
         "compile_time_ms": compiled.elapsed.as_secs_f64() * 1e3,
     })
+}
+
+/// What became of a model in the warehouse.
+fn build_to_wire(build: &ModelBuild) -> Json {
+    let (status, rows) = match &build.outcome {
+        Outcome::Built { rows } => ("built", *rows),
+        Outcome::Inlined => ("inlined", None),
+        Outcome::Failed(_) => ("failed", None),
+        Outcome::Skipped { .. } => ("skipped", None),
+    };
+    json!({
+        "status": status,
+        "materialization": build.materialization.as_str(),
+        "relation": build.relation,
+        "rows": rows,
+        "build_time_ms": build.elapsed.as_secs_f64() * 1e3,
+    })
+}
+
+/// Why a model was not built, the warehouse's own words for operators alone.
+fn failure(build: &ModelBuild, is_operator: bool) -> Option<String> {
+    match &build.outcome {
+        Outcome::Built { .. } | Outcome::Inlined => None,
+        Outcome::Skipped { because_of } => Some(format!("skipped, since `{because_of}` failed")),
+        Outcome::Failed(BuildError::Warehouse(error)) if !is_operator => {
+            tracing::warn!(event = "model_refused", model = &*build.model, error_message = %error);
+            Some("the warehouse did not build it".to_owned())
+        }
+        Outcome::Failed(error) => Some(match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        }),
+    }
 }
 
 /// Errors and warnings, a text each.
@@ -153,7 +192,7 @@ pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) ->
 
 /// The message, without the warehouse's own words for whoever is no operator.
 fn message(told: &Diagnostic, is_operator: bool) -> &str {
-    if is_operator || ![NOT_DESCRIBED, NOT_READABLE].contains(&told.code) {
+    if is_operator || ![NOT_DESCRIBED, NOT_READABLE, BUILDS_UNKNOWN, NOT_READY].contains(&told.code) {
         return &told.message;
     }
     told.message.split_once(": ").map_or(&told.message, |(ours, _)| ours)
@@ -181,4 +220,30 @@ pub(crate) fn graph_to_wire(graph: &DependencyGraph) -> Json {
         "node_count": graph.nodes.len(),
         "edge_count": graph.edges.len(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+    use terrane_compiler::project::Materialization;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_warehouse_are_for_operators() {
+        let (warehouse, kind) = ("duckdb".to_owned(), WarehouseErrorKind::Refused);
+        let message = "Binder Error: `salary` is not in `people`".to_owned();
+        let error = WarehouseError { warehouse, kind, message, retries: 0 };
+        let build = ModelBuild {
+            model: "clean".into(),
+            materialization: Materialization::Table,
+            relation: Some("analytics.clean".to_owned()),
+            outcome: Outcome::Failed(error.into()),
+            elapsed: Duration::ZERO,
+        };
+        assert_eq!(failure(&build, false).as_deref(), Some("the warehouse did not build it"));
+        assert!(failure(&build, true).is_some_and(|told| told.contains("salary")));
+    }
 }

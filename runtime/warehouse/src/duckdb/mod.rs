@@ -5,6 +5,7 @@
 //! never waits for the engine longer than its timeout, whatever the engine does.
 
 mod bind;
+mod build;
 mod error;
 mod open;
 mod pool;
@@ -17,12 +18,16 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use terrane_app::ports::builder::{BuildsNothing, BuiltRelation, CantBuild, ModelBuilder};
 use terrane_app::ports::warehouse::{BatchStream, Connections, ResultSet, Statement, Warehouse, WarehouseError};
 
+use build::DuckDbBuilder;
 pub use error::OpenError;
 pub use open::DuckDbSettings;
 use pool::Pool;
 use session::Request;
+
+use crate::built::relations;
 
 /// How long a probe or a description may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,6 +36,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct DuckDb {
     pool: Arc<Pool>,
+    reads_only: bool,
 }
 
 impl DuckDb {
@@ -39,8 +45,18 @@ impl DuckDb {
     /// # Errors
     /// [`OpenError`] names the file or the statement that failed.
     pub fn open(settings: &DuckDbSettings) -> Result<Self, OpenError> {
+        // A file that is made now is there afterwards.
+        let reads_only = open::reads_only(settings);
         let root = open::open(settings)?;
-        Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)) })
+        Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)), reads_only })
+    }
+
+    /// What builds models in it.
+    pub fn builder(&self) -> Arc<dyn ModelBuilder> {
+        if self.reads_only {
+            return Arc::new(BuildsNothing(CantBuild::ReadOnly));
+        }
+        Arc::new(DuckDbBuilder::new(self.pool.clone()))
     }
 }
 
@@ -65,6 +81,11 @@ impl Warehouse for DuckDb {
 
     async fn ping(&self) -> Result<(), WarehouseError> {
         self.pool.ping(PROBE_TIMEOUT).await
+    }
+
+    async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
+        let statement = Request::execute(Statement::plain(build::BUILT));
+        self.pool.run(statement, PROBE_TIMEOUT).await.map(|rows| relations(&rows))
     }
 
     fn connections(&self) -> Option<Connections> {

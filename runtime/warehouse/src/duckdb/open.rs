@@ -31,6 +31,8 @@ pub struct DuckDbSettings {
     pub memory_limit: Option<String>,
     /// `None`: one for each core.
     pub threads: Option<u32>,
+    /// A file is opened for writing also where `init` is empty.
+    pub is_written: bool,
 }
 
 /// Folders of a project that hold definitions, components and expectations, never data.
@@ -73,13 +75,16 @@ fn connect(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
     match &settings.path {
         None => Connection::open_in_memory_with_flags(config).map_err(failed),
         Some(path) => {
-            // Nothing is written without `init`, and readers don't lock one another out.
-            let reads_only = settings.init.is_empty() && path.exists();
-            let mode = if reads_only { AccessMode::ReadOnly } else { AccessMode::Automatic };
+            let mode = if reads_only(settings) { AccessMode::ReadOnly } else { AccessMode::Automatic };
             config = config.access_mode(mode).map_err(failed)?;
             Connection::open_with_flags(path, config).map_err(failed)
         }
     }
+}
+
+/// Nothing is written without `init` or builds, and readers don't lock one another out.
+pub(super) fn reads_only(settings: &DuckDbSettings) -> bool {
+    !settings.is_written && settings.init.is_empty() && settings.path.as_ref().is_some_and(|path| path.exists())
 }
 
 /// Where what doesn't fit into memory goes: beside the project's state, or the system's folder where

@@ -129,9 +129,13 @@ impl Pool {
         started
     }
 
+    /// A connection beside those of the pool.
+    pub(super) fn connection(&self) -> Result<Connection, WarehouseError> {
+        lock(&self.root).try_clone().map_err(|e| error::from_engine(&e))
+    }
+
     fn start_session(&self) -> Result<Session, WarehouseError> {
-        let connection = lock(&self.root).try_clone().map_err(|e| error::from_engine(&e))?;
-        Session::start(connection).map_err(|e| error::unavailable(&format!("no thread for a session: {e}")))
+        Session::start(self.connection()?).map_err(|e| error::unavailable(&format!("no thread for a session: {e}")))
     }
 }
 

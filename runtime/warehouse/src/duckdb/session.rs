@@ -20,7 +20,7 @@ use super::stream::{Outlet, Unwanted};
 use super::turn::Turn;
 
 /// DuckDB's binder recurses with the depth of an expression.
-const STACK_BYTES: usize = 16 << 20;
+pub(super) const STACK_BYTES: usize = 16 << 20;
 
 /// A statement that owns what it needs, so that it can outlive its caller.
 #[derive(Debug)]

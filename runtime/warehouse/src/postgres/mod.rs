@@ -6,6 +6,7 @@
 //! `pg_cancel_backend` from another connection.
 
 mod bind;
+mod build;
 mod cell;
 mod numeric;
 
@@ -15,7 +16,10 @@ use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
+use terrane_app::ports::builder::ModelBuilder;
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+
+use build::PostgresBuilder;
 
 use crate::columns::Columns;
 use crate::sessions::{
@@ -51,6 +55,15 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
     Ok(Sessions::new(server, first, settings.connections))
 }
 
+/// What builds models, with the rights of the URL's user. It connects when it builds.
+///
+/// # Errors
+/// It is no URL of PostgreSQL.
+pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, ConnectError> {
+    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+    Ok(PostgresBuilder::new(server))
+}
+
 fn options(url: &str) -> Result<PgConnectOptions, ConnectError> {
     let wrong = |message: String| ConnectError::Url { warehouse: NAME, message };
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
@@ -71,6 +84,7 @@ impl Server {
 #[async_trait]
 impl Engine for Server {
     const FAILED: Failed = FAILED;
+    const BUILT: Option<&'static str> = Some(build::BUILT);
     type Connection = PgConnection;
     /// The process behind the connection.
     type Handle = i32;

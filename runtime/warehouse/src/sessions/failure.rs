@@ -41,7 +41,7 @@ impl Failed {
     }
 }
 
-pub(super) fn timeout(warehouse: &str) -> WarehouseError {
+pub(crate) fn timeout(warehouse: &str) -> WarehouseError {
     let message = "the statement ran longer than it was given".to_owned();
     WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Timeout, message, retries: 0 }
 }

@@ -16,24 +16,29 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use terrane_app::ports::builder::BuiltRelation;
 use terrane_app::ports::warehouse::{Connections, ResultSet, Statement, Warehouse, WarehouseError};
 
 use pool::Pool;
 
+use crate::built::relations;
 use crate::columns::{Columns, Kind};
 
-pub(crate) use failure::{Failed, within};
+pub(crate) use failure::{Failed, timeout, within};
 pub(crate) use open::run_init;
 pub use open::{ConnectError, ServerSettings};
+pub(crate) use pool::CANCEL_TIMEOUT;
 pub(crate) use rows::{CellError, Reader};
 
 /// How long a probe or a description may take.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One kind of database, and where it is.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     const FAILED: Failed;
+    /// Tells the relations that bear a marker; `None`: this engine builds none.
+    const BUILT: Option<&'static str> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
     /// Names what a session runs, for whoever wants to stop it.
@@ -121,6 +126,12 @@ impl<E: Engine> Warehouse for Sessions<E> {
 
     async fn ping(&self) -> Result<(), WarehouseError> {
         self.pool.run(Request::Probe, PROBE_TIMEOUT).await.map(drop)
+    }
+
+    async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
+        let Some(text) = E::BUILT else { return Ok(Vec::new()) };
+        let rows = self.pool.run(Request::Execute(Statement::plain(text)), PROBE_TIMEOUT).await?;
+        Ok(relations(&rows))
     }
 
     fn connections(&self) -> Option<Connections> {

@@ -18,7 +18,7 @@ use super::failure::{timeout, unavailable};
 use super::{Answer, Engine, Request, Session};
 
 /// How long a cancelled statement keeps its place at most.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Pool<E: Engine> {
     engine: Arc<E>,

@@ -13,6 +13,7 @@ mod import;
 mod init;
 mod interface;
 mod logging;
+mod models;
 mod operating;
 mod overload;
 mod plugin_kit;

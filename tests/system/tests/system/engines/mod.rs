@@ -3,6 +3,7 @@
 //! An engine that this machine lacks is skipped by name; under `CI=true` that is a failure.
 
 mod answers;
+mod builds;
 mod configuration;
 mod faults;
 mod lookups;

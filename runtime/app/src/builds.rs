@@ -1,0 +1,387 @@
+//! The use case of building models in the warehouse, in the order in which they need each other.
+//!
+//! In: a snapshot, and which of its models. Out: what became of each. A model reads those that were built
+//! before it from where they are, and has the others inlined. What a failed model would have gone into is
+//! skipped. One run of a project at a time, on however many servers: it holds a lease, and stops where it
+//! loses it. Dropping a run stops its statements, and what they would have replaced stays. Not here: how
+//! a relation is replaced (the port's adapters).
+
+mod standing;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _};
+use serde_json::{Value as Json, json};
+use terrane_compiler::model::ModelQueries;
+use terrane_compiler::model::nearest::nearest;
+use terrane_compiler::project::{Definitions, Materialization};
+
+pub use standing::fingerprint;
+pub(crate) use standing::standing;
+
+use crate::catalog::Snapshot;
+use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::ports::builder::{BuildError, Marker, ModelBuilder, NewRelation, NotReady};
+use crate::ports::clock::Clock;
+use crate::ports::leases::{Lease, Leases};
+use crate::ports::store::StoreError;
+
+/// Models of one batch that are built at once.
+const AT_ONCE: usize = 4;
+/// A run that died keeps others waiting for so long.
+pub const TTL: Duration = Duration::from_secs(15);
+/// How often a run renews its lease.
+const TURN: Duration = Duration::from_secs(5);
+
+/// What a run works with.
+#[derive(Clone)]
+pub struct Builds {
+    pub builder: Arc<dyn ModelBuilder>,
+    pub leases: Arc<dyn Leases>,
+    pub audit: Arc<dyn AuditLog>,
+    pub clock: Arc<dyn Clock>,
+    /// Tells this process from all others.
+    pub holder: Arc<str>,
+    /// For one model.
+    pub timeout: Duration,
+}
+
+/// What is to be built, and who wants it.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    /// `None`: all models.
+    pub models: Option<&'a [String]>,
+    /// Who, and where from; the rest is told by the run.
+    pub entry: AuditEntry,
+}
+
+/// What became of a model.
+#[derive(Debug, Clone)]
+pub struct ModelBuild {
+    pub model: Arc<str>,
+    pub materialization: Materialization,
+    /// `schema.name`; `None` where there is none to build.
+    pub relation: Option<String>,
+    pub outcome: Outcome,
+    pub elapsed: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// With the number of a table's rows.
+    Built {
+        rows: Option<u64>,
+    },
+    /// Nothing is there for an ephemeral model: it is inlined.
+    Inlined,
+    Failed(BuildError),
+    /// A model that it reads failed.
+    Skipped {
+        because_of: Arc<str>,
+    },
+}
+
+impl ModelBuild {
+    pub fn is_in_order(&self) -> bool {
+        matches!(self.outcome, Outcome::Built { .. } | Outcome::Inlined)
+    }
+}
+
+/// How a run goes on.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress<'a> {
+    Begun {
+        model: &'a str,
+    },
+    /// `place` of `of` models that are over.
+    Over {
+        build: &'a ModelBuild,
+        place: usize,
+        of: usize,
+    },
+}
+
+/// Why nothing was built, or not all.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RunError {
+    #[error("there is no model `{name}`")]
+    UnknownModel { name: String, nearest: Vec<String> },
+    #[error("another run is building models of this project")]
+    Busy,
+    #[error("the run was stopped; models that were not told of are as they were")]
+    Stopped,
+    #[error("the run was stopped: another one took its lease over")]
+    LeaseLost,
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Builds {
+    /// Builds models, all or those that are named, and nothing else, until `stop`. `told` hears how it goes on.
+    ///
+    /// # Errors
+    /// [`RunError`]; what was built by then stays. A model that fails is no error but an outcome.
+    pub async fn run(
+        &self,
+        snapshot: &Snapshot,
+        wanted: Wanted<'_>,
+        told: &(dyn Fn(Progress<'_>) + Send + Sync),
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<Vec<ModelBuild>, RunError> {
+        let plan = Plan::of(snapshot, wanted.models)?;
+        if plan.batches.is_empty() {
+            return Ok(plan.inlined);
+        }
+        let name = format!("build:{}", snapshot.model.project);
+        let lease = self.leases.acquire(&name, &self.holder, TTL).await?.ok_or(RunError::Busy)?;
+        let mut held = Held { lease: Some(lease.clone()), leases: Arc::clone(&self.leases) };
+        let outcome = tokio::select! {
+            outcome = self.build(&plan, &wanted.entry, told) => outcome,
+            lost = self.keep(&lease) => Err(lost),
+            () = stop => Err(RunError::Stopped),
+        };
+        self.builder.settle().await;
+        held.release().await?;
+        outcome
+    }
+
+    /// Ends only where the lease is no longer held.
+    async fn keep(&self, lease: &Lease) -> RunError {
+        let mut renewed = self.clock.elapsed();
+        loop {
+            tokio::time::sleep(TURN).await;
+            match self.leases.renew(lease, TTL).await {
+                Ok(true) => renewed = self.clock.elapsed(),
+                Ok(false) => return RunError::LeaseLost,
+                // It holds until its end; the state database may be back by then.
+                Err(error) if self.clock.elapsed().saturating_sub(renewed) >= TTL => return error.into(),
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn build(
+        &self,
+        plan: &Plan<'_>,
+        entry: &AuditEntry,
+        told: &(dyn Fn(Progress<'_>) + Send + Sync),
+    ) -> Result<Vec<ModelBuild>, RunError> {
+        let schemas: BTreeSet<&str> =
+            plan.wanted().filter_map(|at| plan.built_as(at)).map(|(schema, _)| schema).collect();
+        self.builder.prepare(&schemas.into_iter().collect::<Vec<_>>()).await?;
+        // Before anything is: whoever reads the log knows of a run that was killed.
+        let names = plan.wanted().map(|at| &*plan.model(at).name.value).collect::<Vec<_>>();
+        self.note("build_begun", json!({ "models": names }), entry).await?;
+        let mut builds = plan.inlined.clone();
+        let of = plan.wanted().count();
+        let mut over = 0;
+        // What can be read where it is, and what can't be had.
+        let mut there = plan.current.clone();
+        let mut missing: BTreeMap<usize, Arc<str>> = BTreeMap::new();
+        for batch in &plan.batches {
+            let one = |at: usize| {
+                let cause = plan.queries.needs(at).iter().find_map(|need| missing.get(need)).cloned();
+                let there = &there;
+                async move {
+                    match cause {
+                        Some(because_of) => (at, plan.over(at, Outcome::Skipped { because_of }, Duration::ZERO)),
+                        None => {
+                            told(Progress::Begun { model: &plan.model(at).name.value });
+                            (at, self.one(plan, at, there).await)
+                        }
+                    }
+                }
+            };
+            let mut running = stream::iter(batch.iter().copied().map(one)).buffer_unordered(AT_ONCE);
+            let mut ended = Vec::new();
+            while let Some((at, build)) = running.next().await {
+                over += 1;
+                log(&build);
+                told(Progress::Over { build: &build, place: over, of });
+                ended.push((at, build));
+            }
+            drop(running);
+            for (at, build) in ended {
+                match &build.outcome {
+                    Outcome::Built { .. } | Outcome::Inlined => {
+                        there.insert(at);
+                    }
+                    Outcome::Failed(_) => {
+                        missing.insert(at, Arc::clone(&build.model));
+                    }
+                    Outcome::Skipped { because_of } => {
+                        missing.insert(at, Arc::clone(because_of));
+                    }
+                }
+                builds.push(build);
+            }
+        }
+        self.note("models_built", summary(&builds), entry).await?;
+        Ok(builds)
+    }
+
+    async fn note(&self, event: &'static str, after: Json, entry: &AuditEntry) -> Result<(), StoreError> {
+        let (at, event, after) = (self.clock.now(), event.into(), Some(after.to_string().into()));
+        self.audit.append(vec![AuditEntry { at, event, after, ..entry.clone() }]).await
+    }
+
+    async fn one(&self, plan: &Plan<'_>, at: usize, there: &BTreeSet<usize>) -> ModelBuild {
+        let started = self.clock.elapsed();
+        let outcome = match plan.relation(at, there) {
+            Some((query, marker, (schema, name), is_view)) => {
+                let relation = NewRelation { schema, name, is_view, query: &query, marker: &marker };
+                match self.builder.build(&relation, self.timeout).await {
+                    Ok(rows) => Outcome::Built { rows },
+                    Err(error) => Outcome::Failed(error),
+                }
+            }
+            None => Outcome::Inlined,
+        };
+        plan.over(at, outcome, self.clock.elapsed().saturating_sub(started))
+    }
+}
+
+/// Which models, in which order.
+struct Plan<'s> {
+    definitions: &'s Definitions,
+    queries: ModelQueries,
+    /// Indexes into the definitions' models; each batch needs only what is before it.
+    batches: Vec<Vec<usize>>,
+    /// Ephemeral models that were named.
+    inlined: Vec<ModelBuild>,
+    /// Models that were built as they are now, and are not built again.
+    current: BTreeSet<usize>,
+}
+
+impl<'s> Plan<'s> {
+    fn of(snapshot: &'s Snapshot, named: Option<&[String]>) -> Result<Self, RunError> {
+        let definitions = &*snapshot.definitions;
+        let index: HashMap<&str, usize> =
+            definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
+        let mut wanted: BTreeSet<usize> = index.values().copied().collect();
+        if let Some(named) = named {
+            let found = |name: &String| {
+                index.get(name.as_str()).copied().ok_or_else(|| RunError::UnknownModel {
+                    name: name.clone(),
+                    nearest: nearest(name, index.keys().copied(), 5).into_iter().map(str::to_owned).collect(),
+                })
+            };
+            wanted = named.iter().map(found).collect::<Result<_, _>>()?;
+        }
+        let is_kept = |at: &usize| definitions.models[*at].built_as().is_some();
+        let batches = snapshot.model_batches().into_iter().map(|batch| {
+            let models = batch.iter().filter_map(|name| index.get(&**name).copied());
+            models.filter(|at| wanted.contains(at) && is_kept(at)).collect::<Vec<_>>()
+        });
+        let mut plan = Plan {
+            definitions,
+            queries: ModelQueries::new(definitions),
+            batches: batches.filter(|batch| !batch.is_empty()).collect(),
+            inlined: Vec::new(),
+            current: BTreeSet::new(),
+        };
+        let current = definitions.built.current.iter().filter_map(|name| index.get(&**name).copied());
+        plan.current = current.filter(|at| !wanted.contains(at)).collect();
+        if named.is_some() {
+            let inlined = wanted.iter().filter(|at| !is_kept(at));
+            plan.inlined = inlined.map(|at| plan.over(*at, Outcome::Inlined, Duration::ZERO)).collect();
+        }
+        Ok(plan)
+    }
+
+    fn wanted(&self) -> impl Iterator<Item = usize> {
+        self.batches.iter().flatten().copied()
+    }
+
+    fn model(&self, at: usize) -> &'s terrane_compiler::project::ModelDefinition {
+        &self.definitions.models[at]
+    }
+
+    fn built_as(&self, at: usize) -> Option<(&'s str, &'s str)> {
+        self.model(at).built_as()
+    }
+
+    /// What to build; `None` for a model that can't be read, which a project without errors has none of.
+    fn relation(&self, at: usize, there: &BTreeSet<usize>) -> Option<(Arc<str>, Marker, (&'s str, &'s str), bool)> {
+        let query = self.queries.over(at, there)?;
+        let marker = Marker {
+            project: Arc::clone(&self.definitions.project),
+            model: Arc::clone(&self.model(at).name.value),
+            fingerprint: fingerprint(self.definitions, &self.queries, at)?,
+        };
+        Some((query, marker, self.built_as(at)?, self.model(at).materialization == Materialization::View))
+    }
+
+    fn over(&self, at: usize, outcome: Outcome, elapsed: Duration) -> ModelBuild {
+        let model = self.model(at);
+        ModelBuild {
+            model: Arc::clone(&model.name.value),
+            materialization: model.materialization,
+            relation: model.built_as().map(|(schema, name)| format!("{schema}.{name}")),
+            outcome,
+            elapsed,
+        }
+    }
+}
+
+/// What the audit log says of a run.
+fn summary(builds: &[ModelBuild]) -> Json {
+    let names = |is_it: &dyn Fn(&Outcome) -> bool| -> Vec<&str> {
+        builds.iter().filter(|build| is_it(&build.outcome)).map(|build| &*build.model).collect()
+    };
+    json!({
+        "built": names(&|outcome| matches!(outcome, Outcome::Built { .. })),
+        "failed": names(&|outcome| matches!(outcome, Outcome::Failed(_))),
+        "skipped": names(&|outcome| matches!(outcome, Outcome::Skipped { .. })),
+    })
+}
+
+fn log(build: &ModelBuild) {
+    let (model, materialization) = (&*build.model, build.materialization.as_str());
+    let duration_ms = build.elapsed.as_secs_f64() * 1e3;
+    match &build.outcome {
+        Outcome::Built { rows } => {
+            tracing::info!(event = "model_built", model, materialization, rows, duration_ms);
+        }
+        Outcome::Inlined => {}
+        Outcome::Failed(error) => {
+            tracing::error!(event = "model_failed", model, materialization, duration_ms, error_message = %error);
+        }
+        Outcome::Skipped { because_of } => {
+            tracing::warn!(event = "model_skipped", model, materialization, because_of = &**because_of);
+        }
+    }
+}
+
+/// A lease that is given back, also by a run that is dropped.
+struct Held {
+    lease: Option<Lease>,
+    leases: Arc<dyn Leases>,
+}
+
+impl Held {
+    async fn release(&mut self) -> Result<(), StoreError> {
+        match self.lease.take() {
+            Some(lease) => self.leases.release(&lease).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(lease) = self.lease.take() else { return };
+        // Without a runtime the lease ends by itself.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let leases = Arc::clone(&self.leases);
+        runtime.spawn(async move {
+            if let Err(error) = leases.release(&lease).await {
+                tracing::warn!(event = "upkeep_failed", error_message = %error);
+            }
+        });
+    }
+}

@@ -1,0 +1,184 @@
+//! The port to what builds models in the warehouse: views and tables, each replaced whole or not at all.
+//!
+//! Who built a relation, and of what, stands in the warehouse itself, as the relation's comment
+//! ([`Marker`]): it comes and goes with the relation, in one transaction, whatever becomes of the state
+//! database or of another server. Not here: in which order models are built, and which.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::warehouse::WarehouseError;
+
+/// What says that a relation was built by this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    pub project: Arc<str>,
+    pub model: Arc<str>,
+    /// Of the definitions that it was built of.
+    pub fingerprint: Arc<str>,
+}
+
+/// What every marker begins with.
+pub const MARKER_PREFIX: &str = "Built by Terrane, which replaces it: model ";
+
+impl fmt::Display for Marker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{MARKER_PREFIX}{}.{}, definition {}", self.project, self.model, self.fingerprint)
+    }
+}
+
+impl Marker {
+    /// `None` for a comment of somebody else's.
+    pub fn parse(comment: &str) -> Option<Marker> {
+        let (model, fingerprint) = comment.strip_prefix(MARKER_PREFIX)?.split_once(", definition ")?;
+        let (project, model) = model.split_once('.')?;
+        Some(Marker { project: project.into(), model: model.into(), fingerprint: fingerprint.into() })
+    }
+}
+
+/// A relation that bears a marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltRelation {
+    pub schema: Arc<str>,
+    pub name: Arc<str>,
+    /// Else it is a table.
+    pub is_view: bool,
+    pub marker: Marker,
+}
+
+/// A relation to build, in place of the one of its name.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRelation<'a> {
+    pub schema: &'a str,
+    pub name: &'a str,
+    pub is_view: bool,
+    /// A query that runs as it stands.
+    pub query: &'a str,
+    pub marker: &'a Marker,
+}
+
+impl fmt::Display for NewRelation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
+/// Why this warehouse builds nothing; its queries go on with models inlined.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CantBuild {
+    #[error("models can't be built in a warehouse of type `{warehouse}` yet")]
+    Engine { warehouse: String },
+    #[error("the warehouse is open for reading only")]
+    ReadOnly,
+    #[error("the database itself is called `{schema}`, and names would mean either")]
+    NameOfDatabase { schema: String },
+    #[error("the warehouse's user may not create relations in schema `{schema}`")]
+    NotAllowed { schema: String },
+}
+
+impl CantBuild {
+    /// What can be done about it.
+    pub fn hint(&self) -> String {
+        match self {
+            CantBuild::Engine { .. } => {
+                "queries inline models, so nothing is missing; models are built in duckdb and postgres".to_owned()
+            }
+            CantBuild::ReadOnly => {
+                "build where it can be written: for a DuckDB file end the server and call `terrane run`; queries \
+                 inline models meanwhile"
+                    .to_owned()
+            }
+            CantBuild::NameOfDatabase { .. } => "name another schema in `models.schema`".to_owned(),
+            CantBuild::NotAllowed { schema } => {
+                format!("grant `CREATE ON SCHEMA {schema}`, or name another schema in `models.schema`")
+            }
+        }
+    }
+}
+
+/// Why nothing can be built just now.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NotReady {
+    #[error(transparent)]
+    Cant(#[from] CantBuild),
+    #[error(transparent)]
+    Warehouse(#[from] WarehouseError),
+}
+
+/// Why a relation was not built; the one of its name is as it was.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum BuildError {
+    #[error("`{relation}` is there already, and Terrane did not build it")]
+    Foreign { relation: String },
+    #[error("`{relation}` was built by another project, `{project}`")]
+    OtherProject { relation: String, project: Arc<str> },
+    #[error("`{by}` reads `{relation}`, which would be replaced, and Terrane did not build it")]
+    Needed { relation: String, by: String },
+    #[error(transparent)]
+    Cant(#[from] CantBuild),
+    #[error(transparent)]
+    Warehouse(#[from] WarehouseError),
+}
+
+impl BuildError {
+    /// What can be done about it; the warehouse's own complaints speak for themselves.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            BuildError::Foreign { .. } | BuildError::OtherProject { .. } => {
+                Some("name another schema, `config(schema='…')` or `models.schema`, or drop what is there".to_owned())
+            }
+            BuildError::Needed { .. } => Some("drop it, or let it read something else".to_owned()),
+            BuildError::Cant(why) => Some(why.hint()),
+            BuildError::Warehouse(_) => None,
+        }
+    }
+}
+
+/// Builds relations. Each call is whole or without effect, also where its future is dropped or the
+/// process is killed; then its statement is interrupted. Several relations may be built at once.
+#[async_trait]
+pub trait ModelBuilder: Send + Sync {
+    /// Makes the schemas that are missing.
+    async fn prepare(&self, schemas: &[&str]) -> Result<(), NotReady>;
+
+    /// Builds a relation and puts it in the place of the one that was there, whatever kind that was. The
+    /// number of a table's rows.
+    async fn build(&self, relation: &NewRelation<'_>, timeout: Duration) -> Result<Option<u64>, BuildError>;
+
+    /// Waits until what nobody waits for any more is stopped, but not for long.
+    async fn settle(&self);
+}
+
+/// In the place of a builder, where there can be none.
+#[derive(Debug)]
+pub struct BuildsNothing(pub CantBuild);
+
+#[async_trait]
+impl ModelBuilder for BuildsNothing {
+    async fn prepare(&self, _: &[&str]) -> Result<(), NotReady> {
+        Err(self.0.clone().into())
+    }
+
+    async fn build(&self, _: &NewRelation<'_>, _: Duration) -> Result<Option<u64>, BuildError> {
+        Err(self.0.clone().into())
+    }
+
+    async fn settle(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_is_read_back_and_other_comments_are_none() {
+        let marker = Marker { project: "shop".into(), model: "clean".into(), fingerprint: "ab12".into() };
+        assert_eq!(Marker::parse(&marker.to_string()), Some(marker));
+        for comment in ["", "orders of the shop", "Built by Terrane, which replaces it: model clean"] {
+            assert_eq!(Marker::parse(comment), None, "{comment}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a full compilation builds, and how it is served.
+//!
+//! The project that was compiled is served already, with its models inlined where they are not as they were
+//! built: nobody reads rows of one definition by the policies of another. What was built is read from the
+//! moment the project is looked at again, which is the last thing that is done here.
+
+use std::collections::HashMap;
+
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::soften_registered;
+
+use super::compile::Compiled;
+use super::outcome::ProjectError;
+use super::{Caller, ProjectService};
+use crate::builds::{ModelBuild, RunError, Wanted};
+use crate::ports::builder::NotReady;
+
+/// Nothing was built of any model.
+pub const NOT_BUILT: &str = "models-not-built";
+/// The same for what the warehouse says, which is for operators.
+pub const NOT_READY: &str = "warehouse-not-ready";
+
+impl ProjectService {
+    /// Builds the compiled models. A warehouse that can't build leaves a warning: its queries inline models.
+    pub(super) async fn build(&self, compiled: &mut Compiled, caller: Caller<'_>) -> Result<(), ProjectError> {
+        let snapshot = self.ports.catalog.snapshot();
+        let names: Vec<String> = compiled.models.iter().map(|model| model.name.clone()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let entry = self.record("models_built", caller, format!("project:{}", snapshot.model.project));
+        let wanted = Wanted { models: Some(&names), entry };
+        let builds = match self.ports.builds.run(&snapshot, wanted, &|_| {}, std::future::pending()).await {
+            Ok(builds) => builds,
+            Err(RunError::Store(error)) => return Err(error.into()),
+            Err(error) => {
+                compiled.diagnostics.push(warning(&error));
+                return Ok(());
+            }
+        };
+        let mut by_name: HashMap<String, ModelBuild> =
+            builds.into_iter().map(|build| (build.model.to_string(), build)).collect();
+        for model in &mut compiled.models {
+            model.build = by_name.remove(&model.name);
+        }
+        self.look_again().await
+    }
+
+    /// The project that is served, with what the warehouse holds of it now.
+    async fn look_again(&self) -> Result<(), ProjectError> {
+        let mut held = self.changing.lock().await;
+        let texts = held.clone();
+        let before = self.ports.catalog.snapshot();
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        soften_registered(&mut snapshot.diagnostics);
+        self.swap_in_place(&mut held, texts, snapshot);
+        Ok(())
+    }
+}
+
+fn warning(error: &RunError) -> Diagnostic {
+    let (code, hint) = match error {
+        RunError::NotReady(NotReady::Cant(why)) => (NOT_BUILT, why.hint()),
+        RunError::NotReady(NotReady::Warehouse(_)) => {
+            (NOT_READY, "compile again when the warehouse answers".to_owned())
+        }
+        _ => (NOT_BUILT, "compile again when the other run is over".to_owned()),
+    };
+    Diagnostic::warning(code, format!("no model was built: {error}")).hint(hint)
+}

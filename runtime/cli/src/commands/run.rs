@@ -1,0 +1,196 @@
+//! `terrane run`: the project's models, built in the warehouse.
+
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+use terrane_app::builds::{ModelBuild, Outcome, Progress, RunError, Wanted};
+use terrane_app::ports::builder::{BuildError, NotReady};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{Terminal, operator_entry, print, tell, tell_problems};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::plural;
+use crate::wiring;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane run .
+  terrane run . --models orders_clean,customers_clean
+  terrane run . --json | jq 'select(.status == \"failed\")'
+
+Views and tables are built in `models.schema`, in the order in which they need each other, four at once. Each
+takes the place of the one before in one step: a model that fails, or a command that is ended, leaves the old one
+as it was. What reads a failed model is skipped. Ephemeral models are inlined, here as in queries.
+With --models only those are built; what they read is read where it was built, if it was built as it is now, and
+inlined otherwise. A relation that Terrane did not build is never replaced.
+
+Of a project with new definitions, first let servers load them (SIGHUP): until the run they inline what has
+changed. After the run let them load again: from then on they read what was built.
+A DuckDB file is opened for writing, which no other process may have it open for: end the server first, or let it
+build by POST /api/v1/unified/compile with {\"full\": true}.
+
+Exit code: 0 where every model was built, 1 where one was not.")]
+pub struct RunArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// Build these alone: names with commas between
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    pub models: Vec<String>,
+    /// Print one JSON object for each model
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whether every model was built.
+///
+/// # Errors
+/// The project has errors, its warehouse can't build, or another run is at it.
+pub async fn run(arguments: &RunArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
+    if wiring::is_in_memory(&project) {
+        return Err(Failure::new("the warehouse is in memory: what is built there ends with this command")
+            .hint("name a file, `warehouse: {path: data/warehouse.duckdb}`"));
+    }
+    let mut ending = Ending::listen()?;
+    let store = wiring::state(&project).await?;
+    let (engine, problems) = wiring::load_to_build(&project).await?;
+    tell_problems(&problems, &project.tree, terminal.stderr);
+    let builds = wiring::builds(&project, &engine, &store);
+    let snapshot = engine.catalog.snapshot();
+    let named = (!arguments.models.is_empty()).then_some(arguments.models.as_slice());
+    let told = |progress: Progress<'_>| tell_progress(progress, arguments.json);
+    let resource = format!("project:{}", snapshot.model.project);
+    let entry = operator_entry("models_built", engine.clock.now(), resource);
+    let wanted = Wanted { models: named, entry };
+    let ended = builds.run(&snapshot, wanted, &told, ending.comes()).await.map_err(|error| explain(&error))?;
+    for build in ended.iter().filter(|build| matches!(build.outcome, Outcome::Inlined)) {
+        tell_over(build, "-", arguments.json);
+    }
+    tell_outdated(&snapshot.definitions);
+    let failed = ended.iter().filter(|build| !build.is_in_order()).count();
+    if !arguments.json {
+        let built = ended.iter().filter(|build| matches!(build.outcome, Outcome::Built { .. })).count();
+        let failed = if failed > 0 { format!(", {failed} not") } else { String::new() };
+        tell(&format!("{} built{failed}\n", plural(built, "model")));
+    }
+    Ok(failed == 0)
+}
+
+fn tell_progress(progress: Progress<'_>, is_json: bool) {
+    match progress {
+        Progress::Begun { model } => tell(&format!("building {model}\n")),
+        Progress::Over { build, place, of } => tell_over(build, &format!("{place}/{of}"), is_json),
+    }
+}
+
+fn tell_over(build: &ModelBuild, place: &str, is_json: bool) {
+    print(&if is_json { format!("{}\n", to_json(build)) } else { format!("{place} {}\n", line(build)) });
+}
+
+/// `orders_clean  table  1.2 s  12,345 rows`.
+fn line(build: &ModelBuild) -> String {
+    let what = format!("{}  {}", build.model, build.materialization.as_str());
+    let seconds = format!("{:.1} s", build.elapsed.as_secs_f64());
+    match &build.outcome {
+        Outcome::Built { rows: Some(rows) } => format!("{what}  {seconds}  {} rows", grouped(*rows)),
+        Outcome::Built { rows: None } => format!("{what}  {seconds}"),
+        Outcome::Inlined => format!("{what}  inlined"),
+        Outcome::Failed(error) => match error.hint() {
+            Some(hint) => format!("{what}  {seconds}  failed: {error}\n  hint: {hint}"),
+            None => format!("{what}  {seconds}  failed: {}", message(error)),
+        },
+        Outcome::Skipped { because_of } => format!("{what}  skipped: `{because_of}` failed"),
+    }
+}
+
+fn message(error: &BuildError) -> String {
+    match error {
+        BuildError::Warehouse(error) => error.message.clone(),
+        error => error.to_string(),
+    }
+}
+
+fn to_json(build: &ModelBuild) -> Json {
+    let (status, rows, error) = match &build.outcome {
+        Outcome::Built { rows } => ("built", *rows, None),
+        Outcome::Inlined => ("inlined", None, None),
+        Outcome::Failed(error) => ("failed", None, Some(message(error))),
+        Outcome::Skipped { because_of } => ("skipped", None, Some(format!("`{because_of}` failed"))),
+    };
+    json!({
+        "model": &*build.model,
+        "materialization": build.materialization.as_str(),
+        "relation": build.relation,
+        "status": status,
+        "rows": rows,
+        "seconds": build.elapsed.as_secs_f64(),
+        "error": error,
+    })
+}
+
+/// Digits in threes.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// What was built of models that are gone is nobody's to drop but the operator's.
+fn tell_outdated(definitions: &terrane_compiler::project::Definitions) {
+    let of_models = definitions.models.iter().filter_map(|model| model.built_as());
+    let known: Vec<String> = of_models.map(|(schema, name)| format!("{schema}.{name}").to_lowercase()).collect();
+    for relation in definitions.built.outdated.iter().filter(|relation| !known.contains(relation)) {
+        tell(&format!("note: {relation} was built of a model that is gone; drop it when nothing reads it\n"));
+    }
+}
+
+fn explain(error: &RunError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        RunError::UnknownModel { nearest, .. } if !nearest.is_empty() => {
+            failure.hint(format!("there are {}", nearest.join(", ")))
+        }
+        RunError::NotReady(NotReady::Cant(why)) => failure.hint(why.hint()),
+        RunError::Busy => failure.hint("wait until it is over; one that died is waited for 15 s"),
+        _ => failure,
+    }
+}
+
+/// The signals that end a run.
+struct Ending {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ending {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("listening for signals: {error}")));
+        Ok(Ending { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    async fn comes(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn digits_stand_in_threes() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

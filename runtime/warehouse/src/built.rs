@@ -1,0 +1,70 @@
+//! What the adapters that build models share: reading markers back, and statements that are left running.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{AsArray as _, StringArray};
+use terrane_app::ports::builder::{BuildError, BuiltRelation, Marker, NewRelation};
+use terrane_app::ports::warehouse::ResultSet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Builds that may run at once; further ones wait.
+const MAX_RUNNING: u32 = 64;
+/// How long an interrupted build is waited for.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// Rows of schema, name, `view` or `table`, and comment.
+pub(crate) fn relations(rows: &ResultSet) -> Vec<BuiltRelation> {
+    let mut found = Vec::new();
+    for batch in &rows.batches {
+        let texts: Option<Vec<&StringArray>> = batch.columns().iter().map(|column| column.as_string_opt()).collect();
+        let Some([schemas, names, kinds, comments]) = texts.as_deref() else { continue };
+        for at in 0..batch.num_rows() {
+            let Some(marker) = Marker::parse(comments.value(at)) else { continue };
+            let (schema, name) = (schemas.value(at).into(), names.value(at).into());
+            found.push(BuiltRelation { schema, name, is_view: kinds.value(at) == "view", marker });
+        }
+    }
+    found
+}
+
+/// Whether what is there may be replaced: it was built for the same project.
+pub(crate) fn may_replace(comment: Option<&str>, new: &NewRelation<'_>) -> Result<(), BuildError> {
+    let relation = || new.to_string();
+    match comment.and_then(Marker::parse) {
+        None => Err(BuildError::Foreign { relation: relation() }),
+        Some(marker) if marker.project == new.marker.project => Ok(()),
+        Some(marker) => Err(BuildError::OtherProject { relation: relation(), project: marker.project }),
+    }
+}
+
+/// A name as both engines quote it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text as both engines quote it.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Counts what runs, also without anybody who waits for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Running(Arc<Semaphore>);
+
+impl Running {
+    pub(crate) fn new() -> Self {
+        Running(Arc::new(Semaphore::new(MAX_RUNNING as usize)))
+    }
+
+    /// Held until the engine has finished. `None` never comes: nobody closes the semaphore.
+    pub(crate) async fn begin(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).acquire_owned().await.ok()
+    }
+
+    /// Waits until nothing runs, but not for long.
+    pub(crate) async fn settle(&self) {
+        // Whatever still runs then is left behind: it commits nothing.
+        let _ = tokio::time::timeout(SETTLING, self.0.acquire_many(MAX_RUNNING)).await;
+    }
+}

@@ -1,0 +1,192 @@
+//! Building models: one transaction each, on a connection and a thread of its own.
+//!
+//! In: a relation and its query. Out: it stands in the place of the one before. DuckDB's transactions
+//! cover definitions too: readers see the old relation until the commit and finish the statements that
+//! they are at, and of a build that fails, is interrupted or killed nothing is left. Builds don't take
+//! turns from queries.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duckdb::{Connection, InterruptHandle, OptionalExt as _};
+use terrane_app::ports::builder::{BuildError, CantBuild, ModelBuilder, NewRelation, NotReady};
+use terrane_app::ports::warehouse::WarehouseError;
+use tokio::sync::oneshot;
+
+use super::error;
+use super::pool::Pool;
+use super::session::STACK_BYTES;
+use crate::built::{Running, literal, may_replace, quoted};
+
+/// The relations that bear a marker.
+pub(super) const BUILT: &str = "\
+    SELECT schema_name, table_name, 'table', comment FROM duckdb_tables() \
+    WHERE database_name = current_database() AND starts_with(comment, 'Built by Terrane') \
+    UNION ALL SELECT schema_name, view_name, 'view', comment FROM duckdb_views() \
+    WHERE database_name = current_database() AND starts_with(comment, 'Built by Terrane')";
+
+/// Kind and comment of what bears a name. Names are the same in any case.
+const EXISTING: &str = "\
+    SELECT 'TABLE', comment FROM duckdb_tables() WHERE database_name = current_database() \
+    AND lower(schema_name) = lower($1) AND lower(table_name) = lower($2) \
+    UNION ALL SELECT 'VIEW', comment FROM duckdb_views() WHERE database_name = current_database() \
+    AND lower(schema_name) = lower($1) AND lower(view_name) = lower($2)";
+
+const IS_DATABASE: &str = "SELECT count(*) FROM duckdb_databases() WHERE lower(database_name) = lower($1)";
+
+/// Builds in a database that may be written.
+pub(super) struct DuckDbBuilder {
+    pool: Arc<Pool>,
+    running: Running,
+}
+
+impl DuckDbBuilder {
+    pub(super) fn new(pool: Arc<Pool>) -> Self {
+        DuckDbBuilder { pool, running: Running::new() }
+    }
+
+    /// Runs something on a connection of its own. Dropped, or out of time, it is interrupted.
+    async fn run<T, E>(
+        &self,
+        timeout: Duration,
+        work: impl FnOnce(&Connection, &AtomicBool) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<WarehouseError> + Send + 'static,
+    {
+        let permit = self.running.begin().await;
+        let connection = self.pool.connection()?;
+        let is_unwanted = Arc::new(AtomicBool::new(false));
+        let mut stop = Stop { interrupt: Some(connection.interrupt_handle()), is_unwanted: is_unwanted.clone() };
+        let (answer, answered) = oneshot::channel();
+        let thread = thread::Builder::new().name("duckdb-build".to_owned()).stack_size(STACK_BYTES);
+        let started = thread.spawn(move || {
+            let outcome = work(&connection, &is_unwanted);
+            drop((connection, permit));
+            // Whoever waited may be gone.
+            let _ = answer.send(outcome);
+        });
+        started.map_err(|error| error::unavailable(&format!("no thread for a build: {error}")))?;
+        let outcome = match tokio::time::timeout(timeout, answered).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(error::unavailable("the build ended before it answered").into()),
+            Err(_) => return Err(error::timeout().into()),
+        };
+        stop.interrupt = None;
+        outcome
+    }
+}
+
+/// Stops what nobody waits for. An interrupt between two statements is lost, so there is a word too.
+struct Stop {
+    interrupt: Option<Arc<InterruptHandle>>,
+    is_unwanted: Arc<AtomicBool>,
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        if let Some(interrupt) = self.interrupt.take() {
+            self.is_unwanted.store(true, Ordering::SeqCst);
+            interrupt.interrupt();
+        }
+    }
+}
+
+#[async_trait]
+impl ModelBuilder for DuckDbBuilder {
+    async fn prepare(&self, schemas: &[&str]) -> Result<(), NotReady> {
+        let schemas: Vec<String> = schemas.iter().map(ToString::to_string).collect();
+        let make = move |connection: &Connection, _: &AtomicBool| {
+            for schema in schemas {
+                let refused = |error: duckdb::Error| NotReady::from(error::from_engine(&error));
+                let databases: i64 = connection.query_row(IS_DATABASE, [&schema], |row| row.get(0)).map_err(refused)?;
+                if databases > 0 {
+                    return Err(CantBuild::NameOfDatabase { schema }.into());
+                }
+                let text = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(&schema));
+                connection.execute_batch(&text).map_err(refused)?;
+            }
+            Ok(())
+        };
+        self.run(super::PROBE_TIMEOUT, make).await
+    }
+
+    async fn build(&self, relation: &NewRelation<'_>, timeout: Duration) -> Result<Option<u64>, BuildError> {
+        let owned = Owned {
+            schema: relation.schema.to_owned(),
+            name: relation.name.to_owned(),
+            is_view: relation.is_view,
+            query: relation.query.to_owned(),
+            marker: relation.marker.clone(),
+        };
+        self.run(timeout, move |connection, is_unwanted| replace(connection, is_unwanted, &owned.as_new())).await
+    }
+
+    async fn settle(&self) {
+        self.running.settle().await;
+    }
+}
+
+/// What goes to the build's thread.
+struct Owned {
+    schema: String,
+    name: String,
+    is_view: bool,
+    query: String,
+    marker: terrane_app::ports::builder::Marker,
+}
+
+impl Owned {
+    fn as_new(&self) -> NewRelation<'_> {
+        let Owned { schema, name, is_view, query, marker } = self;
+        NewRelation { schema, name, is_view: *is_view, query, marker }
+    }
+}
+
+fn replace(
+    connection: &Connection,
+    is_unwanted: &AtomicBool,
+    new: &NewRelation<'_>,
+) -> Result<Option<u64>, BuildError> {
+    run(connection, "BEGIN TRANSACTION")?;
+    let built = replace_within(connection, new);
+    let is_wanted = !is_unwanted.load(Ordering::SeqCst);
+    match built {
+        Ok(rows) if is_wanted => run(connection, "COMMIT").map(|_| rows),
+        Ok(_) => {
+            run(connection, "ROLLBACK")?;
+            Err(error::unavailable("the build was stopped").into())
+        }
+        Err(error) => {
+            // The connection is closed next, which undoes it as well.
+            let _ = run(connection, "ROLLBACK");
+            Err(error)
+        }
+    }
+}
+
+fn replace_within(connection: &Connection, new: &NewRelation<'_>) -> Result<Option<u64>, BuildError> {
+    let kind = if new.is_view { "VIEW" } else { "TABLE" };
+    let relation = [quoted(new.schema), quoted(new.name)].join(".");
+    let old: Option<(String, Option<String>)> = connection
+        .query_row(EXISTING, [new.schema, new.name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+        .map_err(|error| error::from_engine(&error))?;
+    if let Some((old_kind, comment)) = old {
+        may_replace(comment.as_deref(), new)?;
+        if old_kind != kind {
+            run(connection, &format!("DROP {old_kind} {relation}"))?;
+        }
+    }
+    let rows = run(connection, &format!("CREATE OR REPLACE {kind} {relation} AS\n{}", new.query))?;
+    run(connection, &format!("COMMENT ON {kind} {relation} IS {}", literal(&new.marker.to_string())))?;
+    Ok((!new.is_view).then_some(rows as u64))
+}
+
+fn run(connection: &Connection, text: &str) -> Result<usize, BuildError> {
+    connection.execute(text, []).map_err(|error| error::from_engine(&error).into())
+}

@@ -1,0 +1,274 @@
+//! Building models: one transaction each, on a connection of its own that may write.
+//!
+//! In: a relation and its query. Out: it stands in the place of the one before. A table is made beside the
+//! old one, which is locked only to be exchanged: readers go on meanwhile, and the exchange waits for them,
+//! within a limit, since later readers wait behind it. Views of ours over what is exchanged are made again
+//! in the same transaction, since PostgreSQL binds a view to the table and not to its name. Of a build that
+//! fails, is cancelled or killed nothing is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+use terrane_app::ports::builder::{BuildError, CantBuild, Marker, ModelBuilder, NewRelation, NotReady};
+use terrane_app::ports::warehouse::WarehouseError;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{FAILED, NAME, Server};
+use crate::built::{Running, literal, may_replace, quoted};
+use crate::sessions::{CANCEL_TIMEOUT, Engine as _, PROBE_TIMEOUT, timeout as too_late};
+
+/// The relations that bear a marker.
+pub(super) const BUILT: &str = "\
+    SELECT n.nspname::text, c.relname::text, CASE c.relkind WHEN 'v' THEN 'view' ELSE 'table' END, d.description \
+    FROM pg_description d JOIN pg_class c ON c.oid = d.objoid JOIN pg_namespace n ON n.oid = c.relnamespace \
+    WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND c.relkind IN ('r', 'v') \
+    AND starts_with(d.description, 'Built by Terrane')";
+
+/// As the sessions that read, but for the right to write. A client that is gone is noticed while it runs.
+const WRITING: &str = "\
+    SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET standard_conforming_strings = on; \
+    SET lock_timeout = '10s'; SET client_connection_check_interval = '2s'";
+
+/// Whether a schema is there, and whether relations can be made in it; else, whether it can be made.
+const RIGHTS: &str = "\
+    SELECT s.oid IS NOT NULL AS is_there, NOT pg_is_in_recovery() AND CASE WHEN s.oid IS NULL \
+    THEN has_database_privilege(current_database(), 'CREATE') ELSE has_schema_privilege(s.oid, 'CREATE') END AS may \
+    FROM (SELECT 1) one LEFT JOIN pg_namespace s ON s.nspname = $1";
+
+const EXISTING: &str = "\
+    SELECT c.oid::int8 AS oid, c.relkind::text AS kind, obj_description(c.oid, 'pg_class') AS comment \
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
+
+/// Views that read a relation, and views that read those, the farthest first.
+const READERS: &str = "\
+    WITH RECURSIVE readers (oid, distance) AS (\
+    SELECT $1::int8, 0 UNION SELECT r.ev_class::int8, readers.distance + 1 FROM readers \
+    JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid::int8 = readers.oid \
+    AND d.classid = 'pg_rewrite'::regclass \
+    JOIN pg_rewrite r ON r.oid = d.objid AND r.ev_class::int8 <> readers.oid) \
+    SELECT n.nspname::text AS schema_name, c.relname::text AS name, c.relkind::text AS kind, \
+    obj_description(c.oid, 'pg_class') AS comment, pg_get_viewdef(c.oid) AS text \
+    FROM (SELECT oid, max(distance) AS distance FROM readers WHERE distance > 0 GROUP BY oid) found \
+    JOIN pg_class c ON c.oid::int8 = found.oid JOIN pg_namespace n ON n.oid = c.relnamespace \
+    ORDER BY found.distance DESC, c.oid";
+
+/// Builds with the rights of the URL's user.
+pub(super) struct PostgresBuilder {
+    server: Arc<Server>,
+    running: Running,
+}
+
+impl PostgresBuilder {
+    pub(super) fn new(server: Server) -> Self {
+        PostgresBuilder { server: Arc::new(server), running: Running::new() }
+    }
+
+    async fn work(&self) -> Result<Work, WarehouseError> {
+        let permit = self.running.begin().await;
+        let mut connection = self.server.open().await?;
+        let set_up = async {
+            // A server before version 14 does not know to look after its clients.
+            let (all, known) = (WRITING, WRITING.rsplit_once(';').map_or(WRITING, |(known, _)| known));
+            if connection.execute(sqlx::raw_sql(all)).await.is_err() {
+                connection.execute(sqlx::raw_sql(known)).await?;
+            }
+            sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut connection).await
+        };
+        let process: i32 = set_up.await.map_err(|error: sqlx::Error| FAILED.connecting(&error))?;
+        Ok(Work { server: Arc::clone(&self.server), connection: Some(connection), process, permit })
+    }
+}
+
+/// A connection that builds. Dropped early, what it runs is cancelled.
+struct Work {
+    server: Arc<Server>,
+    /// `None`: it is over.
+    connection: Option<PgConnection>,
+    process: i32,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Work {
+    async fn close(mut self) {
+        if let Some(connection) = self.connection.take() {
+            // The server forgets a connection that is closed without a word, too.
+            let _ = connection.close().await;
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        // Without a runtime the connection is closed, and the server finds out by itself.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let (server, process, permit) = (Arc::clone(&self.server), self.process, self.permit.take());
+        runtime.spawn(async move {
+            let cancelled = tokio::time::timeout(CANCEL_TIMEOUT, server.cancel(&process)).await;
+            if !matches!(cancelled, Ok(Ok(()))) {
+                tracing::warn!(event = "cancel_failed", warehouse = NAME, "a build may still run");
+            }
+            drop((connection, permit));
+        });
+    }
+}
+
+#[async_trait]
+impl ModelBuilder for PostgresBuilder {
+    async fn prepare(&self, schemas: &[&str]) -> Result<(), NotReady> {
+        let mut work = self.work().await?;
+        let made = match &mut work.connection {
+            Some(connection) => {
+                let making = tokio::time::timeout(PROBE_TIMEOUT, make_schemas(connection, schemas));
+                making.await.unwrap_or_else(|_| Err(too_late(NAME).into()))
+            }
+            None => Ok(()),
+        };
+        work.close().await;
+        made
+    }
+
+    async fn build(&self, relation: &NewRelation<'_>, timeout: Duration) -> Result<Option<u64>, BuildError> {
+        let building = async {
+            let mut work = self.work().await?;
+            let process = work.process;
+            let built = match &mut work.connection {
+                Some(connection) => replace(connection, process, relation).await,
+                None => Ok(None),
+            };
+            // A transaction that is not committed by now never is.
+            work.close().await;
+            built
+        };
+        tokio::time::timeout(timeout, building).await.unwrap_or_else(|_| Err(too_late(NAME).into()))
+    }
+
+    async fn settle(&self) {
+        self.running.settle().await;
+    }
+}
+
+async fn make_schemas(connection: &mut PgConnection, schemas: &[&str]) -> Result<(), NotReady> {
+    for schema in schemas {
+        let rights = sqlx::query(RIGHTS).persistent(false).bind(*schema).fetch_one(&mut *connection).await;
+        let rights = rights.map_err(|error| FAILED.because(&error))?;
+        let flag = |name: &str| rights.try_get::<bool, _>(name).map_err(|error| FAILED.because(&error));
+        if !flag("may")? {
+            return Err(CantBuild::NotAllowed { schema: (*schema).to_owned() }.into());
+        }
+        if !flag("is_there")? {
+            run(connection, format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema))).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn replace(
+    connection: &mut PgConnection,
+    process: i32,
+    new: &NewRelation<'_>,
+) -> Result<Option<u64>, BuildError> {
+    let relation = [quoted(new.schema), quoted(new.name)].join(".");
+    run(connection, "BEGIN".to_owned()).await?;
+    // Asked first, so that nobody waits for what will be refused.
+    existing(connection, new).await?;
+    let mut rows = None;
+    // No name of ours that is there: nobody else has this process, and what it made before is committed.
+    let beside = format!("terrane_new_{process}");
+    let beside_whole = [quoted(new.schema), quoted(&beside)].join(".");
+    if !new.is_view {
+        rows = Some(run(connection, format!("CREATE TABLE {beside_whole} AS\n{}", new.query)).await?);
+        run(connection, format!("ANALYZE {beside_whole}")).await?;
+    }
+    let old = existing(connection, new).await?;
+    let mut readers = Vec::new();
+    if let Some((oid, kind)) = old {
+        readers = readers_of(connection, oid, new).await?;
+        for Reader { relation, .. } in &readers {
+            run(connection, format!("DROP VIEW {relation}")).await?;
+        }
+        run(connection, format!("DROP {kind} {relation}")).await?;
+    }
+    let kind = if new.is_view {
+        run(connection, format!("CREATE VIEW {relation} AS\n{}", new.query)).await?;
+        "VIEW"
+    } else {
+        run(connection, format!("ALTER TABLE {beside_whole} RENAME TO {}", quoted(new.name))).await?;
+        "TABLE"
+    };
+    run(connection, format!("COMMENT ON {kind} {relation} IS {}", literal(&new.marker.to_string()))).await?;
+    for reader in readers.iter().rev() {
+        make_again(connection, reader).await?;
+    }
+    run(connection, "COMMIT".to_owned()).await?;
+    Ok(rows)
+}
+
+/// What bears the name, if it may be replaced.
+async fn existing(
+    connection: &mut PgConnection,
+    new: &NewRelation<'_>,
+) -> Result<Option<(i64, &'static str)>, BuildError> {
+    let found = sqlx::query(EXISTING).persistent(false).bind(new.schema).bind(new.name);
+    let found = found.fetch_optional(connection).await.map_err(|error| FAILED.because(&error))?;
+    let Some(row) = found else { return Ok(None) };
+    let kind = match text(&row, "kind")?.as_deref() {
+        Some("r") => "TABLE",
+        Some("v") => "VIEW",
+        _ => return Err(BuildError::Foreign { relation: new.to_string() }),
+    };
+    may_replace(text(&row, "comment")?.as_deref(), new)?;
+    let oid = row.try_get("oid").map_err(|error| FAILED.because(&error))?;
+    Ok(Some((oid, kind)))
+}
+
+/// A view of ours over what is exchanged.
+struct Reader {
+    relation: String,
+    text: String,
+    comment: String,
+}
+
+/// The farthest first.
+async fn readers_of(connection: &mut PgConnection, oid: i64, new: &NewRelation<'_>) -> Result<Vec<Reader>, BuildError> {
+    let rows = sqlx::query(READERS).persistent(false).bind(oid).fetch_all(connection).await;
+    let mut readers = Vec::new();
+    for row in &rows.map_err(|error| FAILED.because(&error))? {
+        let part = |column| text(row, column).map(Option::unwrap_or_default);
+        let (schema, name, comment) = (part("schema_name")?, part("name")?, part("comment")?);
+        let is_ours = Marker::parse(&comment).is_some_and(|marker| marker.project == new.marker.project);
+        if !is_ours || part("kind")? != "v" {
+            return Err(BuildError::Needed { relation: new.to_string(), by: format!("{schema}.{name}") });
+        }
+        readers.push(Reader { relation: [quoted(&schema), quoted(&name)].join("."), text: part("text")?, comment });
+    }
+    Ok(readers)
+}
+
+/// One that no longer fits what it reads is left out: its model is inlined until it is built again.
+async fn make_again(connection: &mut PgConnection, reader: &Reader) -> Result<(), BuildError> {
+    let Reader { relation, text, comment } = reader;
+    run(connection, "SAVEPOINT reader".to_owned()).await?;
+    let made = run(connection, format!("CREATE VIEW {relation} AS\n{text}")).await;
+    match made {
+        Ok(_) => run(connection, format!("COMMENT ON VIEW {relation} IS {}", literal(comment))).await.map(drop)?,
+        Err(error) => {
+            tracing::warn!(event = "built_view_dropped", relation = %relation, error_message = %error);
+            run(connection, "ROLLBACK TO SAVEPOINT reader".to_owned()).await?;
+        }
+    }
+    Ok(run(connection, "RELEASE SAVEPOINT reader".to_owned()).await.map(drop)?)
+}
+
+async fn run(connection: &mut PgConnection, text: String) -> Result<u64, WarehouseError> {
+    let done = connection.execute(sqlx::raw_sql(AssertSqlSafe(text))).await;
+    done.map(|done| done.rows_affected()).map_err(|error| FAILED.because(&error))
+}
+
+fn text(row: &PgRow, column: &str) -> Result<Option<String>, WarehouseError> {
+    row.try_get(column).map_err(|error| FAILED.because(&error))
+}

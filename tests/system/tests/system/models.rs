@@ -1,0 +1,295 @@
+//! Models that `terrane run` and a server build: what is said of them, what queries read, and who sees it.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use terrane_system_tests::{Output, Program, Scratch, Server, request_as};
+
+use crate::{BINARY, run};
+
+const FILE: &str = "name: shop\nwarehouse: {type: duckdb, path: shop.duckdb}\n";
+const ROWS: &str = "CREATE OR REPLACE TABLE orders AS SELECT i AS id, CASE WHEN i % 2 = 0 THEN 'EU' ELSE 'US' END AS region, i * 10 AS amount FROM range(1, 11) t(i)";
+const CLEAN: &str = "{{ config(materialized='table') }} SELECT * FROM orders WHERE amount > 0";
+const LARGE: &str = "SELECT * FROM {{ ref('clean') }} WHERE amount > 50";
+const PAUSE: Duration = Duration::from_millis(100);
+
+fn cube(name: &str, rows: &str) -> String {
+    format!(
+        "cubes:\n  - name: {name}\n    {rows}\n    measures: [{{name: count, type: count}}]\n    \
+         dimensions: [{{name: id, type: number, sql: id, primary_key: true}}, {{name: region, type: string, sql: region}}]\n"
+    )
+}
+
+/// Rows of the source, and the project file that makes them so.
+fn source(statement: &str) -> String {
+    format!("name: shop\nwarehouse: {{type: duckdb, path: shop.duckdb, init: [\"{statement}\"]}}\n")
+}
+
+/// Ten orders, one table model, one view model, and cubes over each.
+fn project() -> Scratch {
+    Scratch::empty()
+        .with("service_project.yml", &source(ROWS))
+        .with("models/clean.sql", CLEAN)
+        .with("models/large.sql", LARGE)
+        .with("cubes/orders.yml", &cube("orders", "sql_table: orders"))
+        .with("cubes/clean.yml", &cube("clean_orders", "sql_table: \"{{ ref('clean') }}\""))
+        .with("cubes/large.yml", &cube("large_orders", "sql_table: \"{{ ref('large') }}\""))
+}
+
+fn count(project: &Scratch, cube: &str, caller: Option<&str>) -> Result<i64, String> {
+    let query = json!({"measures": [format!("{cube}.count")]}).to_string();
+    let mut arguments = vec![query, "--json".to_owned()];
+    if let Some(caller) = caller {
+        let file = project.path().join("caller.json");
+        fs::write(&file, caller).unwrap();
+        arguments.extend(["--as".to_owned(), file.display().to_string()]);
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = run("query", project.path(), &arguments);
+    if output.code != Some(0) {
+        return Err(output.stderr);
+    }
+    let rows: Value = serde_json::from_str(&output.stdout).unwrap();
+    Ok(rows[0][format!("{cube}.count")].as_i64().unwrap())
+}
+
+fn sql(project: &Scratch, cube: &str) -> String {
+    let query = json!({"measures": [format!("{cube}.count")]}).to_string();
+    run("query", project.path(), &[&query, "--sql"]).stdout
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_run_tells_what_it_built_and_queries_read_it() {
+    let project = project();
+    assert!(!sql(&project, "clean_orders").contains("analytics"));
+    let output = run("run", project.path(), &[]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let told: Vec<&str> = output.stdout.lines().collect();
+    assert!(told[0].starts_with("1/2 clean  table  ") && told[0].ends_with("  10 rows"), "{told:?}");
+    assert!(told[1].starts_with("2/2 large  view  "), "{told:?}");
+    assert!(output.stderr.contains("2 models built"), "{}", output.stderr);
+    assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
+    // The table is as of its build, and so is the view over it; the source has moved on.
+    let project = project.with("service_project.yml", &source("DELETE FROM orders WHERE id > 8"));
+    let counts =
+        |project: &Scratch| ["orders", "clean_orders", "large_orders"].map(|cube| count(project, cube, None).unwrap());
+    assert_eq!(counts(&project), [8, 10, 5]);
+    let output = run("run", project.path(), &["--models", "clean", "--json"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let told = lines(&output);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        (&told[0]["model"], &told[0]["status"], &told[0]["rows"]),
+        (&json!("clean"), &json!("built"), &json!(8))
+    );
+    assert_eq!(counts(&project), [8, 8, 3]);
+    // A definition that was not built is inlined.
+    let project =
+        project.with("models/clean.sql", "{{ config(materialized='table') }} SELECT * FROM orders WHERE id = 1");
+    assert_eq!(counts(&project), [8, 1, 0]);
+    // Without `init` the file is opened for reading only, by queries.
+    let project = project.with("service_project.yml", FILE);
+    assert_eq!(counts(&project), [8, 1, 0]);
+    assert_eq!(run("run", project.path(), &[]).code, Some(0));
+    assert_eq!(counts(&project), [8, 1, 0]);
+    let audit = Program::new(BINARY, &["audit", "list"], project.path()).run().unwrap();
+    assert!(audit.stdout.contains("models_built"), "{}", audit.stdout);
+}
+
+#[test]
+fn hidden_rows_stay_hidden_whatever_was_built() {
+    const NURSE: &str = r#"{"roles": ["clerk"]}"#;
+    const BOSS: &str = r#"{"roles": ["boss"]}"#;
+    let policy = |cube: &str| {
+        format!(
+            "policies:\n  - {{name: own, cubes: [{cube}], when: {{unless_roles: [boss]}}, row_filter: \"{{region}} = 'EU'\"}}\n"
+        )
+    };
+    let project = project()
+        .with("cubes/by_name.yml", &cube("by_name", "sql_table: analytics.clean"))
+        .with("cubes/in_query.yml", &cube("in_query", "sql: SELECT * FROM analytics.large WHERE id > 0"));
+    assert_eq!(run("run", project.path(), &[]).code, Some(0));
+    let project = project.with("policies/own.yml", &policy("orders"));
+    assert_eq!(count(&project, "orders", Some(NURSE)), Ok(5));
+    for made in ["clean_orders", "large_orders", "by_name", "in_query"] {
+        let shown = count(&project, made, Some(NURSE));
+        assert!(shown.is_err(), "`{made}` shows {shown:?} rows");
+        assert!(count(&project, made, Some(BOSS)).is_ok_and(|rows| rows > 0), "{made}");
+    }
+    // A cube over a built model has a filter of its own.
+    let project = project.with("policies/own.yml", &policy("clean_orders"));
+    assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
+    assert_eq!(count(&project, "clean_orders", Some(NURSE)), Ok(5));
+    for made in ["large_orders", "by_name", "in_query"] {
+        assert!(count(&project, made, Some(NURSE)).is_err(), "{made}");
+    }
+    // What is left of a model that is gone, or is another now, may hold anything.
+    let project = project.with("policies/own.yml", &policy("orders"));
+    let project = project
+        .with("models/clean.sql", "{{ config(materialized='table') }} SELECT 1 AS id, 'US' AS region, 60 AS amount");
+    assert_eq!(count(&project, "clean_orders", Some(NURSE)), Ok(1));
+    assert!(count(&project, "by_name", Some(NURSE)).is_err());
+    fs::remove_file(project.path().join("models/large.sql")).unwrap();
+    fs::remove_file(project.path().join("cubes/large.yml")).unwrap();
+    assert!(count(&project, "in_query", Some(NURSE)).is_err());
+    assert!(run("run", project.path(), &[]).stderr.contains("analytics.large was built of a model that is gone"));
+}
+
+#[test]
+fn a_run_that_fails_says_why_and_leaves_what_was_there() {
+    let project = project();
+    assert_eq!(run("run", project.path(), &[]).code, Some(0));
+    let project = project
+        .with("models/clean.sql", "{{ config(materialized='table') }} SELECT id, region, CASE WHEN id > 5 THEN CAST(region AS INTEGER) ELSE amount END AS amount FROM orders")
+        .with("models/other.sql", "SELECT 1 AS id");
+    let output = run("run", project.path(), &["--json"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let status: Vec<(String, String)> = lines(&output)
+        .iter()
+        .map(|line| (line["model"].as_str().unwrap().to_owned(), line["status"].as_str().unwrap().to_owned()))
+        .collect();
+    for (model, expected) in [("clean", "failed"), ("large", "skipped"), ("other", "built")] {
+        assert!(status.contains(&(model.to_owned(), expected.to_owned())), "{status:?}");
+    }
+    let project = project.with("models/clean.sql", CLEAN);
+    assert_eq!(count(&project, "clean_orders", None), Ok(10));
+
+    // Somebody's own table is not replaced.
+    let project =
+        project.with("service_project.yml", &source("CREATE TABLE IF NOT EXISTS analytics.theirs AS SELECT 7 AS id"));
+    let project = project.with("models/theirs.sql", "{{ config(materialized='table') }} SELECT 1 AS id");
+    let output = run("run", project.path(), &["--models", "theirs"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(
+        output.stdout.contains("`analytics.theirs` is there already") && output.stdout.contains("hint: "),
+        "{output:?}"
+    );
+
+    for (settings, arguments, words) in [
+        (source(ROWS), &["--models", "larg"][..], "large"),
+        ("name: shop\nwarehouse: {type: duckdb}\n".to_owned(), &[][..], "in memory"),
+        (
+            "name: shop\nwarehouse: {type: sqlite}\n".to_owned(),
+            &[][..],
+            "can't be built in a warehouse of type `sqlite` yet",
+        ),
+    ] {
+        let project =
+            Scratch::empty().with("service_project.yml", &settings).with("models/large.sql", "SELECT 1 AS id");
+        let output = run("run", project.path(), arguments);
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(output.stderr.contains(words) && output.stderr.contains("hint: "), "{words}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_or_interrupted_leaves_what_was_there() {
+    let endless = "{{ config(materialized='table') }} SELECT count(*) AS id, 'EU' AS region, 1 AS amount FROM range(100000000) a, range(100000000) b WHERE (a.range + b.range) % 7 = 3";
+    let project = project();
+    assert_eq!(run("run", project.path(), &[]).code, Some(0));
+    let project = project.with("models/clean.sql", endless);
+    for signal in ["INT", "KILL"] {
+        let mut child = Command::new(BINARY)
+            .arg("run")
+            .arg(project.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with("building clean") {
+            line.clear();
+            assert!(told.read_line(&mut line).unwrap() > 0, "it ended by itself");
+        }
+        let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let mut said = String::new();
+        told.read_to_string(&mut said).unwrap();
+        assert!(
+            !child.wait().unwrap().success() && (signal == "KILL" || said.contains("the run was stopped")),
+            "{said}"
+        );
+    }
+    let project = project.with("models/clean.sql", CLEAN);
+    assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
+    assert_eq!(count(&project, "clean_orders", None), Ok(10));
+    // The killed one's lease ends by itself.
+    let mut output = run("run", project.path(), &[]);
+    for _ in 0..300 {
+        if output.code == Some(0) {
+            break;
+        }
+        assert!(output.stderr.contains("another run"), "{output:?}");
+        std::thread::sleep(PAUSE);
+        output = run("run", project.path(), &[]);
+    }
+    assert_eq!(output.code, Some(0), "{output:?}");
+}
+
+fn key(project: &Scratch) -> String {
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path());
+    let output = made.arguments(&["--name", "writer", "--scopes", "read,write", "--json"]).run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned()
+}
+
+fn serve(project: &Scratch) -> Server {
+    Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap()
+}
+
+fn send(address: SocketAddr, key: &str, path: &str, body: &Value) -> (u16, Value) {
+    let answer = request_as(address, Some(key), "POST", path, Some(&body.to_string())).unwrap();
+    (answer.status, serde_json::from_str(&answer.body).unwrap_or_default())
+}
+
+#[test]
+fn a_server_builds_what_it_compiles_in_full() {
+    let project = project();
+    let writer = key(&project);
+    let server = serve(&project);
+    let sql = |server: &Server| {
+        let query = json!({"measures": ["clean_orders.count"]});
+        send(server.address, &writer, "/api/v1/query/sql", &query).1["sql"].as_str().unwrap().to_owned()
+    };
+    assert!(!sql(&server).contains("analytics"));
+    let full = json!({"full": true});
+    let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &full);
+    assert_eq!((status, &compiled["success"]), (200, &json!(true)), "{compiled}");
+    let clean = &compiled["models"][0]["build"];
+    assert_eq!(
+        (&clean["status"], &clean["relation"], &clean["rows"]),
+        (&json!("built"), &json!("analytics.clean"), &json!(10))
+    );
+    assert!(sql(&server).contains("\"analytics\".\"clean\""));
+    let query = json!({"measures": ["clean_orders.count"]});
+    let (_, answer) = send(server.address, &writer, "/api/v1/query", &query);
+    assert_eq!(answer["data"][0]["clean_orders.count"], 10, "{answer}");
+    // A changed definition is inlined from its load on, and read where it is built from its build on.
+    let project =
+        project.with("models/clean.sql", "{{ config(materialized='table') }} SELECT * FROM orders WHERE id < 4");
+    assert_eq!(send(server.address, &writer, "/api/v1/unified/load", &json!({})).0, 200);
+    assert!(!sql(&server).contains("analytics"));
+    assert_eq!(send(server.address, &writer, "/api/v1/unified/compile", &full).0, 200);
+    assert!(sql(&server).contains("\"analytics\".\"clean\""));
+    assert_eq!(server.terminate().unwrap().0, Some(0));
+    let audit = Program::new(BINARY, &["audit", "list"], project.path()).run().unwrap();
+    assert!(audit.stdout.contains("models_built"), "{}", audit.stdout);
+    // Open for reading only, it compiles, and says that it builds nothing.
+    let project = project.with("service_project.yml", FILE);
+    let server = serve(&project);
+    let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &full);
+    assert_eq!((status, &compiled["success"]), (200, &json!(true)), "{compiled}");
+    assert!(compiled["warnings"].to_string().contains("open for reading only"), "{compiled}");
+    assert!(sql(&server).contains("\"analytics\".\"clean\""));
+}

@@ -232,7 +232,7 @@ impl Builds {
     async fn one(&self, plan: &Plan<'_>, at: usize, there: &BTreeSet<usize>) -> ModelBuild {
         let started = self.clock.elapsed();
         let outcome = match plan.relation(at, there) {
-            Some((query, marker, (schema, name), is_view)) => {
+            Some(ToBuild { query, marker, built_as: (schema, name), is_view }) => {
                 let relation = NewRelation { schema, name, is_view, query: &query, marker: &marker };
                 match self.builder.build(&relation, self.timeout).await {
                     Ok(rows) => Outcome::Built { rows },
@@ -243,6 +243,15 @@ impl Builds {
         };
         plan.over(at, outcome, self.clock.elapsed().saturating_sub(started))
     }
+}
+
+/// One model to build.
+struct ToBuild<'s> {
+    query: Arc<str>,
+    marker: Marker,
+    /// Schema and name.
+    built_as: (&'s str, &'s str),
+    is_view: bool,
 }
 
 /// Which models, in which order.
@@ -306,14 +315,15 @@ impl<'s> Plan<'s> {
     }
 
     /// What to build; `None` for a model that can't be read, which a project without errors has none of.
-    fn relation(&self, at: usize, there: &BTreeSet<usize>) -> Option<(Arc<str>, Marker, (&'s str, &'s str), bool)> {
+    fn relation(&self, at: usize, there: &BTreeSet<usize>) -> Option<ToBuild<'s>> {
         let query = self.queries.over(at, there)?;
         let marker = Marker {
             project: Arc::clone(&self.definitions.project),
             model: Arc::clone(&self.model(at).name.value),
             fingerprint: fingerprint(self.definitions, &self.queries, at)?,
         };
-        Some((query, marker, self.built_as(at)?, self.model(at).materialization == Materialization::View))
+        let is_view = self.model(at).materialization == Materialization::View;
+        Some(ToBuild { query, marker, built_as: self.built_as(at)?, is_view })
     }
 
     fn over(&self, at: usize, outcome: Outcome, elapsed: Duration) -> ModelBuild {

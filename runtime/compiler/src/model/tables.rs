@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::visit_relations;
+use sqlparser::ast::{Cte, Ident, ObjectName, Query, Visit, Visitor, With, visit_relations};
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
@@ -202,13 +202,92 @@ fn built_as(model: &ModelDefinition) -> Option<String> {
     model.built_as().map(|(schema, name)| format!("{schema}.{name}").to_lowercase())
 }
 
+/// Names of tables, without those that a WITH around them gives to a query of its own.
 fn in_text(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
     let statements = Parser::new(dialect).with_recursion_limit(60).try_with_sql(text).ok()?.parse_statements().ok()?;
-    let mut found = BTreeSet::new();
-    let _ = visit_relations(&statements, |relation| {
-        let name = relation.to_string().to_lowercase();
-        found.insert(name.replace(['"', '`', '[', ']'], ""));
-        ControlFlow::<()>::Continue(())
-    });
-    Some(found)
+    let mut names = Names::default();
+    let _ = statements.visit(&mut names);
+    Some(names.found)
+}
+
+#[derive(Default)]
+struct Names {
+    found: BTreeSet<String>,
+    /// What each query around gives a name to.
+    bound: Vec<BTreeSet<String>>,
+}
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.bound.push(query.with.as_ref().map(bound_by).unwrap_or_default());
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.bound.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        let own = match relation.0.as_slice() {
+            [part] => part.as_ident().map(key),
+            _ => None,
+        };
+        if !own.is_some_and(|own| self.bound.iter().any(|names| names.contains(&own))) {
+            self.found.insert(folded(relation));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The names of a WITH that mean its own queries wherever they stand in it. One that is named before it is defined
+/// may be a table there, so it counts as one everywhere.
+fn bound_by(with: &With) -> BTreeSet<String> {
+    let alias = |cte: &Cte| cte.alias.name.value.to_lowercase();
+    let mut before: BTreeSet<String> = BTreeSet::new();
+    for (at, cte) in with.cte_tables.iter().enumerate() {
+        let first_unknown = if with.recursive { at + 1 } else { at };
+        let unknown: BTreeSet<String> = with.cte_tables[first_unknown..].iter().map(alias).collect();
+        let _ = visit_relations(&cte.query, |relation| {
+            before.extend(Some(folded(relation)).filter(|name| unknown.contains(name)));
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    let bound = with.cte_tables.iter().filter(|cte| !before.contains(&alias(cte)));
+    bound.map(|cte| key(&cte.alias.name)).collect()
+}
+
+/// Quoted and unquoted names are the same to some engines only.
+fn key(name: &Ident) -> String {
+    if name.quote_style.is_some() { format!("\"{}", name.value) } else { name.value.to_lowercase() }
+}
+
+fn folded(relation: &ObjectName) -> String {
+    relation.to_string().to_lowercase().replace(['"', '`', '[', ']'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_with_are_no_tables_where_they_hold() {
+        for (text, tables) in [
+            ("SELECT * FROM a JOIN s.b ON true", "a s.b"),
+            ("WITH x AS (SELECT * FROM payments) SELECT * FROM x", "payments"),
+            ("WITH x AS (SELECT * FROM p), y AS (SELECT * FROM x) SELECT * FROM y WHERE k IN (SELECT k FROM x)", "p"),
+            ("WITH x AS (SELECT * FROM x) SELECT * FROM x", "x"),
+            ("WITH y AS (SELECT * FROM x), x AS (SELECT 1) SELECT * FROM y, x", "x"),
+            ("WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT * FROM x) SELECT * FROM x", ""),
+            ("SELECT * FROM (WITH x AS (SELECT * FROM p) SELECT * FROM x) AS a JOIN x ON true", "p x"),
+            ("WITH x AS (SELECT * FROM p) SELECT * FROM s.x", "p s.x"),
+            ("WITH \"X\" AS (SELECT * FROM p) SELECT * FROM x, \"X\"", "p x"),
+            ("WITH X AS (SELECT * FROM p) SELECT * FROM x", "p"),
+        ] {
+            let found = in_text(text, &sqlparser::dialect::DuckDbDialect {}).unwrap();
+            assert_eq!(found.into_iter().collect::<Vec<_>>().join(" "), tables, "{text}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use terrane_app::ports::builder::{BuildError, BuiltRelation, CantBuild, Marker, ModelBuilder, NewRelation, NotReady};
+use terrane_app::ports::builder::{BuildError, BuiltRelation, CantBuild, Marker, NewRelation, NotReady};
 use terrane_app::ports::warehouse::{Statement, WarehouseErrorKind};
 use terrane_cli::config::Environment;
 use terrane_cli::rows::Rows;
@@ -148,8 +148,9 @@ fn a_build_in_postgres_that_is_stopped_leaves_nothing() {
             }
         };
         let slow = "SELECT 2 AS id, length(pg_sleep(60)::text)";
+        let second = marker("two");
         tokio::select! {
-            done = build(&engine, "m", false, slow, &marker("two")) => panic!("{done:?}"),
+            done = build(&engine, "m", false, slow, &second) => panic!("{done:?}"),
             () = sleeping() => {}
         }
         engine.builder.settle().await;

@@ -1,6 +1,8 @@
 //! Models that are built in a real PostgreSQL: what takes the place of what, who may go on reading, and
 //! what is never touched.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::time::Duration;
 
 use futures_util::future::join_all;

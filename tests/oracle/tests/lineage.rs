@@ -19,7 +19,7 @@ use terrane_oracle_tests::hooks::WorldHooks;
 use terrane_oracle_tests::oracle::Paths;
 use terrane_oracle_tests::product::{Product, Served};
 use terrane_oracle_tests::scans::{init, scanned};
-use terrane_oracle_tests::world::{FileOrder, World, source_tree};
+use terrane_oracle_tests::world::{FileOrder, RowPolicy, World, source_tree};
 
 type Columns = BTreeSet<(String, String)>;
 
@@ -242,6 +242,8 @@ fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
         }
         let seen = world.seen();
         let paths = Paths::new(&seen);
+        // What hooks demand stands in no text.
+        world.policies.retain(|policy| !matches!(policy.row_filter, RowPolicy::Hook { .. }));
         let served = product.serve(&world, &source_tree(&world, FileOrder::AsDescribed)).unwrap();
         for _ in 0..20 {
             let body = query(&mut generator, &seen, &paths);

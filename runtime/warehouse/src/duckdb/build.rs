@@ -182,11 +182,16 @@ fn replace_within(connection: &Connection, new: &NewRelation<'_>) -> Result<Opti
             run(connection, &format!("DROP {old_kind} {relation}"))?;
         }
     }
-    let rows = run(connection, &format!("CREATE OR REPLACE {kind} {relation} AS\n{}", new.query))?;
+    run(connection, &format!("CREATE OR REPLACE {kind} {relation} AS\n{}", new.query))?;
     run(connection, &format!("COMMENT ON {kind} {relation} IS {}", literal(&new.marker.to_string())))?;
-    Ok((!new.is_view).then_some(rows as u64))
+    if new.is_view {
+        return Ok(None);
+    }
+    // The engine doesn't say it of the statement that makes the table; the table itself knows.
+    let rows = connection.query_row(&format!("SELECT count(*) FROM {relation}"), [], |row| row.get::<_, u64>(0));
+    rows.map(Some).map_err(|error| error::from_engine(&error).into())
 }
 
-fn run(connection: &Connection, text: &str) -> Result<usize, BuildError> {
-    connection.execute(text, []).map_err(|error| error::from_engine(&error).into())
+fn run(connection: &Connection, text: &str) -> Result<(), BuildError> {
+    connection.execute(text, []).map(drop).map_err(|error| error::from_engine(&error).into())
 }

@@ -240,10 +240,10 @@ fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
         if at % 2 == 0 {
             world.policies = policies(&mut generator, &world);
         }
-        let seen = world.seen();
-        let paths = Paths::new(&seen);
         // What hooks demand stands in no text.
         world.policies.retain(|policy| !matches!(policy.row_filter, RowPolicy::Hook { .. }));
+        let seen = world.seen();
+        let paths = Paths::new(&seen);
         let served = product.serve(&world, &source_tree(&world, FileOrder::AsDescribed)).unwrap();
         for _ in 0..20 {
             let body = query(&mut generator, &seen, &paths);

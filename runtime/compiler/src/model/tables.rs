@@ -6,11 +6,15 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::visit_relations;
+use sqlparser::ast::{ObjectName, Query, Visit as _, Visitor, visit_relations};
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
 use super::Relation;
+use super::grammar::tokenize;
+
+/// The parser recurses on longer texts.
+const MAX_TOKENS: usize = 4_000;
 
 /// What a relation reads.
 #[derive(Debug)]
@@ -78,4 +82,39 @@ fn in_text(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
         ControlFlow::<()>::Continue(())
     });
     Some(found)
+}
+
+/// The tables that a query names, without those that its own `WITH` makes; none of a text that no parser here
+/// can read.
+pub(crate) fn tables_named_in(text: &str, dialect: &dyn Dialect) -> BTreeSet<String> {
+    let tokens = tokenize(text, dialect).ok().filter(|tokens| tokens.len() <= MAX_TOKENS);
+    let parsed = tokens.and_then(|tokens| {
+        let mut parser = Parser::new(dialect).with_recursion_limit(60).with_tokens_with_locations(tokens);
+        parser.parse_statements().ok()
+    });
+    let Some(statements) = parsed else { return BTreeSet::new() };
+    let mut names = Names::default();
+    let _ = statements.visit(&mut names);
+    &names.relations - &names.own
+}
+
+#[derive(Default)]
+struct Names {
+    relations: BTreeSet<String>,
+    own: BTreeSet<String>,
+}
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let tables = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.own.extend(tables.map(|table| table.alias.name.value.to_lowercase()));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        self.relations.insert(relation.to_string().to_lowercase().replace(['"', '`', '[', ']'], ""));
+        ControlFlow::Continue(())
+    }
 }

@@ -3,6 +3,8 @@
 //! In: a text. Out: a [`Json`] value. Small on purpose: guests need it for a few short texts. Not here:
 //! writing JSON, and types by derive; take `serde_json` where you need these.
 
+use crate::Issue;
+
 /// The deepest nesting that is read.
 const MAX_DEPTH: usize = 32;
 
@@ -94,6 +96,61 @@ impl Json {
             _ => self.items().iter().filter_map(Json::text).collect(),
         }
     }
+}
+
+/// Typed readers of a configuration, for `check_config`: what is of another shape is told with its path, where
+/// [`Json::items`] and [`Json::texts`] read it as empty.
+impl Json {
+    /// Sees that an object has no fields but these.
+    ///
+    /// ```
+    /// use terrane_sdk::json::Json;
+    ///
+    /// let config = Json::config(r#"{"see_al": []}"#).unwrap();
+    /// assert_eq!(config.only(&["see_all"]).unwrap_err()[0].path, "/see_al");
+    /// ```
+    ///
+    /// # Errors
+    /// An issue for each other field.
+    pub fn only(&self, names: &[&str]) -> Result<(), Vec<Issue>> {
+        let others = self.fields().iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let issue = |(name, _): &(String, Json)| Issue {
+            path: pointer(name),
+            message: format!("there is no such key; there are: {known}"),
+        };
+        let issues: Vec<Issue> = others.map(issue).collect();
+        if issues.is_empty() { Ok(()) } else { Err(issues) }
+    }
+
+    /// The texts of the list in a field; none where there is no such field.
+    ///
+    /// ```
+    /// use terrane_sdk::json::Json;
+    ///
+    /// let config = Json::config(r#"{"roles": "finance"}"#).unwrap();
+    /// assert_eq!(config.text_list("roles").unwrap_err().message, "a list of texts is expected");
+    /// assert_eq!(config.text_list("others"), Ok(vec![]));
+    /// ```
+    ///
+    /// # Errors
+    /// It is no list, or holds something else; the issue has the place.
+    pub fn text_list(&self, name: &str) -> Result<Vec<&str>, Issue> {
+        let place = pointer(name);
+        match self.get(name) {
+            None => Ok(Vec::new()),
+            Some(Json::List(items)) => {
+                let other = |at| Issue { path: format!("{place}/{at}"), message: "a text is expected".to_owned() };
+                items.iter().enumerate().map(|(at, item)| item.text().ok_or_else(|| other(at))).collect()
+            }
+            Some(_) => Err(Issue { path: place, message: "a list of texts is expected".to_owned() }),
+        }
+    }
+}
+
+/// The JSON pointer of a field.
+fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 struct Reader<'a> {
@@ -264,6 +321,17 @@ mod tests {
         let items = value.get("aé🦆\n").unwrap().items();
         assert_eq!(items[..4], [Json::Number(1.0), Json::Number(-2500.0), Json::Bool(true), Json::Null]);
         assert_eq!(items[4].get("b"), Some(&Json::List(vec![])));
+    }
+
+    #[test]
+    fn what_is_of_another_shape_is_told_with_its_place() {
+        let config = Json::config(r#"{"a/b": 1, "roles": ["x", 2], "all": "x", "none": []}"#).unwrap();
+        let unknown = config.only(&["roles", "all", "none"]).unwrap_err();
+        assert_eq!((unknown.len(), unknown[0].path.as_str()), (1, "/a~1b"));
+        assert_eq!(config.text_list("roles").unwrap_err().path, "/roles/1");
+        assert_eq!(config.text_list("all").unwrap_err().path, "/all");
+        assert_eq!(config.text_list("none").unwrap(), [""; 0]);
+        assert!(config.only(&["roles", "all", "none", "a/b"]).is_ok());
     }
 
     #[test]

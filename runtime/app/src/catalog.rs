@@ -238,7 +238,11 @@ impl Reading<'_> {
                 ProbedMember::Compared(id) => {
                     self.types.compared.insert(*id, ty);
                 }
-                ProbedMember::WithinMeasure(_) | ProbedMember::Segment(_) | ProbedMember::Join(_) => {}
+                ProbedMember::WithinMeasure(_)
+                | ProbedMember::RowFilter(_)
+                | ProbedMember::Mask(..)
+                | ProbedMember::Segment(_)
+                | ProbedMember::Join(_) => {}
             }
         }
         Ok(())

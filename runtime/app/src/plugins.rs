@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tracing::Instrument as _;
 
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::clock::Clock;
@@ -48,7 +49,8 @@ impl Change {
         let (plugins, audit) = (Arc::clone(plugins), Arc::clone(audit));
         let record = from(origin, entry(self.event(), clock.now(), identity, format!("plugin:{name}")));
         let name = name.to_owned();
-        let recorded = tokio::spawn(async move { self.make_recorded(plugins, &*audit, name, record).await });
+        let recorded = async move { self.make_recorded(plugins, &*audit, name, record).await };
+        let recorded = tokio::spawn(recorded.in_current_span());
         recorded.await.map_err(|_| Failure::Broken)?
     }
 
@@ -59,10 +61,13 @@ impl Change {
         name: String,
         mut record: AuditEntry,
     ) -> Result<PluginStatus, Failure> {
-        let changed = tokio::task::spawn_blocking(move || match self {
-            Change::Reload => plugins.reload(&name),
-            Change::Disable => plugins.disable(&name),
-            Change::Enable => plugins.enable(&name),
+        let span = tracing::Span::current();
+        let changed = tokio::task::spawn_blocking(move || {
+            span.in_scope(|| match self {
+                Change::Reload => plugins.reload(&name),
+                Change::Disable => plugins.disable(&name),
+                Change::Enable => plugins.enable(&name),
+            })
         });
         let changed = changed.await.map_err(|_| Failure::Broken)?;
         let (event, reason, after) = match (&changed, self) {

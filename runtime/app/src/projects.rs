@@ -21,7 +21,7 @@ use terrane_compiler::project::soften_registered;
 pub use build::{NOT_BUILT, NOT_READY};
 pub use compile::{CompileRequest, Compiled, CompiledCube, CompiledModel};
 pub use load::LoadRequest;
-pub use outcome::{Loaded, ProjectError, missing_ref};
+pub use outcome::{Loaded, ProjectError, Referrer, closed_cubes, missing_ref};
 pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 
 use crate::builds::Builds;
@@ -63,6 +63,8 @@ pub struct Standing {
     /// The folder whose project is served.
     pub folder: Arc<str>,
     pub loaded_at: Timestamp,
+    /// Errors of what is served: a caller took what holds of it.
+    pub errors: usize,
     /// A later load that was refused: when, how many errors, and the first of them.
     pub refused: Option<Refused>,
 }
@@ -81,7 +83,9 @@ pub type Caller<'a> = (&'a Identity, &'a Origin);
 impl ProjectService {
     /// `texts` are those of the snapshot that the catalog holds.
     pub fn new(ports: ProjectPorts, gatekeeper: Gatekeeper, texts: ProjectTexts) -> Self {
-        let standing = Standing { folder: Arc::clone(&texts.folder), loaded_at: ports.clock.now(), refused: None };
+        let errors = errors_of(&ports.catalog.snapshot());
+        let loaded_at = ports.clock.now();
+        let standing = Standing { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
         ProjectService { ports, gatekeeper, changing: tokio::sync::Mutex::new(texts), standing: Mutex::new(standing) }
     }
 
@@ -132,8 +136,9 @@ impl ProjectService {
 
     /// Serves a snapshot from now on.
     fn swap(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
+        let (loaded_at, errors) = (self.ports.clock.now(), errors_of(&snapshot));
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        *standing = Standing { folder: Arc::clone(&texts.folder), loaded_at: self.ports.clock.now(), refused: None };
+        *standing = Standing { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
         drop(standing);
         self.swap_in_place(held, texts, snapshot);
     }
@@ -151,9 +156,19 @@ impl ProjectService {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
     }
 
+    /// The served project could not be read, or not be put in place.
+    fn note_failure(&self, error: &ProjectError) {
+        let refused = Refused { at: self.ports.clock.now(), errors: 1, first: error.to_string() };
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
+    }
+
     fn record(&self, event: &'static str, (identity, origin): Caller<'_>, resource: String) -> AuditEntry {
         from(origin, entry(event, self.ports.clock.now(), identity, resource))
     }
+}
+
+fn errors_of(snapshot: &Snapshot) -> usize {
+    snapshot.diagnostics.iter().filter(|told| told.is_error()).count()
 }
 
 fn place_and_message(told: &Diagnostic) -> String {

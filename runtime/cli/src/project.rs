@@ -42,6 +42,8 @@ impl Project {
         problems.extend(found);
         let (tree, found) = folder.collect(&config.folders);
         let is_partial = found.iter().any(Diagnostic::is_error);
+        let unread = found.iter().filter(|told| told.code == "not-utf-8").filter_map(|told| told.span.as_ref());
+        let unread = unread.flat_map(|span| folder.names_in(&span.file)).collect();
         problems.extend(found);
         let mut source = tree.clone();
         if let Some(definitions) = &config.definitions {
@@ -52,6 +54,7 @@ impl Project {
             env: environment.for_projects(),
             registered: Vec::new(),
             is_partial,
+            unread,
         };
         Ok(Project { folder, config, tree, source, inputs, environment: environment.clone(), problems })
     }

@@ -4,14 +4,15 @@
 //! file that can't be part of it. Bounds on count, size and depth keep a wrong folder (`/`, a home)
 //! from being read whole. Not here: what the texts mean, and data files, which the warehouse reads.
 
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::project::SourceTree;
+use terrane_compiler::project::{SourceTree, names_in};
 
 use crate::config::{Folders, PROJECT_FILE};
 use crate::failure::Failure;
@@ -91,6 +92,19 @@ impl ProjectFolder {
         (walk.tree, walk.diagnostics)
     }
 
+    /// What looks like names in a file that is no UTF-8: whoever refers to one is not told that it isn't there.
+    pub fn names_in(&self, path: &str) -> BTreeSet<Arc<str>> {
+        let mut bytes = Vec::new();
+        let file = self.dir.open(path);
+        let read = file.and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes));
+        if read.is_err() {
+            return BTreeSet::new();
+        }
+        // UTF-16 has a zero beside each letter of a name.
+        bytes.retain(|byte| *byte != 0);
+        names_in(&String::from_utf8_lossy(&bytes)).collect()
+    }
+
     /// The YAML files of one folder, by path.
     pub fn collect_folder(&self, name: &str) -> (SourceTree, Vec<Diagnostic>) {
         let mut walk = Walk::new(&self.dir);
@@ -107,6 +121,8 @@ struct Walk<'a> {
     diagnostics: Vec<Diagnostic>,
     bytes_left: u64,
     entries_left: usize,
+    /// The folders that were looked into, by device and number.
+    seen: HashSet<(u64, u64)>,
 }
 
 impl<'a> Walk<'a> {
@@ -117,6 +133,7 @@ impl<'a> Walk<'a> {
             diagnostics: Vec::new(),
             bytes_left: MAX_TOTAL_BYTES,
             entries_left: MAX_ENTRIES,
+            seen: HashSet::new(),
         }
     }
 
@@ -142,6 +159,8 @@ impl<'a> Walk<'a> {
             self.diagnostics.push(Diagnostic::error("too-deep", message).hint(hint).at(start_of(path)));
             return;
         }
+        let here = self.dir.metadata(if path.is_empty() { "." } else { path });
+        self.seen.extend(here.map(|here| (here.dev(), here.ino())).ok());
         let mut names: Vec<String> = Vec::new();
         let entries = match self.dir.read_dir(if path.is_empty() { "." } else { path }) {
             Ok(entries) => entries,
@@ -167,12 +186,22 @@ impl<'a> Walk<'a> {
             let inner = if path.is_empty() { name } else { format!("{path}/{name}") };
             // Follows links, which stay inside the project or are refused.
             match self.dir.metadata(&inner) {
+                // What a link leads back to has been read.
+                Ok(metadata) if metadata.is_dir() && self.is_link(&inner) && self.has_seen(&metadata) => {}
                 Ok(metadata) if metadata.is_dir() => self.folder(&inner, depth + 1),
                 Ok(metadata) if metadata.is_file() && has_known_ending(&inner) => self.file(&inner),
                 Ok(_) => {}
                 Err(error) => self.diagnostics.push(explain(&inner, &error)),
             }
         }
+    }
+
+    fn is_link(&self, path: &str) -> bool {
+        self.dir.symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+    }
+
+    fn has_seen(&self, folder: &Metadata) -> bool {
+        self.seen.contains(&(folder.dev(), folder.ino()))
     }
 
     /// False when the folder is too large to be a project; told once.

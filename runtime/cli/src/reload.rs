@@ -148,6 +148,9 @@ async fn load(projects: &ProjectService, trigger: Trigger) {
                 "the project that was loaded before is served still"
             );
         }
-        Err(error) => tracing::error!(event = "project_refused", trigger, errors = 1, error_message = %error),
+        Err(error) => {
+            let error_message = format!("{}: {error}", projects.standing().folder);
+            tracing::error!(event = "project_refused", trigger, errors = 1, error_message);
+        }
     }
 }

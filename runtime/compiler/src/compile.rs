@@ -31,7 +31,8 @@ pub fn compile(
     environment: &Environment,
 ) -> Result<CompiledSql, QueryError> {
     let access = authorized.access();
-    compiled(&secured(query, authorized, &access, environment)?, profile)
+    let (secured, most_rows) = secured(query, authorized, &access, environment)?;
+    compiled(&secured, profile).map(|sql| CompiledSql { most_rows, ..sql })
 }
 
 /// Compiles each measure of a query without its dimensions and without what narrows its groups:
@@ -66,6 +67,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
         added_column: lowered.added_column,
         limit: Some(plan.limit),
         offset: plan.offset,
+        most_rows: None,
         warnings: plan.warnings(),
     })
 }
@@ -81,7 +83,7 @@ pub fn compile_count(
     environment: &Environment,
 ) -> Result<CompiledSql, QueryError> {
     let access = authorized.access();
-    let secured = secured(query, authorized, &access, environment)?;
+    let (secured, _) = secured(query, authorized, &access, environment)?;
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let Lowered { total_column, added_column, .. } = lowered;
@@ -93,6 +95,7 @@ pub fn compile_count(
         added_column,
         limit: None,
         offset: 0,
+        most_rows: None,
         warnings: Vec::new(),
     })
 }
@@ -108,17 +111,19 @@ pub fn compile_inline(
     environment: &Environment,
 ) -> Result<String, QueryError> {
     let access = authorized.access();
-    let secured = secured(query, authorized, &access, environment)?;
+    let (secured, _) = secured(query, authorized, &access, environment)?;
     print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
 }
 
+/// The plan, and the rows that hooks allow where that is less than was asked for.
 fn secured<'m>(
     query: &SemanticQuery,
     authorized: &'m Authorized<'m>,
     access: &AuthorizedAccess<'m>,
     environment: &Environment,
-) -> Result<SecuredPlan<'m>, QueryError> {
+) -> Result<(SecuredPlan<'m>, Option<u64>), QueryError> {
     let mut resolved = resolve(access, query, environment)?;
+    let most_rows = authorized.most_rows(resolved.limit, resolved.offset);
     resolved.limit = authorized.limit(resolved.limit, resolved.offset);
-    secure(plan(authorized.model(), resolved)?, access)
+    Ok((secure(plan(authorized.model(), resolved)?, access)?, most_rows))
 }

@@ -243,7 +243,11 @@ fn public_cube<'m>(access: &Access<'m>, name: &str) -> Result<&'m Cube, QueryErr
     let model = access.model();
     let unknown = || QueryError::UnknownCube { name: name.into(), nearest: Vec::new() };
     let cube = model.cube_named(name).filter(|cube| cube.public).ok_or_else(unknown)?;
-    if access.is_closed(cube) { Err(QueryError::ClosedCube { cube: Arc::clone(&cube.name) }) } else { Ok(cube) }
+    if access.is_closed(cube) {
+        Err(QueryError::ClosedCube { cube: Arc::clone(&cube.name), why: model.why_closed() })
+    } else {
+        Ok(cube)
+    }
 }
 
 fn dimension(access: &Access<'_>, cube: &Cube, name: &str) -> Result<DimensionId, QueryError> {

@@ -240,3 +240,21 @@ fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
     assert!(seen.contains(&"dimension.orders.whole") && seen.contains(&"table.raw.orders.column.id"), "{seen:?}");
     assert!(!seen.iter().any(|id| id.contains("salary") || id.contains("region")), "{seen:?}");
 }
+
+#[test]
+fn a_file_that_cannot_be_read_closes_every_cube_and_is_named() {
+    let (definitions, model, is_told) = served(&[("metrics/t.yml", "metrics:\n\t- name: x\n")], false);
+    assert!(is_told);
+    let caller = SecurityContext::default();
+    let access = Access::of(&model, &caller);
+    assert!(model.cubes.iter().all(|cube| access.is_closed(cube)));
+    let files: Vec<&str> = definitions.unread_files.iter().map(|span| &*span.file).collect();
+    assert_eq!(files, ["metrics/t.yml"]);
+}
+
+#[test]
+fn an_empty_file_closes_nothing() {
+    let (definitions, model, is_told) = served(&[("metrics/t.yml", "\n")], false);
+    assert!(!is_told && definitions.unread_files.is_empty());
+    assert!(!is_protected(&model, "orders"));
+}

@@ -1,7 +1,8 @@
 //! What `wasmtime` writes from `wit/`: a module a role. The shared interfaces are written once, with the
 //! dialect's world, and the others use them, so that a context or an arena is one type for all roles.
 //!
-//! In: the contract. Out: types and call functions. Not here: judging what comes back.
+//! In: the contract. Out: types and call functions; `Deserialize` is for the workbench, which makes calls with
+//! values of any type. Not here: judging what comes back.
 
 /// The dialect's world, and what all worlds share.
 pub(crate) mod dialect {
@@ -10,6 +11,7 @@ pub(crate) mod dialect {
     wasmtime::component::bindgen!({
         path: "../../wit",
         world: "terrane:plugins/dialect-plugin",
+        additional_derives: [serde::Deserialize],
     });
 }
 
@@ -22,6 +24,7 @@ macro_rules! role {
             wasmtime::component::bindgen!({
                 path: "../../wit",
                 world: $world,
+                additional_derives: [serde::Deserialize],
                 with: {
                     "terrane:types/common@0.1.0": crate::bindings::dialect::terrane::types::common,
                     $($ir: crate::bindings::dialect::terrane::types::ir,)?

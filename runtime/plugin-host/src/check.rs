@@ -4,8 +4,8 @@
 //! the contract's, conditions over the cube's own dimensions, scores from 0 to 1. Not here: what the
 //! warehouse is asked (app), and the SQL of it (compiler).
 
-mod finding;
-mod plan;
+pub(crate) mod finding;
+pub(crate) mod plan;
 mod predicate;
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::host::PluginHost;
 use crate::plugin::{Caller, Configured, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
-use crate::wire::values::{logical_type, scalar};
+use crate::wire::values::{logical_type, logical_type_of, scalar};
 
 /// The checks among the components of a host.
 pub struct ComponentChecks {
@@ -137,6 +137,19 @@ fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> Asking {
     let mut context = Moment::of_call(&call.facts).context(plugin.limits, &plugin.config_json);
     context.extra.push(("profile-config".to_owned(), call.profile_config_json.to_string()));
     (Caller::of_tenant(call.facts.tenant.as_ref()), context)
+}
+
+/// The column that a guest was told of.
+pub(crate) fn profiled(column: &wire::Column) -> ProfiledColumn {
+    ProfiledColumn {
+        cube: column.cube.as_str().into(),
+        member: column.member.as_str().into(),
+        ty: logical_type_of(column.ty),
+        is_measure: column.is_measure,
+        is_primary_key: column.is_primary_key,
+        tags: column.tags.iter().map(|tag| tag.as_str().into()).collect(),
+        pii: column.pii,
+    }
 }
 
 fn column(column: &ProfiledColumn) -> wire::Column {

@@ -5,7 +5,7 @@
 //! store's limit. Not here: which points are worth judging (app).
 
 mod batches;
-mod check;
+pub(crate) mod check;
 mod offers;
 
 use std::sync::Arc;

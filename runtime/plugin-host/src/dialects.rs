@@ -85,7 +85,7 @@ impl Dialects {
             Some(settings) => Ok(settings.clone()),
             None => self.search.find(name).map(|path| {
                 let keys = if self.search.is_programs(&path) { Vec::new() } else { self.keys.clone() };
-                PluginSettings { keys, ..PluginSettings::new(name, PluginRole::Dialect, path) }
+                PluginSettings { keys, is_found: true, ..PluginSettings::new(name, PluginRole::Dialect, path) }
             }),
         };
         let settings = match found {

@@ -7,7 +7,7 @@
 //! the query (the app decides), and whether cubes and members exist (the compiler knows).
 
 mod arena;
-mod from_wire;
+pub(crate) mod from_wire;
 mod pool;
 mod to_wire;
 

@@ -50,5 +50,5 @@ pub use engine::EngineError;
 pub use governance::Hooks;
 pub use host::{PluginHost, Settings};
 pub use limits::{CallLimits, GuestLimits};
-pub use loader::{MAX_COMPONENT_BYTES, SearchPath, hooks_in};
+pub use loader::{ComponentFile, MAX_COMPONENT_BYTES, SearchPath, components_in};
 pub use plugin::{ConfigJson, Grants, PluginSettings};

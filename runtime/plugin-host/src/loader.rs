@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use terrane_app::ports::plugins::{FileKind, PluginError, PluginFault};
+use terrane_app::ports::plugins::{FileKind, PluginError, PluginFault, PluginRole};
 use wasmparser::{Parser, Payload};
 use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentInstance, ComponentItem};
@@ -19,7 +19,9 @@ use wasmtime::component::types::{ComponentInstance, ComponentItem};
 use crate::cache::Cache;
 use crate::engine::Engine;
 use crate::error::shortened;
+use crate::manifest::Manifest;
 use crate::plugin::Grants;
+use crate::role::ROLES;
 use crate::signature::hexadecimal;
 
 pub const MAX_COMPONENT_BYTES: u64 = 8 * 1024 * 1024;
@@ -28,7 +30,6 @@ const MAX_FILES: usize = 1_000;
 
 /// What a guest may import, without the patch version.
 const LOG: &str = "terrane:host/log@0.1";
-const HOOK: &str = "terrane:governance/hook@";
 /// The same, where it is granted.
 const MEMO: &str = "terrane:host/memo@0.1";
 
@@ -91,24 +92,39 @@ impl SearchPath {
     }
 }
 
-/// The components in the folders that export the governance hook, with their names. They are read and not
-/// run; those that detectors, checks and dialects are called like are not looked at.
-pub fn hooks_in(search: &SearchPath) -> Vec<(String, PathBuf)> {
-    let others = ["dialect-", "detector-", "check-"];
-    let files = search.files().into_iter();
-    let unknown = files.filter(|(name, _)| !others.iter().any(|prefix| name.starts_with(prefix)));
-    unknown.filter(|(_, path)| read(path).is_ok_and(|bytes| exports(&bytes, HOOK))).collect()
+/// What a file in a component folder says of itself. It was read and not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComponentFile {
+    /// Of the file, without its ending.
+    pub name: String,
+    pub path: PathBuf,
+    /// By its exports; `None`: they are those of no role, or it is no component.
+    pub role: Option<PluginRole>,
+    /// As its `plugin.toml` says.
+    pub id: Option<String>,
+}
+
+/// The files in the component folders, those that came with the program first.
+pub fn components_in(search: &SearchPath) -> Vec<ComponentFile> {
+    let described = |(name, path): (String, PathBuf)| {
+        let bytes = read(&path).unwrap_or_default();
+        let role = ROLES.into_iter().find(|(_, interface)| exports(&bytes, interface)).map(|(role, _)| role);
+        let manifest = role.and_then(|_| Manifest::of_component(&bytes).ok().flatten());
+        ComponentFile { name, path, role, id: manifest.map(|manifest| manifest.id) }
+    };
+    search.files().into_iter().map(described).collect()
 }
 
 /// Whether a component says at its own level that it exports an interface, of whatever version.
 fn exports(bytes: &[u8], interface: &str) -> bool {
+    let is_it = |name: &str| name.split('@').next() == Some(interface);
     let (mut depth, mut found) = (0_usize, false);
     for payload in Parser::new(0).parse_all(bytes) {
         match payload {
             Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
             Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
             Ok(Payload::ComponentExportSection(section)) if depth == 0 => {
-                found |= section.into_iter().flatten().any(|export| export.name.name.starts_with(interface));
+                found |= section.into_iter().flatten().any(|export| is_it(export.name.name));
             }
             Ok(_) => {}
             Err(_) => return false,

@@ -172,14 +172,14 @@ fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(
 
 /// The configuration, the manifest and the component itself speak of one thing.
 fn agree(settings: &PluginSettings, info: &Info, manifest: Option<&Manifest>) -> Result<(), PluginFault> {
-    const CONFIGURED: &str = "the configuration says";
+    let configured = if settings.is_found { "its file's name says" } else { "the configuration says" };
     const MANIFEST: &str = "its plugin.toml says";
     let same = |what, found: &str, wanted, expected: &str| {
         let mismatch =
             || PluginFault::Mismatch { what, found: shortened(found), wanted, expected: expected.to_owned() };
         if found == expected { Ok(()) } else { Err(mismatch()) }
     };
-    same("id", &info.id, CONFIGURED, &settings.id)?;
+    same("id", &info.id, configured, &settings.id)?;
     let Some(manifest) = manifest else { return Ok(()) };
     same("id", &info.id, MANIFEST, &manifest.id)?;
     same("version", &info.version, MANIFEST, &manifest.version)?;

@@ -25,6 +25,8 @@ pub struct PluginSettings {
     /// What the component must call itself.
     pub id: String,
     pub role: PluginRole,
+    /// Nobody lists it: the id is its file's name.
+    pub is_found: bool,
     pub source: PathBuf,
     /// Lower-case hexadecimal SHA-256 of the only file that will do.
     pub sha256: Option<String>,
@@ -46,6 +48,7 @@ impl PluginSettings {
         PluginSettings {
             id: id.into(),
             role,
+            is_found: false,
             source: source.into(),
             sha256: None,
             keys: Vec::new(),

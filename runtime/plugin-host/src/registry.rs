@@ -123,7 +123,7 @@ impl Registry {
                 continue;
             }
             let keys = if self.search.is_programs(&source) { Vec::new() } else { self.keys.clone() };
-            let settings = PluginSettings { keys, ..PluginSettings::new(name, R::ROLE, source) };
+            let settings = PluginSettings { keys, is_found: true, ..PluginSettings::new(name, R::ROLE, source) };
             let slot = match taken.map(|slot| slot.settings.source.clone()) {
                 Some(path) => {
                     let id = settings.id.clone();

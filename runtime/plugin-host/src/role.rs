@@ -96,6 +96,14 @@ role!(detector, DetectorPlugin, DetectorPluginPre, Detector, "terrane:anomaly/de
 role!(check, CheckPlugin, CheckPluginPre, Check, "terrane:profiling/check", probe::nothing);
 role!(governance, PolicyPlugin, PolicyPluginPre, Governance, "terrane:governance/hook", probe::nothing);
 
+/// Interfaces that make a role, without their versions.
+pub(crate) const ROLES: [(PluginRole, &str); 4] = [
+    (PluginRole::Dialect, dialect::DialectPlugin::INTERFACE),
+    (PluginRole::Detector, detector::DetectorPlugin::INTERFACE),
+    (PluginRole::Check, check::CheckPlugin::INTERFACE),
+    (PluginRole::Governance, governance::PolicyPlugin::INTERFACE),
+];
+
 /// A component that is linked for its role.
 pub(crate) struct Linked<R: Role> {
     engine: Arc<Engine>,

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use terrane_app::ports::plugins::{
     ChangeError, PluginError, PluginFault, PluginLimits, PluginRole, PluginState, PluginStatus, PreviousPlugin,
-    Unavailable,
 };
 
 use crate::limits::CallLimits;
@@ -120,9 +119,7 @@ impl<R: Role> Slot<R> {
             fault,
         };
         match &now.serving {
-            _ if now.is_disabled => {
-                down(PluginFault::Unavailable { call: "any function", reason: Unavailable::Disabled })
-            }
+            _ if now.is_disabled => down(PluginFault::Disabled),
             Ok(plugin) => Configured::Active(Arc::clone(plugin)),
             Err(absent) => down(absent.fault.clone()),
         }
@@ -154,7 +151,6 @@ impl<R: Role> Slot<R> {
     fn remade(&self, workshop: &Workshop) -> Result<Arc<Plugin<R>>, PluginFault> {
         let made = workshop.plugin::<R>(&self.settings).map_err(|(_, fault)| fault)?;
         if let Ok(serving) = &self.read().serving
-            && self.settings.sha256.is_none()
             && is_older(&made.version, &serving.version)
         {
             let (serving, found) = (serving.version.to_string(), made.version.to_string());
@@ -258,7 +254,7 @@ impl<R: Role> AnySlot for Slot<R> {
         let mut now = self.write();
         if let (false, Err(absent)) = (is_disabled, &now.serving) {
             let (name, error) = (self.settings.id.clone(), Box::new(faulted(&self.settings, &absent.fault)));
-            return Err(ChangeError::NotEnabled { name, error });
+            return Err(ChangeError::NotEnabled { name, error, is_disabled: now.is_disabled });
         }
         let is_healthy = now.state(&self.settings) == PluginState::Active;
         if now.is_disabled == is_disabled && (is_disabled || is_healthy) {

@@ -1,9 +1,10 @@
 //! One component on its author's bench: what it is, and any of its functions called with JSON.
 //!
 //! In: a file. Out: [`Facts`] read off it without running it, and [`Called`] answers, each from a fresh
-//! instance inside the limits that a server has too, with the fuel, memory and time that it took. Not here:
-//! the operator's settings, and whether an answer makes sense.
+//! instance inside the limits that a server has too, with the fuel, memory and time that it took, and what a
+//! server would refuse the answer for. Not here: the operator's settings.
 
+mod answers;
 mod json;
 mod signature;
 
@@ -29,7 +30,7 @@ use crate::limits::{CallLimits, GuestLimits};
 use crate::loader;
 use crate::memo::Memo;
 use crate::plugin::Grants;
-use crate::role::{Info, Linked, Role};
+use crate::role::{Info, Linked, ROLES, Role};
 use crate::terms::{MemoGrant, Terms};
 
 pub use json::Misfit;
@@ -72,6 +73,8 @@ pub struct Identity {
 #[derive(Debug, Clone)]
 pub struct Called {
     pub answer: Value,
+    /// What a server would refuse the answer for; `None` also where the call was declined.
+    pub refused: Option<PluginFault>,
     /// About one per WebAssembly instruction; the same for the same component and input.
     pub fuel: u64,
     /// Linear memories of the instance at the end.
@@ -98,14 +101,6 @@ pub struct Workbench {
     facts: Facts,
     name: Arc<str>,
 }
-
-/// Interfaces that make a role, without their versions.
-const ROLES: [(PluginRole, &str); 4] = [
-    (PluginRole::Dialect, DialectPlugin::INTERFACE),
-    (PluginRole::Detector, DetectorPlugin::INTERFACE),
-    (PluginRole::Check, CheckPlugin::INTERFACE),
-    (PluginRole::Governance, PolicyPlugin::INTERFACE),
-];
 
 impl Workbench {
     /// Reads and compiles a component.
@@ -194,10 +189,9 @@ impl Workbench {
         let export = self.export(function)?;
         let ty = function_type(&self.engine, &self.component, export).ok_or_else(|| self.unknown(function))?;
         let values = values(&ty, arguments, function)?;
-        let results = ty.results().len();
         let limits = self.limits(&export.name);
         let called =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.call_with(export, limits, &values, results)));
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.call_with(export, limits, (&ty, &values))));
         Ok(called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }))?)
     }
 
@@ -228,8 +222,7 @@ impl Workbench {
         &self,
         export: &Export,
         limits: CallLimits,
-        values: &[Val],
-        results: usize,
+        (ty, values): (&ComponentFunc, &[Val]),
     ) -> Result<Called, PluginFault> {
         let name = static_name(&export.name);
         let pre = self.instance_pre()?;
@@ -242,12 +235,14 @@ impl Workbench {
         let index = interface.and_then(|index| instance.get_export_index(&mut store, Some(&index), &export.name));
         let function = index.and_then(|index| instance.get_func(&mut store, index));
         let function = function.ok_or(PluginFault::Host { message: format!("`{}` is gone", export.name) })?;
-        let mut answers = vec![Val::Bool(false); results];
+        let mut answers = vec![Val::Bool(false); ty.results().len()];
         function.call(&mut store, values, &mut answers).map_err(fault)?;
         let duration = started.elapsed();
         let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
+        let arguments = ty.params().map(|(name, _)| name).zip(values).collect();
+        let refused = answers::Asked { call: name, arguments }.refusal(answers.first());
         let answer = answers.first().map_or(Value::Null, json::from_val);
-        Ok(Called { answer, fuel, memory_bytes: store.data().memory_bytes(), duration })
+        Ok(Called { answer, refused, fuel, memory_bytes: store.data().memory_bytes(), duration })
     }
 
     fn instance_pre(&self) -> Result<InstancePre<Guest>, PluginFault> {

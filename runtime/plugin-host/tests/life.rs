@@ -20,7 +20,7 @@ use terrane_app::ports::plugins::{
 use terrane_plugin_host::manifest::{self, AskedLimits};
 use terrane_plugin_host::signature::SecretKey;
 use terrane_plugin_host::{
-    ComponentDetectors, Elapsed, Grants, PluginHost, PluginSettings, SearchPath, Settings, hooks_in,
+    ComponentDetectors, Elapsed, Grants, PluginHost, PluginSettings, SearchPath, Settings, components_in,
 };
 
 const ID: &str = "detector-test";
@@ -388,7 +388,13 @@ fn found_plugins_are_what_their_files_are_called_and_the_programs_own_come_first
     let taken = PluginFault::IdTaken { id: ID.to_owned(), path: program.join("detector-test.wasm") };
     assert_eq!(fault(of(project.join("detector-test.wasm"))), taken);
     assert!(matches!(fault(of(project.join("detector-alias.wasm"))), PluginFault::Mismatch { what: "id", .. }));
-    assert_eq!(hooks_in(&search), [("policy-idle".to_owned(), project.join("policy-idle.wasm"))]);
+    assert!(
+        fault(of(project.join("detector-alias.wasm"))).to_string().ends_with("its file's name says `detector-alias`")
+    );
+    let files = components_in(&search).into_iter().map(|file| (file.name, file.role)).collect::<Vec<_>>();
+    let detector = |name: &str| (name.to_owned(), Some(PluginRole::Detector));
+    let hook = ("policy-idle".to_owned(), Some(PluginRole::Governance));
+    assert_eq!(files, [detector(ID), detector("detector-alias"), detector("detector-mine"), detector(ID), hook]);
 
     let listed = PluginSettings::new(ID, PluginRole::Detector, project.join("detector-test.wasm"));
     let host = PluginHost::new(Settings { plugins: vec![listed], ..Settings::new(search) }).unwrap();

@@ -260,9 +260,11 @@ impl Plugins for FakePlugins {
             plugin if plugin.state == PluginState::Disabled => {
                 Ok(PluginStatus { state: PluginState::Active, ..plugin })
             }
-            plugin if matches!(plugin.state, PluginState::Refused(_)) => {
-                Err(ChangeError::NotEnabled { name: plugin.name, error: Box::new(broken_component()) })
-            }
+            plugin if matches!(plugin.state, PluginState::Refused(_)) => Err(ChangeError::NotEnabled {
+                name: plugin.name,
+                error: Box::new(broken_component()),
+                is_disabled: false,
+            }),
             plugin => Err(ChangeError::Already { name: plugin.name, state: "enabled" }),
         }
     }

@@ -8,20 +8,27 @@ use terrane_sdk::{CallContext, Issue, PluginError, PluginInfo};
 /// The component.
 pub struct Plugin;
 
-const SCHEMA: &str = r#"{"type": "object", "properties": {"see_all": {"type": "array", "items": {"type": "string"}}}}"#;
+const SCHEMA: &str = r#"{
+    "type": "object", "additionalProperties": false,
+    "properties": {"see_all": {"type": "array", "items": {"type": "string"}}}
+}"#;
 
 impl Hook for Plugin {
     const INFO: PluginInfo = PluginInfo::new("policy-region", "0.1.0", "Policy Region").with_config_schema(SCHEMA);
 
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
-        see_all(config_json).map(|_| ()).map_err(|message| vec![Issue { path: "/see_all".to_owned(), message }])
+        let config = Json::config(config_json).map_err(|message| vec![Issue { path: String::new(), message }])?;
+        config.only(&["see_all"])?;
+        config.text_list("see_all").map(|_| ()).map_err(|issue| vec![issue])
     }
 
     fn on_query(context: &CallContext, who: &Principal, query: &QueryFacts) -> Result<Verdict, PluginError> {
         if !query.reads("orders") {
             return Ok(Verdict::abstain());
         }
-        let see_all = see_all(&context.config_json).map_err(PluginError::Internal)?;
+        let config = Json::config(&context.config_json).map_err(PluginError::Internal)?;
+        // The roles that see all regions.
+        let see_all = config.text_list("see_all").map_err(|issue| PluginError::Internal(issue.message))?;
         if see_all.iter().any(|role| who.has_role(role)) {
             return Ok(Verdict::permit(Obligations::default().note("regions", "all")));
         }
@@ -32,14 +39,6 @@ impl Hook for Plugin {
         let own = Obligations::default().note("regions", &regions.join(", "));
         Ok(Verdict::permit(own.row_filter("orders", &column("region").in_list(regions))))
     }
-}
-
-/// The roles that see all regions.
-fn see_all(config_json: &str) -> Result<Vec<String>, String> {
-    let config = Json::config(config_json)?;
-    let roles = config.get("see_all").map_or(&[][..], Json::items);
-    let names = roles.iter().map(|role| role.text().map(str::to_owned));
-    names.collect::<Option<_>>().ok_or_else(|| "names of roles are expected".to_owned())
 }
 
 terrane_sdk::export_hook!(Plugin);
@@ -78,7 +77,14 @@ mod tests {
     #[test]
     fn a_configuration_of_another_shape_is_refused() {
         assert!(Plugin::check_config("").is_ok());
-        assert_eq!(Plugin::check_config(r#"{"see_all": [1]}"#).unwrap_err()[0].path, "/see_all");
+        for (config, path) in [
+            (r#"{"see_all": [1]}"#, "/see_all/0"),
+            (r#"{"see_all": "finance"}"#, "/see_all"),
+            (r#"{"see_al": ["finance"]}"#, "/see_al"),
+            ("see_all", ""),
+        ] {
+            assert_eq!(Plugin::check_config(config).unwrap_err()[0].path, path, "{config}");
+        }
     }
 
     #[test]

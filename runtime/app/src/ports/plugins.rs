@@ -219,8 +219,12 @@ pub enum ChangeError {
     #[error("`{name}` was not reloaded: {error}")]
     Refused { name: String, error: Box<PluginError> },
     /// There is nothing to enable.
-    #[error("`{name}` was not enabled: {error}; repair or replace the component, then reload it")]
-    NotEnabled { name: String, error: Box<PluginError> },
+    #[error(
+        "`{name}` was not enabled: {error}; {}repair or replace the component, then reload it{}",
+        in_the_entry(error),
+        if *is_disabled { ", then enable it" } else { "" }
+    )]
+    NotEnabled { name: String, error: Box<PluginError>, is_disabled: bool },
 }
 
 /// Why a component can't be used.
@@ -233,6 +237,26 @@ pub enum PluginError {
     Name { name: String },
     #[error("component {} {fault}", path.display())]
     Faulted { path: PathBuf, fault: PluginFault },
+}
+
+impl PluginError {
+    /// The key of the operator's entry that a component was refused for. Entries are read when the server
+    /// starts, so no reload mends one.
+    pub fn entry_key(&self) -> Option<&'static str> {
+        let PluginError::Faulted { fault, .. } = self else { return None };
+        match fault {
+            PluginFault::Declined { call: "check-config", .. } => Some("config"),
+            PluginFault::Pin { .. } => Some("sha256"),
+            PluginFault::Mismatch { what: "id", .. } => Some("id"),
+            PluginFault::Mismatch { what: "role", .. } | PluginFault::WrongWorld { .. } => Some("role"),
+            _ => None,
+        }
+    }
+}
+
+fn in_the_entry(error: &PluginError) -> String {
+    let words = |key| format!("edit `{key}` of its entry in service_project.yml and restart, or ");
+    error.entry_key().map_or_else(String::new, words)
 }
 
 fn shown(paths: &[PathBuf]) -> String {
@@ -289,11 +313,16 @@ pub enum PluginFault {
     /// Another plugin has this id, and had it first.
     #[error("calls itself `{id}`, which is {}", path.display())]
     IdTaken { id: String, path: PathBuf },
-    #[error("is version {found}, older than {serving}, which serves; a `sha256` that names it makes it welcome")]
+    #[error(
+        "is version {found}, older than {serving}, which serves; no reload brings an older version, a restart does"
+    )]
     Downgrade { serving: String, found: String },
     /// It was not called.
     #[error("was not called for `{call}`: {reason}")]
     Unavailable { call: &'static str, reason: Unavailable },
+    /// An administrator turned it off, so none of its functions is called.
+    #[error("is not called: an administrator disabled it")]
+    Disabled,
     /// It was not called, since too many others were.
     #[error("was not called for `{call}`: too many guests are running at once")]
     Busy { call: &'static str },
@@ -306,8 +335,6 @@ pub enum Unavailable {
     BreakerOpen { wait: Duration },
     #[error("it failed too often and is quarantined")]
     Quarantined,
-    #[error("an administrator disabled it")]
-    Disabled,
 }
 
 fn listed(names: &[String]) -> String {

@@ -90,12 +90,21 @@ impl ProjectService {
         let known = if request.is_full { &nothing } else { before.described() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
-        if let Some(missing) = missing_ref(&snapshot.diagnostics, &texts.source) {
+        let asked = asked_for(&snapshot.definitions, request.models.as_deref())?;
+        // Only what is asked for, and what that reads, has to compile.
+        let needed = request.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
+        let told = snapshot.diagnostics.iter().filter(|told| concerns(told, needed.as_ref()));
+        let told: Vec<Diagnostic> = told.cloned().collect();
+        if let Some(missing) = missing_ref(&told, &texts.source, &snapshot.definitions) {
             self.note_refusal(&snapshot.diagnostics);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing: Some(missing) });
         }
-        let asked = asked_for(&snapshot.definitions, request.models.as_deref())?;
-        let models = match self.models(&snapshot, &asked, known).await {
+        // A model that was left out when the project was read has a file, and its error stands there.
+        if let Some(broken) = told.iter().find(|told| told.is_error() && is_of_model(told)) {
+            self.note_refusal(&snapshot.diagnostics);
+            return Err(failed(broken));
+        }
+        let models = match self.models(&snapshot, &asked, needed.as_ref(), known).await {
             Ok((models, accepted)) => {
                 snapshot.accept(accepted);
                 models
@@ -134,16 +143,16 @@ impl ProjectService {
         &self,
         snapshot: &Snapshot,
         asked: &HashSet<&str>,
+        needed: Option<&HashSet<&str>>,
         known: &Described,
     ) -> Result<(Vec<CompiledModel>, Vec<Arc<str>>), ProjectError> {
         let definitions = &snapshot.definitions;
-        // A model that was left out when the project was read has a file, and its error stands there.
-        if let Some(broken) = snapshot.diagnostics.iter().find(|told| told.is_error() && is_of_model(told)) {
-            return Err(failed(broken));
-        }
         let (mut models, mut accepted) = (Vec::new(), Vec::new());
         for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
             let model = &definitions.models[index];
+            if needed.is_some_and(|needed| !needed.contains(&*model.name.value)) {
+                continue;
+            }
             let started = self.ports.clock.elapsed();
             let (warnings, errors): (Vec<_>, Vec<_>) = diagnostics.into_iter().partition(|told| !told.is_error());
             if let Some(error) = errors.first() {
@@ -186,7 +195,8 @@ impl ProjectService {
 
 /// The names of the models to report.
 fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
-    let names = definitions.models.iter().map(|model| &*model.name.value);
+    let whole = definitions.models.iter().chain(&definitions.circular_models).map(|model| &*model.name.value);
+    let names = whole.chain(definitions.broken_models.iter().map(|name| &*name.value));
     let Some(models) = models else { return Ok(names.collect()) };
     let known: HashMap<&str, &str> = names.map(|name| (name, name)).collect();
     models
@@ -201,6 +211,27 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
             })
         })
         .collect()
+}
+
+/// Models with all that they read, one behind the other.
+fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSet<&'a str> {
+    let models = definitions.models.iter().chain(&definitions.circular_models);
+    let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, model)).collect();
+    let mut needed = HashSet::new();
+    let mut open: Vec<&str> = asked.iter().copied().collect();
+    while let Some(name) = open.pop() {
+        if needed.insert(name) {
+            let model = refs.get(name).copied().into_iter();
+            open.extend(model.flat_map(|model| &model.refs).map(|reference| &*reference.name));
+        }
+    }
+    needed
+}
+
+/// Whether an error is one of the models that have to compile; `None`: of anything.
+fn concerns(told: &Diagnostic, needed: Option<&HashSet<&str>>) -> bool {
+    let Some(needed) = needed else { return true };
+    told.span.as_ref().is_some_and(|span| is_of_model(told) && needed.contains(&*model_of(span)))
 }
 
 fn is_of_model(told: &Diagnostic) -> bool {

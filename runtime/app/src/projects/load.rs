@@ -3,9 +3,10 @@
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::soften_registered;
 
-use super::outcome::{Loaded, ProjectError, missing_ref};
+use super::outcome::{Loaded, ProjectError, closed_cubes, missing_ref};
 use super::{Caller, ProjectService, contents};
 use crate::catalog::Described;
+use crate::ports::projects::ProjectTexts;
 
 /// What to load.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +25,25 @@ impl ProjectService {
     /// # Errors
     /// [`ProjectError`]; what was served before is served still.
     pub async fn load(&self, request: &LoadRequest, caller: Caller<'_>) -> Result<Loaded, ProjectError> {
-        let started = self.ports.clock.elapsed();
         let mut held = self.changing.lock().await;
+        let loaded = self.load_into(&mut held, request, caller).await;
+        // What was refused for its errors is noted with them.
+        if let Err(error) = &loaded
+            && request.path.is_none()
+            && !matches!(error, ProjectError::Invalid { .. } | ProjectError::Guarded)
+        {
+            self.note_failure(error);
+        }
+        loaded
+    }
+
+    async fn load_into(
+        &self,
+        held: &mut ProjectTexts,
+        request: &LoadRequest,
+        caller: Caller<'_>,
+    ) -> Result<Loaded, ProjectError> {
+        let started = self.ports.clock.elapsed();
         let texts = self.texts_at(request.path.as_deref()).await?;
         self.may_replace(&texts, caller)?;
         let before = self.ports.catalog.snapshot();
@@ -35,14 +53,15 @@ impl ProjectService {
         soften_registered(&mut snapshot.diagnostics);
         if request.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {
             self.note_refusal(&snapshot.diagnostics);
-            let missing = missing_ref(&snapshot.diagnostics, &texts.source);
+            let missing = missing_ref(&snapshot.diagnostics, &texts.source, &snapshot.definitions);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing });
         }
+        snapshot.diagnostics.extend(closed_cubes(&snapshot.definitions));
         let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
         let mut record = self.record("project_loaded", caller, format!("project:{}", texts.folder));
         record.after = Some(contents(&snapshot).into());
         self.ports.audit.append(vec![record]).await?;
-        self.swap(&mut held, texts, snapshot);
+        self.swap(held, texts, snapshot);
         Ok(loaded)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::project::SourceTree;
+use terrane_compiler::project::{Definitions, SourceTree};
 
 use crate::catalog::Snapshot;
 use crate::ports::plugins::PluginError;
@@ -40,9 +40,16 @@ pub enum ProjectError {
 /// A `ref` to a model that isn't there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingRef {
-    /// The file's stem: for a model its name.
-    pub model: String,
+    /// A model, which is called like its file, or a cube.
+    pub of: Referrer,
     pub missing_ref: String,
+}
+
+/// Who refers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Referrer {
+    Model(String),
+    Cube(String),
 }
 
 /// A project that was loaded.
@@ -79,7 +86,7 @@ impl Loaded {
 }
 
 /// The first reference to a model that isn't there: the name stands at the diagnostic's place.
-pub fn missing_ref(diagnostics: &[Diagnostic], tree: &SourceTree) -> Option<MissingRef> {
+pub fn missing_ref(diagnostics: &[Diagnostic], tree: &SourceTree, definitions: &Definitions) -> Option<MissingRef> {
     let told = diagnostics.iter().find(|told| told.code == "missing-ref")?;
     let span = told.span.as_ref()?;
     let line = tree.files.get(&span.file)?.lines().nth(span.line.saturating_sub(1) as usize)?;
@@ -87,5 +94,23 @@ pub fn missing_ref(diagnostics: &[Diagnostic], tree: &SourceTree) -> Option<Miss
         line.chars().skip(span.column.saturating_sub(1) as usize).take(span.length as usize).collect();
     let stem = span.file.rsplit('/').next().unwrap_or_default();
     let model = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-    Some(MissingRef { model: model.to_owned(), missing_ref: written })
+    // The last cube that begins before the reference.
+    let cubes = definitions.cubes.iter().map(|cube| (cube.name.span(), &cube.name.value));
+    let before = cubes.filter(|(begin, _)| begin.file == span.file && begin.line <= span.line);
+    let of = match before.max_by_key(|(begin, _)| begin.line) {
+        Some((_, cube)) => Referrer::Cube(cube.to_string()),
+        None => Referrer::Model(model.to_owned()),
+    };
+    Some(MissingRef { of, missing_ref: written })
+}
+
+/// What closes every cube although no policy speaks of it: a file that nobody could read.
+pub fn closed_cubes(definitions: &Definitions) -> Option<Diagnostic> {
+    let span = definitions.unread_files.first()?;
+    let mut files: Vec<&str> = definitions.unread_files.iter().map(|span| &*span.file).collect();
+    files.dedup();
+    let files: Vec<String> = files.into_iter().take(5).map(|file| format!("`{file}`")).collect();
+    let message = format!("every cube is closed while {} can't be read: it may hold policies", files.join(", "));
+    let hint = "mend the file, or remove it, and load the project again";
+    Some(Diagnostic::warning("closed-cubes", message).hint(hint).at(span.clone()))
 }

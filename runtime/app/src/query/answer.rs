@@ -105,8 +105,16 @@ pub(super) fn warnings(
     total: Option<u64>,
 ) -> Vec<String> {
     let mut warnings = sql.warnings.clone();
-    if let (false, Some(true), Some(total)) = (has_limit, truncated, total) {
-        warnings.push(format!("these are {returned} of {total} rows, since no `limit` was sent"));
+    let is_full = sql.limit.is_some_and(|limit| returned >= limit);
+    match (sql.most_rows, truncated, total) {
+        (Some(most), Some(true) | None, _) if is_full => {
+            let rows = if most == 1 { "row" } else { "rows" };
+            warnings.push(format!("a policy allows at most {most} {rows}"));
+        }
+        (_, Some(true), Some(total)) if !has_limit => {
+            warnings.push(format!("these are {returned} of {total} rows, since no `limit` was sent"));
+        }
+        _ => {}
     }
     warnings
 }

@@ -14,6 +14,21 @@ const MAX_CHARACTERS: usize = 60;
 const ACRONYMS: &[&str] =
     &["id", "url", "sku", "api", "ip", "uuid", "vat", "utc", "iso", "http", "ui", "usd", "eur", "gmv"];
 
+/// The name of what has no letter that a name can have.
+const UNNAMED: &str = "unnamed";
+
+/// A snake_case name, or another where the text has no letter that a name can have.
+pub fn snake_or(text: &str, other: impl FnOnce() -> String) -> String {
+    let has_letter = text.chars().any(|c| c.is_ascii_alphanumeric() || without_mark(c).is_some());
+    if has_letter { snake(text) } else { other() }
+}
+
+/// Whether [`snake`] keeps every letter of a text: else two texts may have one name by accident.
+pub fn is_spelled(text: &str) -> bool {
+    let has_letter = text.chars().any(char::is_alphanumeric);
+    has_letter && text.chars().all(|c| !c.is_alphanumeric() || c.is_ascii() || without_mark(c).is_some())
+}
+
 /// A snake_case name: `CustomerID` and `customer id` are `customer_id`. Never empty.
 pub fn snake(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
@@ -39,7 +54,7 @@ pub fn snake(text: &str) -> String {
     name.truncate(MAX_CHARACTERS);
     let name = name.trim_end_matches('_');
     match name.chars().next() {
-        None => "unnamed".to_owned(),
+        None => UNNAMED.to_owned(),
         Some(first) if first.is_ascii_digit() => format!("n_{name}"),
         Some(_) => name.to_owned(),
     }
@@ -241,6 +256,14 @@ mod tests {
             assert_eq!(snake(text), name, "{text}");
         }
         assert!(snake(&"x".repeat(500)).len() <= MAX_CHARACTERS);
+    }
+
+    #[test]
+    fn a_name_without_latin_letters_is_told() {
+        assert_eq!(snake_or("日本", || "column_1".to_owned()), "column_1");
+        assert_eq!(snake_or("Größe", || "column_1".to_owned()), "groesse");
+        let spelled = ["customer id", "Größe", "日本_id", "日本", "%"].map(is_spelled);
+        assert_eq!(spelled, [true, true, false, false, false]);
     }
 
     #[test]

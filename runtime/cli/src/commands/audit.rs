@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use serde_json::json;
-use terrane_app::ports::audit::{AuditFilter, AuditLog as _, ChainState};
+use serde_json::{Value, json};
+use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, AuditRecord, ChainState};
+use terrane_compiler::model::nearest;
 
-use super::print;
+use super::{print, tell};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -102,25 +103,94 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
                 print(&lines.collect::<String>());
                 return Ok(true);
             }
-            let mut table = comfy_table::Table::new();
-            let header = ["#", "AT", "EVENT", "ACTOR", "METHOD", "FROM", "RESOURCE", "REASON", "TIMES"];
-            table.load_style(comfy_table::presets::NOTHING).set_header(header);
-            for record in records {
-                let entry = record.entry;
-                table.add_row([
-                    &record.sequence.to_string(),
-                    &entry.at.to_string(),
-                    &*entry.event,
-                    &*entry.actor,
-                    &*entry.auth_method,
-                    entry.client_ip.as_deref().unwrap_or_default(),
-                    &*entry.resource,
-                    entry.reason.as_deref().unwrap_or_default(),
-                    &entry.count.to_string(),
-                ]);
+            if let (true, Some(event)) = (records.is_empty(), event) {
+                let all = AuditFilter { limit: KNOWN_EVENTS_OF, ..AuditFilter::default() };
+                tell(&no_such_event(event, &store.records(&all).await.map_err(failed)?));
+                return Ok(true);
             }
-            print(&format!("{table}\n"));
+            print(&format!("{}\n", table(&records)));
             Ok(true)
         }
+    }
+}
+
+/// Characters of a cell; the rest is in `--json`.
+const MAX_CELL: usize = 80;
+/// The newest records, whose events a hint may name.
+const KNOWN_EVENTS_OF: u32 = 10_000;
+const KNOWN_EVENTS_SHOWN: usize = 10;
+
+fn table(records: &[AuditRecord]) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    let header = ["#", "AT", "EVENT", "ACTOR", "METHOD", "FROM", "RESOURCE", "REASON", "TIMES"];
+    table.load_style(comfy_table::presets::NOTHING).set_header(header);
+    for AuditRecord { sequence, entry, .. } in records {
+        table.add_row([
+            sequence.to_string(),
+            entry.at.to_string(),
+            cell(&entry.event),
+            cell(&entry.actor),
+            cell(&entry.auth_method),
+            cell(entry.client_ip.as_deref().unwrap_or_default()),
+            cell(&entry.resource),
+            cell(&reason(entry)),
+            entry.count.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Why, and the fault behind it, where the record tells of one.
+fn reason(entry: &AuditEntry) -> String {
+    let facts = entry.after.as_deref().and_then(|after| serde_json::from_str::<Value>(after).ok());
+    let fault = facts.as_ref().and_then(|facts| facts["fault"].as_str());
+    let parts = [entry.reason.as_deref(), fault];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
+}
+
+/// One line, and short enough for a table.
+fn cell(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match text.char_indices().nth(MAX_CELL) {
+        Some(_) => text.chars().take(MAX_CELL - 1).chain(['…']).collect(),
+        None => text,
+    }
+}
+
+fn no_such_event(event: &str, records: &[AuditRecord]) -> String {
+    let known = nearest(event, records.iter().map(|record| &*record.entry.event), KNOWN_EVENTS_SHOWN);
+    let known = if known.is_empty() { "no record at all".to_owned() } else { known.join(", ") };
+    format!("no record of the event `{event}`\n  hint: the log has {known}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(event: &str, reason: &str, after: Option<&str>) -> AuditRecord {
+        let entry = AuditEntry {
+            event: event.into(),
+            reason: Some(reason.into()),
+            after: after.map(Into::into),
+            ..AuditEntry::default()
+        };
+        AuditRecord { sequence: 1, entry, hash: "".into(), previous: "".into() }
+    }
+
+    #[test]
+    fn long_reasons_are_cut_and_faults_are_shown() {
+        let long = record("plugin_reload_refused", &"x".repeat(500), None);
+        let fault = record("policy_unavailable", "policy_unavailable", Some(r#"{"fault": "trapped in\n`on-query`"}"#));
+        let text = table(&[long, fault]).to_string();
+        assert!(text.contains(&format!("{}…", "x".repeat(MAX_CELL - 1))) && !text.contains(&"x".repeat(MAX_CELL)));
+        assert!(text.contains("policy_unavailable: trapped in `on-query`"), "{text}");
+    }
+
+    #[test]
+    fn an_event_that_is_not_there_is_told_with_the_nearest() {
+        let records = [record("key_created", "", None), record("access_denied", "", None)];
+        let text = no_such_event("acces_denied", &records);
+        assert!(text.contains("the log has access_denied, key_created"), "{text}");
+        assert!(no_such_event("x", &[]).contains("no record at all"));
     }
 }

@@ -123,10 +123,17 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         NodeValue::Scalar { text, .. } => Some(text.to_string()),
         _ => None,
     };
-    let (Some(name), Some(query)) = (text("name"), field("query")) else {
-        diagnostics.push(problem("a case needs a `name` and a `query`", "add what is missing").at(place));
+    let (name, query) = (text("name"), field("query"));
+    let (Some(name), Some(query)) = (&name, query) else {
+        let (message, hint) = match (&name, query) {
+            (Some(name), None) => (format!("the case `{name}` has no `query`"), "add `query: {measures: [...]}`"),
+            (None, Some(_)) => ("a case has no `name`".to_owned(), "add `name: what_it_proves`"),
+            _ => ("a case needs a `name` and a `query`".to_owned(), "add both"),
+        };
+        diagnostics.push(problem(message, hint).at(place));
         return None;
     };
+    let name = name.clone();
     let expected: Vec<Expected> = [
         text("sql").map(Expected::Sql),
         field("rows").and_then(rows).map(Expected::Rows),

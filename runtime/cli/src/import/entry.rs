@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::model::nearest::likely;
 use terrane_compiler::project::Text;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 
@@ -70,6 +71,13 @@ impl<'n> Entry<'n> {
     /// What the key is called where the model was written.
     pub(super) fn has(&self, key: &str) -> bool {
         self.node(key).is_some()
+    }
+
+    /// The key that is written where one was most likely meant.
+    pub(super) fn slip_of(&self, key: &str) -> Option<&str> {
+        const OTHERS: [&str; 7] = ["name", "sql", "title", "description", "format", "meta", "filters"];
+        let written = self.entries.iter().filter(|(name, ..)| !OTHERS.contains(&name.as_str()));
+        likely(key, written.map(|(_, key, _)| &*key.text))
     }
 
     /// Reports a key that has no counterpart, if it is there.

@@ -18,7 +18,14 @@ const MULTI_STAGE: &str =
 pub(super) fn measure(node: &Node, reading: &mut Reading<'_>) -> Option<Member> {
     let (entry, original) = reading.open(node, "measure")?;
     let name = reading.scope.member(reading.cube, &original);
-    let written = entry.word("type").unwrap_or_default();
+    let Some(written) = entry.word("type") else {
+        let cure = match entry.slip_of("type") {
+            Some(key) => format!("write `type` where `{key}` stands"),
+            None => "write how it aggregates: `type: sum`".to_owned(),
+        };
+        reading.lost(&entry, "it has no `type`", &cure);
+        return None;
+    };
     let ty = match snake(&written).as_str() {
         "count" => "count",
         "count_distinct" => "count_distinct",
@@ -34,7 +41,7 @@ pub(super) fn measure(node: &Node, reading: &mut Reading<'_>) -> Option<Member> 
             return None;
         }
         "string" | "time" | "boolean" => {
-            let why = format!("a measure of type {written} is no number");
+            let why = format!("a measure of the type `{written}` is no number");
             reading.lost(&entry, &why, "make it a dimension, or `min` or `max` of one");
             return None;
         }

@@ -5,6 +5,7 @@
 //! a measure counts the rows of its own; whoever asks for both gets both in one answer.
 
 use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
 use super::draft::{DIMENSIONS, Draft, ITEMS, MEASURES, Member, SEGMENTS};
@@ -118,11 +119,41 @@ fn part<'d>(
     };
     let is_all = entry.word("includes").is_none_or(|word| word == "*") && entry.list("includes").is_empty();
     let items = entry.list("includes").iter();
-    let includes = (!is_all).then(|| items.filter_map(|node| included(node, draft, scope, findings)).collect());
-    let excludes = members(&entry, "excludes").iter().map(|name| scope.member(&draft.original, name)).collect();
+    let includes: Option<Vec<Included>> =
+        (!is_all).then(|| items.filter_map(|node| included(node, draft, scope, findings)).collect());
+    let excludes: Vec<String> =
+        members(&entry, "excludes").iter().map(|name| scope.member(&draft.original, name)).collect();
+    for name in &excludes {
+        unknown_member(name, draft, &entry, "excludes", view, findings);
+    }
+    for item in includes.iter().flatten() {
+        unknown_member(&item.name, draft, &entry, "includes", view, findings);
+    }
     entry.drop_key("split", "make a view of each", findings);
     entry.finish(findings);
     Some(Part { draft, prefix, includes, excludes, path })
+}
+
+/// Tells of a name that the cube doesn't have.
+fn unknown_member(
+    name: &str,
+    draft: &Draft,
+    entry: &Entry<'_>,
+    key: &str,
+    view: &Entry<'_>,
+    findings: &mut Vec<Diagnostic>,
+) {
+    let known = || draft.lists.iter().flatten().map(|member| member.name.as_str());
+    // A place is two members here.
+    let is_known =
+        known().any(|member| member.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')));
+    if !is_known {
+        let what = format!(
+            "`{key}` of {} names `{name}`, which cube `{}` doesn't have, or which was not carried over",
+            view.what, draft.original
+        );
+        findings.push(left_out(entry.span_of(key), what, suggest(name, "members", known())));
+    }
 }
 
 fn included(node: &Node, draft: &Draft, scope: &Scope, findings: &mut Vec<Diagnostic>) -> Option<Included> {

@@ -22,16 +22,24 @@ use crate::report::plural;
 const MAX_TABLES: usize = 300;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(super) async fn read(warehouse: &dyn Warehouse, choice: &Choice) -> Result<Vec<Table>, Failure> {
+pub(super) async fn read(
+    warehouse: &dyn Warehouse,
+    choice: &Choice,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Table>, Failure> {
     let catalog = if warehouse.name() == "postgres" { &POSTGRES } else { &DUCKDB };
     let Catalog { tables, columns, keys } = catalog;
     let listed = rows(warehouse, tables).await.map_err(unreadable)?;
-    let mut tables = chosen(&listed, choice)?;
+    let mut tables = chosen(&listed, choice, notes)?;
     let index: HashMap<(String, String), usize> =
         tables.iter().enumerate().map(|(at, table)| ((table.schema.clone(), table.name.clone()), at)).collect();
     let find = |row: &[Option<String>], at: usize| index.get(&(text(row, at)?, text(row, at + 1)?)).copied();
     for row in rows(warehouse, columns).await.map_err(unreadable)? {
         let (Some(at), Some(name), Some(type_name)) = (find(&row, 0), text(&row, 2), text(&row, 3)) else { continue };
+        if is_template(&name) {
+            notes.push(format!("column `{name}` of {} is left out: its name reads as a template", tables[at].name));
+            continue;
+        }
         tables[at].columns.push(Column {
             name,
             kind: Kind::of(&type_name),
@@ -88,9 +96,16 @@ fn text(row: &[Option<String>], at: usize) -> Option<String> {
     row.get(at)?.clone()
 }
 
+/// Whether a project's SQL would take a name for something else than a name, also in quotes: Jinja, a
+/// variable, or a character that SQL has no meaning for.
+fn is_template(name: &str) -> bool {
+    ["{{", "{%", "{#", "${"].iter().any(|tag| name.contains(tag))
+        || name.contains(|c| ('\u{E000}'..='\u{F8FF}').contains(&c))
+}
+
 /// The tables that are wanted, without columns. A view is taken where it is named: what it shows is as a
 /// rule shown by a table, too.
-fn chosen(listed: &[Row], choice: &Choice) -> Result<Vec<Table>, Failure> {
+fn chosen(listed: &[Row], choice: &Choice, notes: &mut Vec<String>) -> Result<Vec<Table>, Failure> {
     let of_schema = |schema: &str| choice.schema.as_ref().is_none_or(|wanted| wanted == schema);
     let mut missing: BTreeMap<&str, ()> = choice.tables.iter().map(|name| (name.as_str(), ())).collect();
     let (mut tables, mut known) = (Vec::new(), Vec::new());
@@ -105,7 +120,10 @@ fn chosen(listed: &[Row], choice: &Choice) -> Result<Vec<Table>, Failure> {
         missing.remove(full.as_str());
         known.push(name.clone());
         let is_view = text(row, 2).as_deref() == Some("true");
-        if is_named || (choice.tables.is_empty() && (!is_view || choice.views)) {
+        let is_wanted = is_named || (choice.tables.is_empty() && (!is_view || choice.views));
+        if is_wanted && (is_template(&schema) || is_template(&name)) {
+            notes.push(format!("table `{full}` is left out: its name reads as a template"));
+        } else if is_wanted {
             tables.push(Table {
                 schema,
                 name,
@@ -185,5 +203,18 @@ fn declare(tables: &mut [Table], index: &HashMap<(String, String), usize>, const
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_sql_of_a_project_would_run_are_known() {
+        let run = ["{{ env_var('X') }}", "{{ z }}", "{% raw %}", "{# a #}", "${HOME}", "a\u{E000}"];
+        assert!(run.iter().all(|name| is_template(name)));
+        let plain = ["orders", "a {b}", "100 %", "price $", "Größe", "{CUBE}"];
+        assert!(!plain.iter().any(|name| is_template(name)));
     }
 }

@@ -13,7 +13,7 @@ use super::joins::{self, Aliases};
 use super::kind::Kind;
 use super::meaning::measured;
 use super::table::{Column, Evidence, Table};
-use crate::authoring::names::{self, Taken, column_sql, snake};
+use crate::authoring::names::{self, Taken, column_sql, snake, snake_or};
 use crate::authoring::yaml::{Yaml, document};
 use crate::config::PROJECT_FILE;
 
@@ -49,7 +49,8 @@ const GREETING: &str =
 
 pub(super) fn draft(tables: &[Table], warehouse: &str, notes: Vec<String>) -> Draft {
     let mut taken = Taken::default();
-    let cubes: Vec<String> = tables.iter().map(|table| cube_name(table, &mut taken)).collect();
+    let named = tables.iter().enumerate().map(|(at, table)| cube_name(table, at, &mut taken));
+    let cubes: Vec<String> = named.collect();
     let mut aliases = Aliases::default();
     let mut all = joins::joins(tables, &cubes, &mut taken, &mut aliases);
     let drawn = |joins: &[Vec<Join>]| -> Vec<(DraftCube, Yaml)> {
@@ -70,8 +71,8 @@ pub(super) fn draft(tables: &[Table], warehouse: &str, notes: Vec<String>) -> Dr
 }
 
 /// `orders`; with its schema where two tables are called so.
-fn cube_name(table: &Table, taken: &mut Taken) -> String {
-    let name = snake(&table.name);
+fn cube_name(table: &Table, at: usize, taken: &mut Taken) -> String {
+    let name = snake_or(&table.name, || format!("table_{}", at + 1));
     if taken.has(&name) { taken.take(&snake(&format!("{}_{}", table.schema, table.name))) } else { taken.take(&name) }
 }
 
@@ -125,12 +126,13 @@ fn cube(table: &Table, name: &str, joins: &[Join]) -> (DraftCube, Yaml) {
         if column.kind == Kind::Other {
             left_out.push((column.name.clone(), column.type_name.clone()));
         } else if !what.sum {
-            members.dimension(column, table.key.contains(at), primary_time == Some(*at));
+            let name = member_name(table, *at);
+            members.dimension(&name, column, table.key.contains(at), primary_time == Some(*at));
         }
     }
     for at in &order {
         let (column, what) = (&table.columns[*at], measured(table, *at));
-        let (name, sql) = (snake(&column.name), column_sql(&column.name));
+        let (name, sql) = (member_name(table, *at), column_sql(&column.name));
         let named = |lead: &str, known: &[&str]| {
             let is_said = known.iter().any(|word| name == *word || name.starts_with(&format!("{word}_")));
             if is_said { name.clone() } else { format!("{lead}_{name}") }
@@ -181,6 +183,11 @@ fn cube(table: &Table, name: &str, joins: &[Join]) -> (DraftCube, Yaml) {
     (drafted, yaml)
 }
 
+/// `customer_id`; a name in another script gives its place: `column_3`.
+fn member_name(table: &Table, at: usize) -> String {
+    snake_or(&table.columns[at].name, || format!("column_{}", at + 1))
+}
+
 struct Members {
     taken: Taken,
     dimensions: Vec<Yaml>,
@@ -188,8 +195,8 @@ struct Members {
 }
 
 impl Members {
-    fn dimension(&mut self, column: &Column, is_key: bool, is_primary_time: bool) {
-        let name = self.taken.take(&snake(&column.name));
+    fn dimension(&mut self, name: &str, column: &Column, is_key: bool, is_primary_time: bool) {
+        let name = self.taken.take(name);
         let (ty, sql) = match column.kind {
             Kind::Integer | Kind::Decimal | Kind::Float => ("number", column_sql(&column.name)),
             Kind::Boolean => ("boolean", column_sql(&column.name)),
@@ -319,7 +326,7 @@ fn sources(tables: &[Table]) -> Vec<(String, String)> {
     schemas.dedup();
     let mut taken = Taken::default();
     let file = |schema: &str| {
-        let name = taken.take(&snake(schema));
+        let name = taken.take(&snake_or(schema, || "source".to_owned()));
         let of_schema = tables.iter().filter(|table| table.schema == schema).map(source_table);
         let source = Yaml::map([
             ("name", Yaml::text(&*name)),
@@ -345,4 +352,41 @@ fn source_table(table: &Table) -> Yaml {
     });
     yaml.set("columns", Yaml::List(columns.collect()));
     yaml
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(name: &str, columns: &[(&str, Kind)]) -> Table {
+        let columns = columns.iter().map(|(name, kind)| Column {
+            name: (*name).to_owned(),
+            type_name: "VARCHAR".to_owned(),
+            kind: *kind,
+            is_nullable: true,
+            comment: None,
+            statistics: None,
+        });
+        Table {
+            schema: "raw".to_owned(),
+            name: name.to_owned(),
+            comment: None,
+            columns: columns.collect(),
+            key: Vec::new(),
+            key_evidence: Evidence::Declared,
+            unique: Vec::new(),
+            references: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn columns_in_another_script_have_names_of_their_own() {
+        let tables = [table("注文", &[("日本", Kind::Text), ("id", Kind::Text), ("значение", Kind::Float)])];
+        let draft = draft(&tables, "duckdb", Vec::new());
+        let cube = &draft.cubes[0];
+        assert_eq!(cube.name, "table_1");
+        assert_eq!(cube.dimensions, ["column_1", "id"]);
+        assert_eq!(cube.measures, ["count", "total_column_3", "average_column_3"]);
+        assert!(cube.joins.is_empty());
+    }
 }

@@ -10,7 +10,7 @@ use super::catalog::{count, rows};
 use super::kind::Kind;
 use super::statements;
 use super::table::{Evidence, Reference, Table};
-use crate::authoring::names::{singular, snake};
+use crate::authoring::names::{is_spelled, singular, snake};
 
 /// Statements that looking for references may cost.
 const MAX_STATEMENTS: usize = 2_000;
@@ -164,6 +164,10 @@ fn reference_candidates(tables: &[Table]) -> Vec<Candidate> {
 
 /// `customer_id`, `billing_customer_id`, `customerid`; `tailnum` where that is the key's own name.
 fn is_named_after(column: &str, table: &str, key: &str) -> bool {
+    // What is left of a name in another script says nothing.
+    if ![column, table, key].into_iter().all(is_spelled) {
+        return false;
+    }
     let (column, table, key) = (snake(column), snake(table), snake(key));
     let one = singular(&table);
     let mut names = vec![format!("{one}_{key}"), format!("{table}_{key}"), format!("{one}{key}")];
@@ -193,6 +197,8 @@ mod tests {
             ("country_code", "countries", "code", true),
             ("name", "customers", "name", false),
             ("product_id", "customers", "id", false),
+            ("日本", "t", "значение", false),
+            ("日本_id", "customers", "id", false),
         ];
         for (column, table, key, is_named) in cases {
             assert_eq!(is_named_after(column, table, key), is_named, "{column} → {table}.{key}");

@@ -157,6 +157,8 @@ const RATES: &[&str] = &[
     "multiplier",
     "per",
 ];
+/// Words of parts of a whole, wherever they stand: `percent_off` adds up to nothing.
+const PARTS: &[&str] = &["pct", "percent", "percents", "percentage", "percentages", "ratio", "ratios", "share"];
 /// Last words of shares of one.
 const PERCENTS: &[&str] = &["ratio", "share", "probability", "rate"];
 /// Words of money.
@@ -186,7 +188,9 @@ pub(super) fn measured(table: &Table, at: usize) -> Measured {
     if is_share && (last == "discount" || PERCENTS.contains(&last)) {
         return Measured { sum: false, average: true, format: Some("percent") };
     }
-    let is_rate = RATES.contains(&last) || words.contains(&"per");
+    let is_count = COUNTS.contains(&last) || last == "quantity";
+    let is_part = !is_count && words.iter().any(|word| PARTS.contains(word));
+    let is_rate = RATES.contains(&last) || is_part || words.contains(&"per");
     Measured { sum: !is_rate, average: true, format: is_money.then_some("currency") }
 }
 
@@ -259,6 +263,9 @@ mod tests {
             ("orders", "tax_rate", Kind::Float, Some((0.0, 0.25, 0.0)), "avg percent"),
             ("orders", "discount", Kind::Float, Some((0.0, 0.4, 0.0)), "avg percent"),
             ("orders", "discount", Kind::Decimal, Some((0.0, 40.0, 0.0)), "sum avg currency"),
+            ("orders", "percent_off", Kind::Float, None, "avg"),
+            ("orders", "share_of_total", Kind::Float, None, "avg"),
+            ("orders", "percent_count", Kind::Integer, None, "sum avg"),
             ("orders", "amount_cents", Kind::Integer, None, "sum avg"),
             ("orders", "line_number", Kind::Integer, None, ""),
             ("orders", "number_of_items", Kind::Integer, None, "sum avg"),

@@ -41,8 +41,8 @@ pub struct Choice {
 /// # Errors
 /// The catalog can't be read, or the choice finds no table or too many.
 pub async fn read(warehouse: &dyn Warehouse, choice: &Choice, tell: &mut dyn FnMut(&str)) -> Result<Draft, Failure> {
-    let mut tables = catalog::read(warehouse, choice).await?;
     let mut notes = Vec::new();
+    let mut tables = catalog::read(warehouse, choice, &mut notes).await?;
     for index in 0..tables.len() {
         tell(&format!("looking at {}: {} of {}", tables[index].name, index + 1, tables.len()));
         statistics::read(warehouse, &mut tables[index], &mut notes).await;

@@ -10,7 +10,7 @@ pub struct WarehouseSettings {
     pub kind: String,
     /// Inside the project.
     pub path: Option<String>,
-    /// Without a secret.
+    /// Without a secret; `${NAME}` in it is a variable.
     pub url: Option<String>,
     pub init: Vec<String>,
 }
@@ -26,13 +26,14 @@ const CLOSING: &str = "
 /// The project file.
 pub fn settings(name: &str, warehouse: &WarehouseSettings) -> String {
     let mut of_warehouse = Yaml::map([("type", Yaml::text(&*warehouse.kind))]);
-    for (key, value) in [("path", &warehouse.path), ("url", &warehouse.url)] {
-        if let Some(value) = value {
-            of_warehouse.set(key, Yaml::text(value));
-        }
+    if let Some(path) = &warehouse.path {
+        of_warehouse.set("path", verbatim(path));
+    }
+    if let Some(url) = &warehouse.url {
+        of_warehouse.set("url", Yaml::text(url));
     }
     if !warehouse.init.is_empty() {
-        let mut statements = warehouse.init.iter().map(Yaml::text);
+        let mut statements = warehouse.init.iter().map(|statement| verbatim(statement));
         let first = statements.next().map(|first| {
             let why = "Views, not copies: a query reads only what it needs. They are made anew at each start.";
             Yaml::Noted(why.to_owned(), Box::new(first))
@@ -42,6 +43,11 @@ pub fn settings(name: &str, warehouse: &WarehouseSettings) -> String {
     let file = Yaml::map([("name", Yaml::text(name))]);
     let warehouse = Yaml::map([("warehouse", of_warehouse)]);
     format!("{}\n{}{CLOSING}", document(OPENING, &file), document("", &warehouse))
+}
+
+/// A text of the project file that names no variable, whatever stands in it.
+fn verbatim(text: &str) -> Yaml {
+    Yaml::Text(text.replace("${", "$${"))
 }
 
 /// An empty project: it loads, and says what can be put where.
@@ -118,6 +124,14 @@ mod tests {
         // That there is no cube yet is worth a warning of `check`.
         let told = problems.iter().filter(|problem| problem.code != "no-cubes");
         told.map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_a_file_is_called_is_no_variable() {
+        let init = vec!["SELECT * FROM read_csv('${HOME}.csv')".to_owned()];
+        let warehouse = WarehouseSettings { kind: "duckdb".to_owned(), init, ..WarehouseSettings::default() };
+        let written = settings("shop", &warehouse);
+        assert!(written.contains("read_csv('$${HOME}.csv')"), "{written}");
     }
 
     #[test]

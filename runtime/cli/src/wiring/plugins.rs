@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins as _};
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_plugin_host::{PluginHost, PluginSettings, SearchPath, Settings};
+use terrane_plugin_host::{ComponentFile, PluginHost, PluginSettings, SearchPath, Settings};
 
 use super::WORKSPACE;
 use crate::clock::SystemClock;
@@ -36,7 +36,7 @@ pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<
     match PluginHost::new(settings) {
         Ok(host) => {
             problems.extend(config.listed.iter().filter_map(|plugin| refused(plugin, &host.loaded())));
-            problems.extend(idle_hooks(&search, config));
+            problems.extend(idle(root, &search, config));
             Some(Arc::new(host))
         }
         Err(error) => {
@@ -88,7 +88,16 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
         PluginError::Faulted { fault: PluginFault::Unreadable { .. }, .. } | PluginError::NotFound { .. } => {
             "check `source`: a path from the project's folder".to_owned()
         }
-        _ => format!("repair or replace the component, then `POST /api/v1/plugins/{}/reload`", plugin.id),
+        _ => {
+            let reload = format!("then `POST /api/v1/plugins/{}/reload`", plugin.id);
+            match error.entry_key() {
+                Some(key) => format!(
+                    "edit `{key}` of this entry in service_project.yml and restart, since no reload reads it anew; or \
+                     replace the component, {reload}"
+                ),
+                None => format!("repair or replace the component, {reload}"),
+            }
+        }
     };
     let code = if plugin.is_required { REQUIRED_REFUSED } else { "plugin-refused" };
     Some(plugin.place.mark(Diagnostic::warning(code, format!("{message}{consequence}")).hint(hint)))
@@ -100,18 +109,60 @@ fn is_hook(error: &PluginError) -> bool {
     exports.iter().any(|export| export.starts_with("terrane:governance/hook"))
 }
 
-/// Hooks in the operator's component folders that nobody lists: whoever put them there may think that they
-/// protect. Those that came with the program nobody put there.
-fn idle_hooks(search: &SearchPath, config: &PluginsConfig) -> Vec<Diagnostic> {
-    let is_listed = |name: &str| config.listed.iter().any(|plugin| plugin.id == name);
-    let own = SearchPath { program_folders: Vec::new(), ..search.clone() };
-    let idle = terrane_plugin_host::hooks_in(&own).into_iter().filter(|(name, _)| !is_listed(name));
-    let warning = |(name, path): (String, PathBuf)| {
-        let message = format!("{} is a governance hook that is not listed; it does nothing", path.display());
-        let hint = format!("list it: `plugins: [{{id: {name}, role: governance, enforcement: required}}]`");
-        Diagnostic::warning("plugin-idle", message).hint(hint)
+/// Files in the operator's component folders that nothing uses: whoever put them there may think that they
+/// protect or judge. Those that came with the program nobody put there.
+fn idle(root: &Path, search: &SearchPath, config: &PluginsConfig) -> Vec<Diagnostic> {
+    let sources = config.listed.iter().filter_map(|plugin| plugin.source.as_ref());
+    let sources: Vec<PathBuf> = sources.filter_map(|source| root.join(source).canonicalize().ok()).collect();
+    let is_listed = |file: &ComponentFile| {
+        let is_source = || file.path.canonicalize().is_ok_and(|path| sources.contains(&path));
+        config.listed.iter().any(|plugin| plugin.id == file.name) || is_source()
     };
-    idle.map(warning).collect()
+    let own = SearchPath { program_folders: Vec::new(), ..search.clone() };
+    let files = terrane_plugin_host::components_in(&own).into_iter().filter(|file| !is_listed(file));
+    files.filter_map(|file| idle_file(root, &file)).collect()
+}
+
+/// `None`: it is found by its name.
+fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
+    let ComponentFile { name, path, role, id } = file;
+    let (id, shown) = (id.as_ref().unwrap_or(name), path.display());
+    let Some(role) = *role else {
+        let message = format!("{shown} is no plugin of any role; nothing uses it");
+        let hint = format!("`terrane plugin check {shown}` says what is wrong with it; else take it out of the folder");
+        return Some(Diagnostic::warning("plugin-idle", message).hint(hint));
+    };
+    let listed = |more: &str| {
+        let source = path.strip_prefix(root).unwrap_or(path).display();
+        let source = if id == name { String::new() } else { format!(", source: {source}") };
+        format!("list it: `plugins: [{{id: {id}, role: {role}{source}{more}}}]`")
+    };
+    if role == PluginRole::Governance {
+        let message = format!("{shown} is a governance hook that is not listed; it does nothing");
+        return Some(Diagnostic::warning("plugin-idle", message).hint(listed(", enforcement: required")));
+    }
+    let prefix = format!("{role}-");
+    let (message, hint) = if !name.starts_with(&prefix) {
+        let message =
+            format!("{shown} is a {role} that nothing uses: without being listed, those called `{prefix}…` are found");
+        let hint = match role {
+            PluginRole::Dialect => {
+                "give it an id, and its file a name, of `dialect-` and the warehouse's type".to_owned()
+            }
+            _ => format!("{}, or give it an id, and its file a name, that begins with `{prefix}`", listed("")),
+        };
+        (message, hint)
+    } else if id != name {
+        let message = format!("{shown} calls itself `{id}`, and its file's name says `{name}`; nothing uses it");
+        let hint = match id.starts_with(&prefix) {
+            true => format!("call the file {id}.wasm"),
+            false => format!("give the component the id `{name}` in its plugin.toml and its code, and build it"),
+        };
+        (message, hint)
+    } else {
+        return None;
+    };
+    Some(Diagnostic::warning("plugin-idle", message).hint(hint))
 }
 
 /// Where components are looked for, in this order: the project's own, those beside the program, and

@@ -40,7 +40,7 @@ impl FolderProjects {
 impl ProjectFiles for FolderProjects {
     fn read(&self, path: Option<&str>) -> Result<ProjectTexts, NoProject> {
         let none = |reason: &str| NoProject {
-            path: path.unwrap_or_default().chars().take(200).collect(),
+            path: path.unwrap_or(".").chars().take(200).collect(),
             reason: reason.to_owned(),
             hint: format!(
                 "name a folder that holds {PROJECT_FILE}, relative to the served project's, below it or below one of \

@@ -11,6 +11,7 @@ use super::{Node, NodeType, Subject};
 use crate::lineage::KnownColumns;
 use crate::model::{
     Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet, SqlPart,
+    tables_named_in,
 };
 use crate::project::{CubeDefinition, Definitions, Origin, RelationDefinition};
 
@@ -92,6 +93,8 @@ impl<'d> Collecting<'d> {
     }
 
     fn models(&mut self) {
+        let known = KnownColumns::declared(self.definitions);
+        let declared = KnownColumns::declared_tables(self.definitions);
         let circular = self.definitions.circular_models.iter().map(|model| (model, Subject::Broken));
         let all: Vec<_> = self.definitions.models.iter().map(|model| (model, Subject::Plain)).chain(circular).collect();
         for (model, subject) in &all {
@@ -100,9 +103,20 @@ impl<'d> Collecting<'d> {
             self.place(at, &model.name.origin);
             self.models.insert(name, at);
         }
+        for model in &self.definitions.broken_models {
+            let at = self.node(NodeType::Model, &model.value, &model.value, Subject::Broken);
+            self.place(at, &model.origin);
+            self.models.insert(&model.value, at);
+        }
+        let grammar = crate::model::grammar(&self.definitions.warehouse);
         for (model, _) in all {
             let at = self.models[&*model.name.value];
             self.needs_relations(at, model.refs.iter().map(|reference| &*reference.name), &model.sources);
+            let named = tables_named_in(&model.sql.text, &*grammar);
+            let declared = named.iter().filter_map(|table| declared.get(known.name_of(table)?));
+            let tables = declared.filter_map(|(source, table)| self.tables.get(&(&**source, &**table)).copied());
+            let needed: Vec<u32> = tables.collect();
+            self.edges.extend(needed.into_iter().map(|from| (from, at)));
         }
     }
 

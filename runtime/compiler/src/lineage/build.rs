@@ -42,6 +42,7 @@ pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColum
     building.cubes();
     building.joins();
     building.members();
+    building.member_texts();
     building.metrics();
     building.told();
     building.policies();
@@ -343,6 +344,21 @@ impl Building<'_> {
     fn metric(&mut self, id: MetricId) -> u32 {
         let name = &self.model.metric(id).name;
         self.node(NodeType::Metric, format!("metric.{name}"), name, Subject::Metric(id))
+    }
+
+    /// The texts of members, where their own cube has them.
+    fn member_texts(&mut self) {
+        for cube in &self.definitions.cubes {
+            let measures = cube.measures.iter().filter_map(|item| Some(("measure", &item.name, item.sql.as_ref()?)));
+            let dimensions = cube.dimensions.iter().map(|item| ("dimension", &item.name, &item.sql));
+            let segments = cube.segments.iter().map(|item| ("segment", &item.name, &item.sql));
+            for (kind, name, sql) in measures.chain(dimensions).chain(segments) {
+                let id = format!("{kind}.{}.{}", cube.name.value, name.value);
+                if let Some(at) = self.lineage.numbers.get(id.as_str()).copied() {
+                    self.lineage.nodes[at as usize].sql = Some(Arc::clone(&sql.text));
+                }
+            }
+        }
     }
 
     fn members(&mut self) {

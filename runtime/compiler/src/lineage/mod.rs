@@ -80,7 +80,7 @@ pub struct Node {
     pub ty: NodeType,
     /// Of members, joins and row filters.
     pub cube: Option<Arc<str>>,
-    /// Of models.
+    /// Of models, and of members that are not taken over.
     pub sql: Option<Arc<str>>,
     /// Why it is unresolved.
     pub reason: Option<Reason>,

@@ -49,6 +49,7 @@ pub(super) fn assemble<'d>(
             cubes: Vec::with_capacity(merged.len()),
             metrics: Vec::new(),
             policies: Vec::new(),
+            has_unread_files: !definitions.unread_files.is_empty(),
             cube_names: HashMap::with_capacity(merged.len()),
             metric_names: HashMap::new(),
             reach: Vec::new(),
@@ -238,6 +239,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             column_type: LogicalType::Unknown,
             presentation: presentation(&item.name.value, &item.wording),
             span: Some(item.name.span()),
+            sql_span: Some(item.sql.origin.span()),
         });
     }
     for (index, measure) in (0u32..).zip(&merged.measures) {
@@ -250,6 +252,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             kind: empty_kind(item),
             presentation,
             span: Some(item.name.span()),
+            sql_span: item.sql.as_ref().map(|sql| sql.origin.span()),
         });
     }
     for (index, segment) in (0u32..).zip(&merged.segments) {
@@ -259,6 +262,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             name: Arc::clone(&item.name.value),
             sql: Snippet::default(),
             presentation: presentation(&item.name.value, &item.wording),
+            sql_span: Some(item.sql.origin.span()),
         });
     }
     (measures, dimensions, segments, names)

@@ -195,6 +195,9 @@ pub(super) fn explain(
         let message = format!("the SQL can't be read from here: {}", lower_first(&readable(message)));
         let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
         let problem = Problem::new("sql-syntax", message, hint);
+        if let Some(token) = at.map(|at| words[at]).filter(|token| is_unseen(token)) {
+            return unseen(token, text);
+        }
         return match at {
             Some(at) => problem.at(offset(words[at]), length(words[at])),
             None => problem.at(offset_of(text, place.unwrap_or(Location { line: 0, column: 0 })), 1),
@@ -212,6 +215,9 @@ pub(super) fn explain(
         };
         return Problem::new("sql-syntax", message, hint).at(offset(last), found.chars().count());
     };
+    if is_unseen(words[at]) {
+        return unseen(words[at], text);
+    }
     let found = readable(&words[at].token.to_string());
     let is_rest = wanted.contains("end of statement") || wanted.contains("end of expression");
     if is_rest && let Some(problem) = misspelt_keyword(&words[..at], text) {
@@ -271,6 +277,16 @@ fn article(wanted: &str) -> String {
 
 pub(crate) fn is_space(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Whitespace(_) | Token::EOF)
+}
+
+/// A character that nobody sees, and that SQL doesn't take for a space.
+pub(super) fn is_unseen(token: &TokenWithSpan) -> bool {
+    matches!(token.token, Token::Char('\u{200b}' | '\u{2060}' | '\u{feff}'))
+}
+
+pub(super) fn unseen(token: &TokenWithSpan, text: &str) -> Problem {
+    let message = "this character has no width, so that nobody sees it, and no meaning in SQL";
+    Problem::new("sql-syntax", message, "remove it").at(offset_of(text, token.span.start), 1)
 }
 
 fn lower_first(text: &str) -> String {

@@ -44,6 +44,7 @@ pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
 pub use runnable::{ModelQueries, RunnableModel, place_of_complaint, runnable_models};
 pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
+pub(crate) use tables::tables_named_in;
 pub(crate) use walk::{is_unit, takes_lambda, takes_unit};
 
 use crate::diagnostic::Span;
@@ -89,6 +90,8 @@ pub struct Model {
     pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
     pub policies: Vec<Policy>,
+    /// A file could not be read, and every cube is closed for the policies that it may hold.
+    pub(crate) has_unread_files: bool,
     pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
     pub(crate) reach: Vec<OnceLock<Reach>>,
@@ -160,6 +163,8 @@ pub struct Measure {
     pub kind: MeasureKind,
     pub presentation: Presentation,
     pub span: Option<Span>,
+    /// Where its `sql` is written; what is counted may have none.
+    pub sql_span: Option<Span>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -228,6 +233,8 @@ pub struct Dimension {
     pub column_type: LogicalType,
     pub presentation: Presentation,
     pub span: Option<Span>,
+    /// Where its `sql` is written.
+    pub sql_span: Option<Span>,
 }
 
 #[derive(Debug)]
@@ -235,6 +242,8 @@ pub struct Segment {
     pub name: Arc<str>,
     pub sql: Snippet,
     pub presentation: Presentation,
+    /// Where its `sql` is written.
+    pub sql_span: Option<Span>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -299,6 +308,15 @@ impl Model {
 
     pub fn cube_named(&self, name: &str) -> Option<&Cube> {
         self.cube_names.get(name).map(|id| self.cube(*id))
+    }
+
+    /// What a closed cube is closed by. Which file can't be read, those learn who load the project.
+    pub(crate) fn why_closed(&self) -> &'static str {
+        if self.has_unread_files {
+            "while a file of the project can't be read: it may hold policies"
+        } else {
+            "by a policy"
+        }
     }
 
     pub fn measure(&self, id: MeasureId) -> &Measure {

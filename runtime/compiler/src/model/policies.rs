@@ -46,7 +46,13 @@ pub(super) fn add(
                 _ => closed.fill(true),
             }
         }
-        policies.push(Policy { name: Arc::clone(&policy.name.value), when: policy.when.clone(), cubes });
+        policies.push(Policy {
+            name: Arc::clone(&policy.name.value),
+            when: policy.when.clone(),
+            cubes,
+            row_filter_span: policy.row_filter.as_ref().map(|sql| sql.origin.span()),
+            mask_spans: policy.masks.iter().map(|(name, _)| (Arc::clone(&name.value), name.span())).collect(),
+        });
     }
     model.policies = policies;
     for cube in &mut model.cubes {

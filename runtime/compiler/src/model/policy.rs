@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::{CubeId, DimensionId, Member, Snippet};
+use crate::diagnostic::Span;
 use crate::project::PolicyCondition;
 use crate::types::{Granularity, Value};
 
@@ -15,6 +16,10 @@ pub struct Policy {
     /// `None`: everyone.
     pub when: Option<PolicyCondition>,
     pub cubes: Vec<CubePolicy>,
+    /// Where its row filter is written.
+    pub row_filter_span: Option<Span>,
+    /// Where each masked member is named.
+    pub mask_spans: Vec<(Arc<str>, Span)>,
 }
 
 /// A policy's effect on one cube.

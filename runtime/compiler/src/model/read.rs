@@ -11,7 +11,7 @@ use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::grammar::{Problem, balanced, explain, is_space, offset_of, tokenize};
+use super::grammar::{Problem, balanced, explain, is_space, is_unseen, offset_of, tokenize, unseen};
 use super::nearest::likely;
 use super::scope::{Place, Scope, Target};
 use super::walk::Walk;
@@ -166,6 +166,9 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
             let at = offset_of(text, first.span.start);
             return Err(Problem::new("sql-not-an-expression", message, hint).at(at, word.len()));
         }
+    }
+    if let Some(token) = tokens.iter().find(|token| is_unseen(token)) {
+        return Err(unseen(token, text));
     }
     match tokens.iter().find(|token| token.token == Token::SemiColon) {
         Some(token) => {

@@ -128,9 +128,18 @@ pub fn place_of_complaint(model: &ModelDefinition, message: &str) -> Span {
     }
 }
 
-/// What stands between quotes of any kind; of a dotted name its last part too.
+/// The name that the engine's own arrow points at; then what stands between quotes of any kind, or behind the
+/// words that engines put before a name. Of a dotted name its last part too. What the engine only guesses at is
+/// left out.
 fn quoted(message: &str) -> impl Iterator<Item = &str> {
-    let mut rest = message;
+    const GUESSES: [&str; 5] = ["did you mean", "Did you mean", "Candidate", "LINE ", "HINT"];
+    let end = GUESSES.iter().filter_map(|word| message.find(word)).min().unwrap_or(message.len());
+    let mut rest = &message[..end];
+    let bare = [" name ", " named ", "no such table: ", "no such column: "].into_iter().filter_map(move |word| {
+        let after = &message[..end][message[..end].find(word)? + word.len()..];
+        let is_end = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$'));
+        Some(after.split(is_end).next().unwrap_or_default().trim_end_matches('.'))
+    });
     let names = std::iter::from_fn(move || {
         let open = rest.find(['"', '\'', '`'])?;
         let quote = rest[open..].chars().next()?;
@@ -139,7 +148,17 @@ fn quoted(message: &str) -> impl Iterator<Item = &str> {
         rest = &after[close + 1..];
         Some(&after[..close])
     });
+    let names = pointed_at(message).into_iter().chain(names).chain(bare);
     names.flat_map(|name| [Some(name), name.rsplit_once('.').map(|(_, last)| last)]).flatten().filter(|n| !n.is_empty())
+}
+
+/// The name above an arrow: `LINE 1: SELECT id FROM raw.orders` with a `^` in the line below.
+fn pointed_at(message: &str) -> Option<&str> {
+    let line = &message[message.find("LINE ")?..];
+    let (line, below) = line.split_once('\n')?;
+    let arrow = below.lines().next()?.find('^')?;
+    let is_end = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'));
+    line.get(arrow..)?.split(is_end).next()
 }
 
 /// The first place of a word, in any case.
@@ -163,7 +182,10 @@ mod tests {
         let found = |message: &str| quoted(message).find_map(|name| word_in(text, name)).map(|at| &text[at..]);
         assert_eq!(found("Referenced column \"Amount\" not found"), Some("amount, \"raw\".x FROM raw.orders"));
         assert_eq!(found("relation \"main.orders\" does not exist"), Some("orders"));
-        assert_eq!(found("Table with name ordersx does not exist, did you mean \"pg.x\"?"), Some("x FROM raw.orders"));
+        assert_eq!(found("Table with name ordersx does not exist, did you mean \"pg.x\"?"), None);
+        assert_eq!(found("Catalog Error: Table with name orders does not exist!\nDid you mean \"x\"?"), Some("orders"));
+        let pointed = "Binder Error: not so\n\nLINE 1: SELECT amount, \"raw\".x FROM raw.orders\n                                    ^";
+        assert_eq!(found(pointed), Some("raw.orders"));
         assert_eq!(found("out of memory"), None);
     }
 }

@@ -15,7 +15,11 @@ use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
 use super::Relation;
+use super::grammar::tokenize;
 use crate::project::{Definitions, ModelDefinition};
+
+/// The parser recurses on longer texts.
+const MAX_TOKENS: usize = 4_000;
 
 /// What a relation reads.
 #[derive(Debug)]
@@ -208,6 +212,12 @@ fn in_text(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
     let mut names = Names::default();
     let _ = statements.visit(&mut names);
     Some(names.found)
+}
+
+/// The same of a text that no parser here can read, or that is very long: none.
+pub(crate) fn tables_named_in(text: &str, dialect: &dyn Dialect) -> BTreeSet<String> {
+    let is_short = tokenize(text, dialect).is_ok_and(|tokens| tokens.len() <= MAX_TOKENS);
+    if is_short { in_text(text, dialect).unwrap_or_default() } else { BTreeSet::new() }
 }
 
 #[derive(Default)]

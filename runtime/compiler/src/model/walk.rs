@@ -17,7 +17,7 @@ use super::grammar::{Problem, column_name, offset_of, placeholder};
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
 use super::scope::{Place, Scope, Target};
 use super::total::is_total;
-use super::{Aggregate, Compared, CubeId, Snippet, SqlPart};
+use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {
@@ -218,7 +218,18 @@ impl<'w> Walk<'w> {
         match self.scope.place {
             Place::Number => {}
             Place::Metric => {
+                let is_column = |inside: &str| {
+                    let parts = inside.split_once('.');
+                    let cube = parts.and_then(|(cube, _)| self.scope.model.cube_named(cube.trim_matches(['{', '}'])));
+                    cube.zip(parts).is_some_and(|(cube, (_, name))| {
+                        !matches!(cube.member(name.trim_end_matches('}')), Some(Member::Measure(_)))
+                    })
+                };
                 let hint = match &inside {
+                    Some(inside) if is_column(inside) => {
+                        let column = inside.split_once('.').map_or("", |(_, column)| column.trim_end_matches('}'));
+                        format!("define a measure over `{column}` in its cube, and name the measure here")
+                    }
                     Some(inside) => format!("write `{inside}`: a measure is aggregated already, by its own type"),
                     None => "define a measure in a cube and name it here".to_owned(),
                 };

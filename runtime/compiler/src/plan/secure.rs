@@ -88,7 +88,7 @@ impl<'m> Protection<'m> {
         let model = access.model();
         let definition = model.cube(cube);
         if access.is_closed(definition) {
-            return Err(QueryError::ClosedCube { cube: definition.name.clone() });
+            return Err(QueryError::ClosedCube { cube: definition.name.clone(), why: model.why_closed() });
         }
         let filters: Vec<&Snippet> = access.row_filters(cube).collect();
         let predicates: Vec<&Predicate> = access.row_predicates(cube).iter().collect();

@@ -48,6 +48,15 @@ pub(super) fn cube(
         joins: Vec::new(),
         pre_aggregations: Vec::new(),
     };
+    for list in ["measures", "dimensions", "segments", "joins"] {
+        // Written by name instead of as a list, which is told below.
+        if let Some(node) = fields.nullable(list)
+            && let NodeValue::Map(entries) = &node.value
+        {
+            unread.extend(entries.iter().map(|(key, _)| Arc::from(&*key.text)));
+            unread.extend(name_of(node).map(|name| name.value));
+        }
+    }
     for item in fields.list("measures") {
         let read = measure(item, renderer, fields.diagnostics());
         cube.measures.extend(kept(read, item, unread));

@@ -27,6 +27,10 @@ pub struct Definitions {
     pub policies: Vec<PolicyDefinition>,
     /// Some policy could not be read in full, so nobody knows which rows it hides.
     pub has_broken_policies: bool,
+    /// The first problem of each file that could not be read: it may have held policies.
+    pub unread_files: Vec<Span>,
+    /// Models whose text could not be rendered.
+    pub broken_models: Vec<Text>,
     /// Names that stand in files or entries that could not be read: whoever refers to one of them is
     /// not told that it doesn't exist.
     pub unread: BTreeSet<Arc<str>>,
@@ -43,6 +47,15 @@ pub struct Built {
     pub outdated: BTreeSet<String>,
     /// The warehouse didn't say: any table may be something that was built.
     pub is_unknown: bool,
+}
+
+impl CubeDefinition {
+    /// Of measures, dimensions and segments.
+    pub(crate) fn member_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        let measures = self.measures.iter().map(|measure| &measure.name.value);
+        let dimensions = self.dimensions.iter().map(|dimension| &dimension.name.value);
+        measures.chain(dimensions).chain(self.segments.iter().map(|segment| &segment.name.value))
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -348,6 +348,17 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
     Err(Diagnostic::error("unknown-value", format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
 }
 
+/// What has a `title` beside its name.
+const TITLED: [&str; 5] = ["cube", "measure", "dimension", "segment", "metric"];
+
+fn with_article(kind: &str) -> String {
+    match kind.chars().next() {
+        _ if kind.starts_with("the ") => kind.to_owned(),
+        Some('a' | 'e' | 'i' | 'o' | 'u') => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}
+
 /// Names are snake_case and at most 200 characters.
 pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
     let text = &*name.value;
@@ -358,13 +369,14 @@ pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
         "shorten it to 200 characters at most".to_owned()
     } else {
         match snake_case(text) {
-            Some(better) => format!("write `{better}`; a readable name goes into `title`"),
+            Some(better) if TITLED.contains(&kind) => format!("write `{better}`; a readable name goes into `title`"),
+            Some(better) => format!("write `{better}`"),
             None => "write a name of small letters, digits and `_` that begins with a letter".to_owned(),
         }
     };
     Err(Diagnostic::error(
         "invalid-name",
-        format!("the name of a {kind} is `{}`, which is not snake_case", shorten(text)),
+        format!("the name of {} is `{}`, which is not snake_case", with_article(kind), shorten(text)),
     )
     .hint(hint)
     .at(name.span()))
@@ -377,10 +389,13 @@ pub(super) fn is_snake_case(text: &str) -> bool {
 
 pub(super) fn snake_case(text: &str) -> Option<String> {
     let mut better = String::new();
+    let mut is_after_small = false;
     for c in text.trim().chars() {
+        let is_word_begun = is_after_small;
+        is_after_small = c.is_ascii_lowercase();
         match c {
             'A'..='Z' => {
-                if better.ends_with(|p: char| p.is_ascii_lowercase()) {
+                if is_word_begun {
                     better.push('_');
                 }
                 better.push(c.to_ascii_lowercase());

@@ -22,6 +22,7 @@ const FUEL: u64 = 50_000;
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 /// What the names of environment variables for projects begin with.
 const ENV_PREFIX: &str = "TERRANE_VAR_";
+const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
 /// What the texts may refer to.
@@ -334,7 +335,7 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>
             _ => return Err(Error::new(ErrorKind::InvalidOperation, "range takes one or two numbers")),
         };
         if to.saturating_sub(from) > 10_000 {
-            return Err(Error::new(ErrorKind::InvalidOperation, "range has more than 10,000 steps"));
+            return Err(Error::new(ErrorKind::InvalidOperation, RANGE_TOO_LONG));
         }
         Ok((from..to).collect())
     });
@@ -481,6 +482,9 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 .hint(hint)
                 .at(span)
         }
+        ErrorKind::InvalidOperation if detail == RANGE_TOO_LONG => Diagnostic::error("jinja-limit", detail.to_owned())
+            .hint("a range has 10,000 numbers at most: shorten it, or let the warehouse make the rows")
+            .at(span),
         kind => Diagnostic::error("jinja-failed", format!("the Jinja can't be run: {kind}: {detail}"))
             .hint("correct the tag; the calls are ref, source, config, var and env_var")
             .at(span),

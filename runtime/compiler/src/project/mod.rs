@@ -35,7 +35,7 @@ pub(crate) use jinja::{quote as quote_name, quoted};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 pub use source::{Origin, SourceFile, SqlText, Text};
 
-use crate::diagnostic::{self, Diagnostic};
+use crate::diagnostic::{self, Diagnostic, Span};
 use fields::Fields;
 use jinja::{Renderer, Surroundings};
 use keys::{Key, Kind, Shape};
@@ -58,7 +58,12 @@ pub struct Inputs {
     pub registered: Vec<RegisteredCube>,
     /// A file or a folder of the project could not be read: it may have held policies.
     pub is_partial: bool,
+    /// What looks like names in such files.
+    pub unread: BTreeSet<Arc<str>>,
 }
+
+/// Nothing stands in a file: no definition is lost with it.
+const EMPTY_FILE: &str = "empty-file";
 
 static FILE: Shape = Shape::new(
     "the file",
@@ -94,7 +99,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
             sql_files.extend(file_at(path));
         }
     }
-    let mut unread = BTreeSet::new();
+    let mut unread = inputs.unread.clone();
     let told = diagnostics.len();
     let documents = documents(&yaml_files, &mut unread, &mut diagnostics);
     let is_empty = |folder: &&Text| !tree.files.keys().any(|path| is_in(path, &folder.value));
@@ -105,7 +110,11 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     }
     // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
     // policies.
-    let is_all_read = diagnostics.len() == told && !settings.has_unread_paths && !inputs.is_partial;
+    let unread_now = || diagnostics[told..].iter().filter(|told| told.code != EMPTY_FILE);
+    let is_all_read = unread_now().next().is_none() && !settings.has_unread_paths && !inputs.is_partial;
+    let spans = unread_now().filter_map(|told| told.span.clone());
+    let mut unread_files: Vec<Span> = spans.filter(|span| &*span.file != settings::FILE).collect();
+    unread_files.dedup_by(|a, b| a.file == b.file);
     let dialect = crate::model::grammar(&inputs.warehouse);
 
     let mut sources: Vec<SourceDefinition> = Vec::new();
@@ -126,7 +135,8 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         env: inputs.env.clone(),
         unread: unread.clone(),
     });
-    let (models, circular_models) = models::read(model_names, &settings, &mut renderer, &mut diagnostics);
+    let (models, circular_models, broken_models) =
+        models::read(model_names, &settings, &mut renderer, &mut diagnostics);
 
     let (mut cubes, mut metrics, mut policies) = (Vec::new(), Vec::new(), Vec::new());
     let is_misplaced = documents.iter().any(|(document, _)| policies::is_misplaced(document));
@@ -143,6 +153,13 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     // Of two policies of one name the second is left out.
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
     let has_broken_policies = diagnostics.len() > before || !is_all_read || is_misplaced;
+    // Members of a cube that is left out may be what others refer to.
+    let mut first: HashMap<&Arc<str>, usize> = HashMap::with_capacity(cubes.len());
+    for (at, cube) in cubes.iter().enumerate() {
+        if *first.entry(&cube.name.value).or_insert(at) != at {
+            unread.extend(cube.member_names().cloned());
+        }
+    }
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &mut renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
@@ -158,6 +175,8 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         metrics,
         policies,
         has_broken_policies,
+        unread_files,
+        broken_models,
         unread,
         built: Built::default(),
     };
@@ -177,7 +196,14 @@ fn documents(
     for file in files {
         match yaml::parse(file) {
             // An empty file, or one of comments only.
-            Ok(Node { value: NodeValue::Null, .. }) => {}
+            Ok(Node { value: NodeValue::Null, .. }) => {
+                if file.text.trim().is_empty() {
+                    let message = format!("the file {} is empty", file.path);
+                    let hint = "write its definitions, or remove it";
+                    let span = Span { file: Arc::clone(&file.path), line: 1, column: 1, length: 1 };
+                    diagnostics.push(Diagnostic::warning(EMPTY_FILE, message).hint(hint).at(span));
+                }
+            }
             Ok(node) => {
                 if let NodeValue::List(items) = &node.value {
                     diagnostics.push(list_without_key(file, &node));
@@ -207,7 +233,7 @@ fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
 }
 
 /// Whatever looks like a name in a file that could not be parsed.
-fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
+pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
     text.match_indices("name:").filter_map(|(at, found)| {
         let name: &str =
             text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;

@@ -52,17 +52,20 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
     names
 }
 
-/// Renders every model: those in order, and those of circles.
+/// Renders every model: those in order, those of circles, and the names of those that can't be rendered.
 pub(super) fn read(
     names: Vec<(Text, Arc<SourceFile>)>,
     settings: &Settings,
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
-    let mut models = Vec::new();
+) -> (Vec<ModelDefinition>, Vec<ModelDefinition>, Vec<Text>) {
+    let (mut models, mut broken) = (Vec::new(), Vec::new());
     for (name, file) in names {
         let text = Text { value: Arc::clone(&file.text), origin: name.origin.clone() };
-        let Some(rendered) = renderer.model(&text, diagnostics) else { continue };
+        let Some(rendered) = renderer.model(&text, diagnostics) else {
+            broken.push(name);
+            continue;
+        };
         models.push(ModelDefinition {
             name,
             sql: rendered.sql,
@@ -72,7 +75,8 @@ pub(super) fn read(
             sources: rendered.sources,
         });
     }
-    in_order(models, diagnostics)
+    let (models, circular) = in_order(models, diagnostics);
+    (models, circular, broken)
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -100,8 +100,8 @@ pub enum QueryError {
     Ungrouped { field: Arc<str> },
     #[error("the dialect `{dialect}` has no template for `{op}` on {ty:?}")]
     DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
-    #[error("cube `{cube}` is closed by a policy")]
-    ClosedCube { cube: Arc<str> },
+    #[error("cube `{cube}` is closed {why}")]
+    ClosedCube { cube: Arc<str>, why: &'static str },
     #[error("`{member}` is masked: it can be shown, and nothing else")]
     Masked { member: Arc<str> },
     #[error("`{member}` reads what a policy covers")]

@@ -23,6 +23,8 @@ pub struct CompiledSql {
     /// The page as asked for, so that `total_rows` can be told when it isn't full.
     pub limit: Option<u64>,
     pub offset: u64,
+    /// The rows of all pages together that policies allow, where this page was to reach beyond them.
+    pub most_rows: Option<u64>,
     /// What a person should know of the answer, like a path between cubes that another equals.
     pub warnings: Vec<String>,
 }

@@ -11,7 +11,9 @@ use super::print::{Parameters, print};
 use super::profile::DialectProfile;
 use super::scope::{RowScope, Texts};
 use crate::diagnostic::Span;
-use crate::model::{ColumnName, ComparedId, CubeId, DimensionId, MeasureId, MeasureKind, Model, Snippet, SqlPart};
+use crate::model::{
+    ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart,
+};
 use crate::plan::{Protection, joins_for};
 use crate::query::QueryError;
 
@@ -25,6 +27,10 @@ pub enum ProbedMember {
     Compared(ComparedId),
     /// A filter of a measure, or what a `number` aggregates: it has to be readable, and no more.
     WithinMeasure(MeasureId),
+    /// The row filter that the n-th policy has for the cube.
+    RowFilter(u32),
+    /// What the n-th policy shows in place of a dimension.
+    Mask(u32, DimensionId),
     /// The cube's n-th segment.
     Segment(u32),
     /// The cube's n-th join.
@@ -77,19 +83,31 @@ pub fn place_of(model: &Model, cube: CubeId, member: ProbedMember) -> (String, O
     match member {
         ProbedMember::Dimension(id) => {
             let dimension = model.dimension(id);
-            (format!("dimension `{name}.{}`", dimension.name), dimension.span.clone())
+            (
+                format!("dimension `{name}.{}`", dimension.name),
+                dimension.sql_span.clone().or_else(|| dimension.span.clone()),
+            )
         }
         ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) => {
             let measure = model.measure(id);
-            (format!("measure `{name}.{}`", measure.name), measure.span.clone())
+            (format!("measure `{name}.{}`", measure.name), measure.sql_span.clone().or_else(|| measure.span.clone()))
         }
         ProbedMember::Compared(id) => {
             let policy = &model.policies[id.policy as usize];
-            (format!("the row filter of policy `{}` on `{name}`", policy.name), definition.span.clone())
+            (format!("the row filter of policy `{}` on `{name}`", policy.name), policy.row_filter_span.clone())
+        }
+        ProbedMember::RowFilter(policy) => {
+            let policy = &model.policies[policy as usize];
+            (format!("the row filter of policy `{}` on `{name}`", policy.name), policy.row_filter_span.clone())
+        }
+        ProbedMember::Mask(policy, id) => {
+            let (policy, member) = (&model.policies[policy as usize], &model.dimension(id).name);
+            let span = policy.mask_spans.iter().find(|(masked, _)| masked == member).map(|(_, span)| span.clone());
+            (format!("what policy `{}` shows in place of `{name}.{member}`", policy.name), span)
         }
         ProbedMember::Segment(index) => {
             let segment = &definition.segments[index as usize];
-            (format!("segment `{name}.{}`", segment.name), definition.span.clone())
+            (format!("segment `{name}.{}`", segment.name), segment.sql_span.clone())
         }
         ProbedMember::Join(index) => {
             let join = &definition.joins[index as usize];
@@ -121,6 +139,7 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
         }
     }
     found.extend(model.compared_of(cube).map(|(id, sql)| (ProbedMember::Compared(id), sql)));
+    found.extend(policy_texts(model, cube));
     found.extend((0..).zip(&definition.segments).map(|(index, segment)| (ProbedMember::Segment(index), &segment.sql)));
     // An alias' own joins are its cube's.
     if definition.alias_of.is_none() {
@@ -128,6 +147,23 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     }
     found.retain(|(_, snippet)| joins_for(model, cube, std::iter::once(*snippet)).is_ok());
     found
+}
+
+/// What policies say of the cube in SQL that names no value of the caller: with one there is nothing to
+/// describe, but for what it is compared with.
+fn policy_texts(model: &Model, cube: CubeId) -> impl Iterator<Item = (ProbedMember, &Snippet)> {
+    let effects = (0u32..).zip(&model.policies).flat_map(move |(index, policy)| {
+        policy.cubes.iter().filter(move |effect| effect.cube == cube && !effect.is_closed).map(move |of| (index, of))
+    });
+    let texts = effects.flat_map(|(index, effect)| {
+        let filter = effect.row_filter.iter().map(move |sql| (ProbedMember::RowFilter(index), sql));
+        let masks = effect.masks.iter().filter_map(move |(id, mask)| match mask {
+            Mask::Sql(sql) => Some((ProbedMember::Mask(index, *id), sql)),
+            _ => None,
+        });
+        filter.chain(masks)
+    });
+    texts.filter(|(_, sql)| sql.user_parts().is_empty())
 }
 
 fn probe(

@@ -25,7 +25,7 @@ fn fault(message: String) -> PluginFault {
     PluginFault::Answer { call: CALL, message }
 }
 
-pub(super) fn checked(
+pub(crate) fn checked(
     findings: Vec<wire::Finding>,
     columns: usize,
     component: &Arc<str>,

@@ -26,7 +26,7 @@ pub(super) fn fault(message: impl Into<String>) -> PluginFault {
     PluginFault::Answer { call: CALL, message: message.into() }
 }
 
-pub(super) fn checked(
+pub(crate) fn checked(
     plan: wire::Plan,
     columns: &[ProfiledColumn],
     grants: Grants,

@@ -15,7 +15,7 @@ fn fault(call: &'static str, message: String) -> PluginFault {
 }
 
 /// One judgement for each of `values`.
-pub(super) fn detection(answer: wire::Detection, values: &[f64]) -> Result<Detection, PluginFault> {
+pub(crate) fn detection(answer: wire::Detection, values: &[f64]) -> Result<Detection, PluginFault> {
     let lists = [
         ("scores", answer.scores.len()),
         ("raw", answer.raw.len()),
@@ -51,7 +51,7 @@ fn folded(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-pub(super) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>, PluginFault> {
+pub(crate) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>, PluginFault> {
     if models.len() != series {
         return Err(fault("train", format!("{} models for {series} series", models.len())));
     }

@@ -32,7 +32,7 @@ const MAX_FINDINGS: usize = 1_024;
 
 /// # Errors
 /// What of the contract the decision breaks.
-pub(super) fn decision(decision: wire::Decision) -> Result<Decision, String> {
+pub(crate) fn decision(decision: wire::Decision) -> Result<Decision, String> {
     Ok(match decision {
         wire::Decision::Abstain => Decision::Abstain,
         wire::Decision::Permit(obligations) => Decision::Permit(permit(obligations)?),
@@ -114,7 +114,7 @@ fn hook_mask(mask: &wire::Mask) -> Result<HookMask, String> {
 
 /// # Errors
 /// What of the contract the findings break.
-pub(super) fn findings(found: Vec<wire::GateFinding>) -> Result<Vec<GateFinding>, String> {
+pub(crate) fn findings(found: Vec<wire::GateFinding>) -> Result<Vec<GateFinding>, String> {
     count("findings", found.len(), MAX_FINDINGS)?;
     let finding = |found: wire::GateFinding| {
         Ok(GateFinding {

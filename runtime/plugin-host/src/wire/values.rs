@@ -22,6 +22,22 @@ pub(crate) fn logical_type(ty: LogicalType) -> WireType {
     }
 }
 
+pub(crate) fn logical_type_of(ty: WireType) -> LogicalType {
+    match ty {
+        WireType::Text => LogicalType::Text,
+        WireType::Integer => LogicalType::Integer,
+        WireType::Decimal => LogicalType::Decimal,
+        WireType::Float => LogicalType::Float,
+        WireType::Boolean => LogicalType::Boolean,
+        WireType::Date => LogicalType::Date,
+        WireType::Timestamp => LogicalType::Timestamp,
+        WireType::TimestampTz => LogicalType::TimestampTz,
+        WireType::Geo => LogicalType::Geo,
+        WireType::Binary => LogicalType::Binary,
+        WireType::Unknown => LogicalType::Unknown,
+    }
+}
+
 /// A value that guests are told; there is one NaN.
 pub(crate) fn scalar(value: &Value) -> Scalar {
     match value {

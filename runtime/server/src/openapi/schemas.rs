@@ -443,7 +443,7 @@ fn operations() -> Schemas {
                         object(
                             &["status", "loaded_at", "refused_at", "errors"],
                             [
-                                ("status", words(&["ok", "stale"])),
+                                ("status", words(&["ok", "partial", "stale"])),
                                 ("loaded_at", text()),
                                 ("refused_at", text_or_null()),
                                 ("errors", count()),
@@ -583,12 +583,16 @@ fn projects() -> Schemas {
         ("edges", list(lineage_edge())),
         ("affected_count", count()),
         ("affected", json!({ "type": "object" })),
+        ("unresolved", list(reference("LineageNode"))),
     ];
     named([
         ("LineageNode", lineage_node),
         ("Lineage", object(&["nodes", "edges"], lineage)),
         ("LineageImpact", closed(&["column_id"], [("column_id", text())])),
-        ("LineageImpactResult", object(&["column_id", "nodes", "edges", "affected_count", "affected"], impact)),
+        (
+            "LineageImpactResult",
+            object(&["column_id", "nodes", "edges", "affected_count", "affected", "unresolved"], impact),
+        ),
         ("Problem", problem),
         ("ProjectLoad", closed(&[], [path(), ("strict", flag_or_null())])),
         ("ProjectLoadResult", object(&load.each_ref().map(|(name, _)| *name), load)),

@@ -76,7 +76,8 @@ struct Status<'a> {
 /// How what is served stands to the project's files. Their names are nobody's business here.
 #[derive(Serialize)]
 struct ProjectStatus {
-    /// `ok`, or `stale`: the files were changed since, and have errors.
+    /// `ok`; `partial`: what holds of a project with errors is served; `stale`: the files were changed since,
+    /// and have errors.
     status: &'static str,
     loaded_at: String,
     refused_at: Option<String>,
@@ -87,10 +88,14 @@ impl ProjectStatus {
     fn of(standing: &Standing) -> Self {
         let refused = standing.refused.as_ref();
         ProjectStatus {
-            status: if refused.is_some() { "stale" } else { "ok" },
+            status: match (refused, standing.errors) {
+                (Some(_), _) => "stale",
+                (None, 0) => "ok",
+                (None, _) => "partial",
+            },
             loaded_at: standing.loaded_at.to_string(),
             refused_at: refused.map(|refused| refused.at.to_string()),
-            errors: refused.map_or(0, |refused| refused.errors),
+            errors: refused.map_or(standing.errors, |refused| refused.errors),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use serde_json::Value as Json;
-use terrane_app::projects::ProjectError;
+use terrane_app::projects::{ProjectError, Referrer};
 use terrane_compiler::Access as Visible;
 
 use crate::app::{App, Scope};
@@ -73,15 +73,24 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
         ProjectError::Invalid { diagnostics, missing } => {
             let refusal = match missing {
                 Some(missing) => {
-                    let message =
-                        format!("model `{}` refers to `{}`, which is no model", missing.model, missing.missing_ref);
+                    let (what, name) = match missing.of {
+                        Referrer::Model(name) => ("model", name),
+                        Referrer::Cube(name) => ("cube", name),
+                    };
+                    let message = format!("{what} `{name}` refers to `{}`, which is no model", missing.missing_ref);
                     ApiError::new(Code::ValidationError, message)
-                        .detail("model", missing.model)
+                        .detail(what, name)
                         .detail("missing_ref", missing.missing_ref)
                 }
                 None => {
                     let errors = diagnostics.iter().filter(|told| told.is_error()).count();
-                    ApiError::new(Code::ValidationError, format!("the project has {errors} errors"))
+                    ApiError::new(
+                        Code::ValidationError,
+                        match errors {
+                            1 => "the project has 1 error".to_owned(),
+                            _ => format!("the project has {errors} errors"),
+                        },
+                    )
                 }
             };
             refusal.detail("problems", problems_to_wire(&diagnostics, is_operator))

@@ -11,6 +11,9 @@ use terrane_compiler::lineage::{Lineage, NodeType, Reached, Sight};
 use super::body::parse;
 use super::fields::{Fields, Misfit, Path};
 
+/// So many places that could not be followed are told beside an impact.
+const MAX_UNRESOLVED: usize = 100;
+
 pub(super) const IMPACT: &[&str] = &["column_id"];
 
 /// `{column_id}`.
@@ -67,6 +70,10 @@ pub(crate) fn impact_to_wire(lineage: &Lineage, start: u32, sight: &Sight) -> Js
     body["column_id"] = json!(&*lineage.nodes[start as usize].id);
     body["affected_count"] = json!(affected.values().map(Vec::len).sum::<usize>());
     body["affected"] = json!(affected);
+    // Whatever could not be followed may read the column too.
+    let all = (0..lineage.nodes.len() as u32).filter(|at| sight.sees(*at));
+    let unresolved = all.filter(|at| lineage.nodes[*at as usize].ty == NodeType::Unresolved);
+    body["unresolved"] = unresolved.take(MAX_UNRESOLVED).map(|at| node(lineage, at, sight)).collect();
     body
 }
 

@@ -191,7 +191,7 @@ fn paths_stay_inside_the_project() {
 
 #[cfg(unix)]
 #[test]
-fn links_inside_the_project_are_followed_and_loops_end() {
+fn links_inside_the_project_are_followed_and_loops_are_read_once() {
     let project =
         Scratch::project().with("shared/more.yml", "metrics:\n  - {name: m, type: simple, expression: t.count}\n");
     std::fs::create_dir(project.path().join("metrics")).unwrap();
@@ -199,7 +199,8 @@ fn links_inside_the_project_are_followed_and_loops_end() {
     let output = run("check", project.path(), &[]);
     assert!(output.code == Some(0) && output.stdout.contains("1 metric"), "{}", output.stdout);
     std::os::unix::fs::symlink(".", project.path().join("metrics/again")).unwrap();
-    assert_explains(&run("check", project.path(), &[]), &["nested deeper"]);
+    let output = run("check", project.path(), &[]);
+    assert!(output.code == Some(0) && output.stdout.contains("1 metric"), "{}", output.stdout);
 }
 
 #[test]

@@ -293,7 +293,7 @@ fn a_required_hook_that_is_not_there_refuses_everything() {
 fn a_project_whose_required_plugin_can_not_be_used_is_not_in_order() {
     let pinned = json!({"sha256": "0".repeat(64)});
     let missing = json!({"source": "plugins/nowhere.wasm"});
-    for (extra, advice) in [(&pinned, "/api/v1/plugins/policy-probe/reload"), (&missing, "check `source`")] {
+    for (extra, advice) in [(&pinned, "edit `sha256` of this entry"), (&missing, "check `source`")] {
         let project = governed(extra, &json!({}));
         let output = run("check", project.path(), &[]);
         assert_eq!(output.code, Some(1), "{}", output.stdout);
@@ -378,7 +378,11 @@ fn limits_times_and_callers_are_obeyed() {
     let answer = request(server.address, "POST", "/api/v1/query", Some(&query.to_string())).unwrap().json().unwrap();
     assert_eq!(answer["data"].as_array().map(Vec::len), Some(2), "{answer}");
     assert_eq!(answer["meta"]["truncated"], true, "{answer}");
-    assert!(answer["meta"]["warnings"].to_string().contains("two rows"), "{answer}");
+    assert_eq!(answer["meta"]["warnings"], json!(["two rows", "a policy allows at most 2 rows"]), "{answer}");
+    let mut four = query.clone();
+    four["limit"] = json!(4);
+    let answer = request(server.address, "POST", "/api/v1/query", Some(&four.to_string())).unwrap().json().unwrap();
+    assert_eq!(answer["meta"]["warnings"], json!(["two rows", "a policy allows at most 2 rows"]), "{answer}");
     let csv = download(server.address, "text/csv", "/api/v1/query", &query.to_string()).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert_eq!(csv.split("\r\n\r\n").nth(1).unwrap().trim().lines().count(), 3, "{csv}");

@@ -383,3 +383,21 @@ fn what_no_project_begins_with_is_told_and_leaves_nothing_behind() {
     assert_eq!(files(place.path()), before);
     assert!(!place.path().join("new").exists());
 }
+
+#[test]
+fn headers_that_read_as_templates_are_left_out_and_other_scripts_have_names() {
+    let text = "id,{{ env_var('X') }},{{ z }},{% raw %},${HOME},日本,значение,percent_off\n\
+                1,a,b,c,d,e,f,0.5\n2,a,b,c,d,g,h,12.5\n3,a,b,c,d,i,j,2.5\n";
+    let data = Scratch::empty().with("odd.csv", text);
+    let place = Scratch::empty();
+    let shop = place.path().join("shop");
+    let json = made(&run("init", &shop, &["--from", data.path().to_str().unwrap(), "--json"]));
+    let odd = cube(&json, "odd");
+    assert_eq!(texts(&odd["dimensions"]), ["id", "column_2", "column_3"]);
+    assert_eq!(texts(&odd["measures"]), ["count", "average_percent_off"]);
+    assert_eq!(odd["joins"].as_array().map(Vec::len), Some(0));
+    let written = fs::read_to_string(shop.join("cubes/odd.yml")).unwrap();
+    assert!(!written.contains("{{") && !written.contains("{%") && !written.contains("${"), "{written}");
+    let output = run("check", &shop, &["--data"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+}

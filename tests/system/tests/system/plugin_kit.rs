@@ -87,8 +87,15 @@ fn a_new_plugin_is_the_template_under_its_own_name() {
     assert!(again.code == Some(1) && again.stderr.contains("not empty"), "{}", again.stderr);
     let unnamed = plugin("new", &scratch.path().join("Über"), &["--role", "check"]);
     assert!(unnamed.code == Some(1) && unnamed.stderr.contains("--name"), "{}", unnamed.stderr);
-    let dialect = plugin("new", &scratch.path().join("quack"), &["--role", "dialect"]);
-    assert!(dialect.code == Some(1) && dialect.stderr.contains("--name dialect-quack"), "{}", dialect.stderr);
+    for (folder, role, name) in [
+        ("quack", "dialect", "--name dialect-quack"),
+        ("my-detector", "detector", "--name detector-my"),
+        ("detector-", "detector", "--name detector-mine"),
+        ("detector-x", "check", "--name check-detector-x"),
+    ] {
+        let output = plugin("new", &scratch.path().join(folder), &["--role", role]);
+        assert!(output.code == Some(1) && output.stderr.contains(name), "{}", output.stderr);
+    }
 }
 
 /// Whether a core module can be compiled here with the author's own toolchain.
@@ -106,7 +113,7 @@ fn a_new_detector_is_built_tested_and_signed() {
         return;
     }
     let scratch = Scratch::empty();
-    let crate_folder = scratch.path().join("far-out");
+    let crate_folder = scratch.path().join("detector-far-out");
     plugin("new", &crate_folder, &["--role", "detector", "--sdk", path("sdk").to_str().unwrap()]);
     // With this process's environment, and without the bound on time of other runs: it compiles a crate.
     let mut command = Command::new(BINARY);
@@ -115,7 +122,7 @@ fn a_new_detector_is_built_tested_and_signed() {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && stdout.ends_with(" passed, 0 failed\n"), "{stdout}\n{stderr}");
 
-    let component = crate_folder.join("target/components/far-out.wasm");
+    let component = crate_folder.join("target/components/detector-far-out.wasm");
     let key = scratch.path().join("far-out.key");
     let made = Program::new(BINARY, &["plugin", "keygen", "--json", "--out"], &key).run().unwrap();
     let public = json_of(&made)["public_key"].as_str().unwrap().to_owned();
@@ -150,11 +157,87 @@ fn what_is_wrong_is_told_with_its_place_and_a_hint() {
         (plugin("check", &file("text.wasm"), &[]), &["text.wasm", "hint:"][..]),
         (plugin("inspect", scratch.path(), &[]), &["folder", "target/components"][..]),
         (plugin("build", scratch.path(), &[]), &["plugin.toml", "hint:"][..]),
+        (
+            plugin("build", &path("examples/detector-c"), &["--module", file("text.wasm").to_str().unwrap()]),
+            &["is no WebAssembly module", "hint:"][..],
+        ),
+        (
+            Program::new(BINARY, &["plugin", "keygen", "--out"], &file("none/k")).run().unwrap(),
+            &["its folder is not there"],
+        ),
     ] {
         assert_eq!(output.code, Some(1), "{output:?}");
         for word in words {
             assert!(output.stderr.contains(word), "{word} is not in\n{}", output.stderr);
         }
+    }
+    let told = json_of(&plugin("check", &file("text.wasm"), &["--json"]));
+    assert!(told["ok"] == json!(false) && told["problems"][0].as_str().unwrap().contains("text.wasm"), "{told}");
+}
+
+/// A query's case for the probe, whose configuration says what it answers.
+fn asked(config: &Value) -> String {
+    let who = json!({"user-id": "ann", "tenant": "", "auth-method": "api_key"});
+    let query = json!({"surface": "rest", "cubes": ["orders"]});
+    let context = json!({"config-json": config.to_string()});
+    json!({"call": "on-query", "args": {"ctx": context, "who": who, "query": query}}).to_string()
+}
+
+#[test]
+fn an_answer_that_a_server_refuses_fails() {
+    let two_roots = json!({"filter": {"cube": "orders", "member": "region", "value": "EU"}, "two_roots": true});
+    let scratch = Scratch::empty()
+        .with("fine.json", &asked(&json!({"deny": "no_region"})))
+        .with("code.json", &asked(&json!({"deny": "No Code!"})))
+        .with("warning.json", &asked(&json!({"warning": "x".repeat(5_000)})))
+        .with("roots.json", &asked(&two_roots));
+    let component = example("policy-probe");
+    let run = |case: &str, more: &[&str]| {
+        let input = scratch.path().join(case);
+        plugin("run", &component, &[&["--input", input.to_str().unwrap()], more].concat())
+    };
+    assert_eq!(run("fine.json", &[]).code, Some(0));
+    for (case, words) in [("code.json", "No Code!"), ("warning.json", "5000 bytes"), ("roots.json", "2 roots")] {
+        let output = run(case, &[]);
+        assert!(output.code == Some(1) && output.stderr.contains(words), "{output:?}");
+        let told = json_of(&run(case, &["--json"]));
+        assert!(told["ok"] == json!(false) && told["problems"][0].as_str().unwrap().contains(words), "{told}");
+    }
+    let output = plugin("test", &component, &["--cases", scratch.path().to_str().unwrap(), "--bless"]);
+    assert!(output.code == Some(1) && output.stdout.contains("3 failed"), "{}", output.stdout);
+    assert!(output.stdout.contains("a server refuses the answer"), "{}", output.stdout);
+}
+
+#[test]
+fn a_component_that_nothing_uses_is_told() {
+    let scratch = Scratch::empty()
+        .with("service_project.yml", "name: idle\nwarehouse: {type: duckdb}\n")
+        .with("plugins/readme.txt", "not looked at");
+    let put = |component: &str, name: &str| {
+        fs::copy(example(component), scratch.path().join(format!("plugins/{name}.wasm"))).unwrap();
+    };
+    put("detector-template", "detector-template");
+    put("check-template", "check-template");
+    let check = || Program::new(BINARY, &["check"], scratch.path()).run().unwrap();
+    let warnings = |output: &Output| format!("{}{}", output.stdout, output.stderr);
+    assert!(!warnings(&check()).contains("plugin-idle"), "{:?}", check());
+    put("detector-template", "my-detector");
+    put("detector-template", "detector-mine");
+    put("check-template", "my-check");
+    put("hook-template", "my-hook");
+    fs::write(scratch.path().join("plugins/text.wasm"), "hello").unwrap();
+    let output = check();
+    let told = warnings(&output);
+    assert!(output.code == Some(0) && told.matches("[plugin-idle]").count() == 5, "{told}");
+    for words in [
+        "my-detector.wasm is a detector that nothing uses",
+        "id: detector-template, role: detector, source: plugins/my-detector.wasm",
+        "calls itself `detector-template`, and its file's name says `detector-mine`",
+        "my-check.wasm is a check that nothing uses",
+        "is a governance hook that is not listed",
+        "text.wasm is no plugin of any role",
+    ] {
+        assert!(told.contains(words), "{words} is not in\n{told}");
     }
 }
 

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 pub struct BenchArguments {
     /// The component
     pub file: PathBuf,
-    /// A case file: {\"call\": \"detect\", \"args\": {…}}
+    /// A case file: {"call": "detect", "args": {…}}
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -25,9 +25,9 @@ library that `cargo xtask setup` built where rustup could not.
 The component is then target/components/<id>.wasm in cargo's target folder.
 
 Examples:
-  terrane plugin build my-detector
-  terrane plugin build my-detector --release       small and fast; for use
-  cd my-detector && terrane plugin build --json | jq -r .sha256
+  terrane plugin build detector-mine
+  terrane plugin build detector-mine --release       small and fast; for use
+  cd detector-mine && terrane plugin build --json | jq -r .sha256
 
 A core module from another language's compiler becomes a component too; it exports the contract's functions
 by the component model's canonical ABI (examples/detector-c):
@@ -115,6 +115,10 @@ fn of_foreign_module(module: &Path, manifest: &Manifest) -> Result<Vec<u8>, Fail
         None => return Err(Failure::new("plugin.toml names no role")),
     };
     let mut bytes = read(module)?;
+    if !bytes.starts_with(b"\0asm") {
+        return Err(Failure::new(format!("{} is no WebAssembly module", module.display()))
+            .hint("--module takes what a compiler made for wasm32, not its source; see examples/detector-c/build.sh"));
+    }
     contract::put_world(&mut bytes, world).and_then(|()| encode(&bytes)).map_err(|message| {
         Failure::new(format!("{} can't be made a component: {message}", module.display()))
             .hint(format!("it exports the functions of `{world}` in wit/worlds.wit, cabi_realloc and its memory"))

@@ -32,8 +32,15 @@ pub struct CheckArguments {
 }
 
 pub(super) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
-    let bench = open(&arguments.file)?;
-    let role = role_of(&bench, &arguments.file)?;
+    let opened = open(&arguments.file).and_then(|bench| {
+        let role = role_of(&bench, &arguments.file)?;
+        Ok((bench, role))
+    });
+    let (bench, role) = opened.inspect_err(|failure| {
+        if let (true, Failure::Plain { message, .. }) = (arguments.json, failure) {
+            print(&format!("{}\n", json!({"ok": false, "problems": [message]})));
+        }
+    })?;
     let mut problems = Vec::new();
     let identity = bench.probe(role, &arguments.config);
     let identity = identity.map_err(|fault| problems.push(format!("it {fault}"))).ok();

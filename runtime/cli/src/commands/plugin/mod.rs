@@ -29,11 +29,11 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 From nothing to a component:
-  terrane plugin new my-detector --role detector
-  terrane plugin build my-detector
-  terrane plugin test my-detector
+  terrane plugin new detector-mine --role detector
+  terrane plugin build detector-mine
+  terrane plugin test detector-mine
   terrane plugin keygen --out my.key
-  terrane plugin sign my-detector/target/components/my-detector.wasm --key my.key
+  terrane plugin sign detector-mine/target/components/detector-mine.wasm --key my.key
 
 wit/README.md describes the contract, sdk/README.md what each role looks like in Rust.")]
 pub struct PluginArguments {

@@ -18,14 +18,15 @@ The plugin is built against the SDK of a clone of Terrane: the one that the fold
 folder, or this program; or the one that --sdk names.
 
 Examples:
-  terrane plugin new my-detector --role detector
+  terrane plugin new detector-mine --role detector
   terrane plugin new ../policy --role governance --name acme-policy --sdk ~/terrane/sdk")]
 pub struct NewArguments {
     /// The new folder
     pub dir: PathBuf,
     #[arg(long, value_enum)]
     pub role: Role,
-    /// The plugin's id: a-z, 0-9 and `-`; the folder's name where it is left out
+    /// The plugin's id: a-z, 0-9 and `-`, behind `dialect-`, `detector-` or `check-` in these roles; the
+    /// folder's name where it is left out
     #[arg(long)]
     pub name: Option<String>,
     /// The folder `sdk` of a clone of Terrane
@@ -127,19 +128,28 @@ fn name(arguments: &NewArguments) -> Result<String, Failure> {
         return Err(Failure::new(format!("`{name}` is no name of a plugin"))
             .hint("use a-z, 0-9 and `-`, a letter first, at most 64: --name my-plugin"));
     }
-    match arguments.role {
-        Role::Dialect if !name.starts_with("dialect-") => {
-            Err(Failure::new(format!("`{name}` is no name of a dialect"))
-                .hint(format!("its component is looked for as dialect-<warehouse type>: --name dialect-{name}")))
-        }
-        _ => Ok(name),
+    let (role, looked_for) = match arguments.role {
+        Role::Dialect => ("dialect", "looked for as dialect-<warehouse type>"),
+        Role::Detector => ("detector", "found by a file's name that begins with `detector-`"),
+        Role::Check => ("check", "found by a file's name that begins with `check-`"),
+        Role::Governance => return Ok(name),
+    };
+    if name.strip_prefix(role).and_then(|rest| rest.strip_prefix('-')).is_some_and(|own| !own.is_empty()) {
+        return Ok(name);
     }
+    // `my-detector` is to be `detector-my`.
+    let own = name.trim_matches('-');
+    let own = own.strip_suffix(role).unwrap_or(own).trim_matches('-');
+    let own = if own.is_empty() { "mine" } else { own };
+    Err(Failure::new(format!("`{name}` is no name of a {role}"))
+        .hint(format!("its component is {looked_for}: --name {role}-{own}")))
 }
 
 /// Puts the plugin's own names in.
 fn renamed(template: &Template, text: &str, name: &str) -> String {
-    let (_, kind) = name.split_once('-').unwrap_or(("", name));
-    let kind = if matches!(template.name, "dialect-template") { kind } else { name };
+    // `detector-template` is of the kind `template`; a hook has none.
+    let has_kind = template.name != GOVERNANCE.name;
+    let kind = name.split_once('-').filter(|_| has_kind).map_or(name, |(_, kind)| kind);
     let title: String = kind.split('-').map(capitalised).collect::<Vec<_>>().join(" ");
     text.replace(template.name, name)
         .replace("\"Template\"", &format!("\"{title}\""))

@@ -1,6 +1,7 @@
 //! `terrane plugin run`: the call of a case file, once.
 //!
-//! In: a component and a case. Out: the answer as JSON on standard output, what it took on standard error.
+//! In: a component and a case. Out: the answer as JSON on standard output, what it took on standard error; a
+//! failure where a server would refuse the answer.
 
 use std::path::PathBuf;
 
@@ -14,13 +15,13 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  terrane plugin run target/components/my-detector.wasm --input cases/one-outlier.json | jq .ok.scores
+  terrane plugin run target/components/detector-mine.wasm --input cases/one-outlier.json | jq .ok.scores
 
 The limits are those of a server; the instance is a fresh one.")]
 pub struct RunArguments {
     /// The component
     pub file: PathBuf,
-    /// A case file: {\"call\": \"detect\", \"args\": {…}}
+    /// A case file: {"call": "detect", "args": {…}}
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
     /// One JSON object with the answer and what it took
@@ -33,16 +34,22 @@ pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     let case = Case::read(&arguments.input, &bench)?;
     let place = arguments.input.display().to_string();
     let called = bench.call(&case.call, &case.arguments).map_err(|error| call_failure(&place, &error))?;
+    let refused =
+        called.refused.as_ref().map(|fault| format!("{place}: a server refuses this answer: the component {fault}"));
     let duration_ms = called.duration.as_secs_f64() * 1_000.0;
     if arguments.json {
         let line = json!({
+            "ok": refused.is_none(), "problems": refused.iter().collect::<Vec<_>>(),
             "answer": called.answer, "fuel": called.fuel, "memory_bytes": called.memory_bytes, "duration_ms": duration_ms,
         });
         print(&format!("{line}\n"));
-        return Ok(true);
+        return Ok(refused.is_none());
     }
     print(&format!("{:#}\n", called.answer));
     let memory = called.memory_bytes / 1024;
     tell(&format!("{} in {duration_ms:.3} ms, {} fuel, {memory} KiB of memory\n", case.call, called.fuel));
-    Ok(true)
+    match refused {
+        Some(refused) => Err(Failure::new(refused).hint("wit/ and wit/README.md say what an answer may hold")),
+        None => Ok(true),
+    }
 }

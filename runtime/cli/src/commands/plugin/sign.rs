@@ -4,7 +4,7 @@
 //! keys a server trusts is in its project (`plugins.keys`).
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
@@ -42,8 +42,14 @@ pub(super) fn keygen(arguments: &KeygenArguments) -> Result<bool, Failure> {
     let key = SecretKey::generate().map_err(|error| Failure::new(format!("no key can be made: {error}")))?;
     // Never over a key that is there: what it signed could be signed no more.
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&arguments.out);
-    file.and_then(|mut file| writeln!(file, "{}", key.expose()))
-        .map_err(|error| Failure::new(format!("{shown} can't be made: {error}")).hint("name a new file with --out"))?;
+    file.and_then(|mut file| writeln!(file, "{}", key.expose())).map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::NotFound => "its folder is not there: make it, or name a file in another one with --out",
+            ErrorKind::PermissionDenied => "the folder may not be written to: name a file in another one with --out",
+            _ => "name a new file with --out",
+        };
+        Failure::new(format!("{shown} can't be made: {error}")).hint(hint)
+    })?;
     if arguments.json {
         print(&format!("{}\n", json!({"secret_key_path": arguments.out, "public_key": key.public().to_string()})));
     } else {

@@ -20,9 +20,9 @@ use crate::failure::Failure;
 Every call is made twice: the answers must be the same, bit for bit.
 
 Examples:
-  terrane plugin test my-detector                               builds it first
-  terrane plugin test my-detector.wasm --cases my-detector/cases
-  terrane plugin test my-detector --bless                       fills in missing expectations; read them")]
+  terrane plugin test detector-mine                                builds it first
+  terrane plugin test detector-mine.wasm --cases detector-mine/cases
+  terrane plugin test detector-mine --bless                        fills in missing expectations; read them")]
 pub struct TestArguments {
     /// The crate's folder, or a component
     #[arg(default_value = ".", value_name = "DIR|FILE")]
@@ -52,16 +52,21 @@ pub(super) fn run(arguments: &TestArguments, terminal: Terminal) -> Result<bool,
         }
     }
     let failed = outcomes.iter().filter(|outcome| !outcome.problems.is_empty()).count();
+    let declined = outcomes.iter().filter(|outcome| outcome.is_declined()).count();
     if arguments.json {
-        let outcome = |outcome: &Outcome| json!({"name": outcome.name, "problems": outcome.problems});
+        let outcome = |outcome: &Outcome| {
+            let is_declined = outcome.is_declined();
+            json!({"name": outcome.name, "problems": outcome.problems, "is_declined": is_declined})
+        };
         let list: Vec<Value> = outcomes.iter().map(outcome).collect();
-        print(&format!(
-            "{}\n",
-            json!({"ok": failed == 0, "passed": outcomes.len() - failed, "failed": failed, "results": list})
-        ));
+        let passed = outcomes.len() - failed;
+        let ok = failed == 0;
+        let line = json!({"ok": ok, "passed": passed, "failed": failed, "declined": declined, "results": list});
+        print(&format!("{line}\n"));
     } else {
         print(&to_text(&outcomes, terminal));
-        print(&format!("{} passed, {failed} failed\n", outcomes.len() - failed));
+        let declined = if declined == 0 { String::new() } else { format!(" ({declined} of them by declining)") };
+        print(&format!("{} passed{declined}, {failed} failed\n", outcomes.len() - failed));
     }
     Ok(failed == 0)
 }
@@ -71,7 +76,7 @@ fn described(bench: &Workbench, role: terrane_app::ports::plugins::PluginRole) -
     let mut problems = Vec::new();
     let identity = bench.probe(role, "").map_err(|fault| problems.push(format!("it {fault}"))).ok();
     problems.extend(check::manifest_problems(bench, role, identity.as_ref()));
-    Outcome { name: "describe".to_owned(), problems }
+    Outcome::new("describe", Ok(problems))
 }
 
 fn case_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -89,7 +94,7 @@ fn of_case(path: &Path, bench: &Workbench, bless: bool) -> Result<Outcome, Failu
     let name = format!("case {}", path.file_name().unwrap_or_default().to_string_lossy());
     let called = match conformance::steady(bench, &case.call, &case.arguments) {
         Ok(called) => called,
-        Err(problem) => return Ok(Outcome { name, problems: vec![problem] }),
+        Err(problem) => return Ok(Outcome::new(name, Err(problem))),
     };
     let mut problems = case.differences(&called.answer);
     if case.expected.is_none() {
@@ -99,7 +104,7 @@ fn of_case(path: &Path, bench: &Workbench, bless: bool) -> Result<Outcome, Failu
             problems.push("it expects nothing; write `expect`, or let --bless write the answer".to_owned());
         }
     }
-    Ok(Outcome { name, problems })
+    Ok(Outcome::new(name, Ok(problems)))
 }
 
 fn expect(path: &Path, answer: &Value) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use terrane_app::ports::warehouse::Warehouse;
 
 use super::{DATA, Opened, fits, inside, open_duckdb};
 use crate::authoring::folder::NewFolder;
-use crate::authoring::names::{Taken, identifier, snake};
+use crate::authoring::names::{Taken, identifier, snake_or};
 use crate::failure::Failure;
 use crate::init::catalog::rows;
 use crate::init::project::WarehouseSettings;
@@ -100,7 +100,9 @@ fn list(path: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<String>), 
             folders += 1;
         } else if stem(&name).is_some() {
             // The engine would take these for patterns.
-            if name.contains(['*', '?', '[', '{']) { odd.push(name) } else { paths.push(path) }
+            let is_pattern = name.contains(['*', '?', '[', '{']);
+            let written = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if is_pattern { odd.push(written) } else { paths.push(path) }
         }
     }
     paths.sort();
@@ -109,7 +111,7 @@ fn list(path: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<String>), 
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(stem) = stem(&name.to_lowercase()).and_then(|stem| name.get(..stem.len())) else { continue };
-        let view = taken.take(&snake(stem));
+        let view = taken.take(&snake_or(stem, || format!("table_{}", files.len() + 1)));
         let is_wanted =
             tables.is_empty() || tables.iter().any(|t| *t == view || *t == format!("{FILES_SCHEMA}.{view}"));
         if is_wanted {

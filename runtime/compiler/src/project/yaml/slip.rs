@@ -84,6 +84,16 @@ impl Reading<'_> {
                 hint: "replace the tab by spaces: two for each level".to_owned(),
             });
         }
+        let leading = written.trim_start_matches(' ');
+        if leading.starts_with('\u{a0}') {
+            let at = start + written.len() - leading.len();
+            let length = leading.len() - leading.trim_start_matches('\u{a0}').len();
+            return Some(Slip {
+                at: at..at + length,
+                message: "a no-break space indents this line, and YAML knows only plain spaces there".to_owned(),
+                hint: "replace the no-break space by a plain space".to_owned(),
+            });
+        }
         let mut content = content;
         while content == "-" || content.starts_with("- ") {
             if let Some(slip) = self.step(Level::Dash(column), start, content) {
@@ -98,6 +108,16 @@ impl Reading<'_> {
             return None;
         }
         let at = start + column;
+        if key_of(content).is_none()
+            && let Some(colon) = content.find(":\u{a0}")
+        {
+            let space = at + colon + 1;
+            return Some(Slip {
+                at: space..space + '\u{a0}'.len_utf8(),
+                message: "a no-break space follows this colon, and YAML wants a plain space there".to_owned(),
+                hint: "replace the no-break space by a plain space".to_owned(),
+            });
+        }
         match key_of(content) {
             Some(key) => {
                 if let Some(slip) = self.step(Level::Key(column), start, content) {
@@ -122,7 +142,10 @@ impl Reading<'_> {
             if !is_deeper {
                 break;
             }
-            left = Some(top);
+            // A dash in the same column is where the list stands; its keys stand further right.
+            if top.column() > column || left.is_none() {
+                left = Some(top);
+            }
             self.levels.pop();
         }
         let top = self.levels.last().copied();

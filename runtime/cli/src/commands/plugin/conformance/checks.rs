@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use terrane_plugin_host::workbench::Workbench;
 
-use super::{Outcome, accepted, arena_problems, ask, index, is_code, list, text};
+use super::{Outcome, answer_of, arena_problems, index, is_code, list, text};
 
 const TYPES: [&str; 11] =
     ["text", "integer", "decimal", "float", "boolean", "date", "timestamp", "timestamp-tz", "geo", "binary", "unknown"];
@@ -22,20 +22,14 @@ pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
         ("200 columns", many),
         ("odd names", vec![odd]),
     ] {
-        match ask(bench, "make-plan", json!({"columns": columns})) {
-            Ok(answer) => {
-                let Some(plan) = accepted(&answer) else {
-                    outcomes.push(Outcome::new(format!("{name}: declined"), Ok(vec![])));
-                    continue;
-                };
-                outcomes.push(Outcome::new(format!("{name}: plan"), Ok(plan_problems(plan, columns.len()))));
-                for (kind, answers) in [("numbers", answers(plan)), ("nothing could be computed", no_answers(plan))] {
-                    let found = ask(bench, "evaluate", json!({"columns": columns, "answers": answers}));
-                    let found = found.map(|answer| finding_problems(accepted(&answer), columns.len()));
-                    outcomes.push(Outcome::new(format!("{name}: {kind}"), found));
-                }
-            }
-            Err(problem) => outcomes.push(Outcome::new(format!("{name}: plan"), Err(problem))),
+        let plan = answer_of(bench, "make-plan", json!({"columns": columns}));
+        let found = plan.clone();
+        outcomes.push(Outcome::of_answer(format!("{name}: plan"), found, |plan| plan_problems(plan, columns.len())));
+        let Ok(Some(plan)) = plan else { continue };
+        for (kind, answers) in [("numbers", answers(&plan)), ("nothing could be computed", no_answers(&plan))] {
+            let found = answer_of(bench, "evaluate", json!({"columns": columns, "answers": answers}));
+            let judge = |findings: &Value| finding_problems(findings, columns.len());
+            outcomes.push(Outcome::of_answer(format!("{name}: {kind}"), found, judge));
         }
     }
     outcomes
@@ -114,8 +108,8 @@ fn no_answers(plan: &Value) -> Vec<Value> {
     (0..list(plan, "requests").len()).map(|request| json!({"request": request})).collect()
 }
 
-fn finding_problems(findings: Option<&Value>, columns: usize) -> Vec<String> {
-    let findings = findings.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+fn finding_problems(findings: &Value, columns: usize) -> Vec<String> {
+    let findings = findings.as_array().map_or(&[][..], Vec::as_slice);
     let mut problems = Vec::new();
     if findings.len() > 4_096 {
         problems.push(format!("{} findings, at most 4,096", findings.len()));

@@ -23,8 +23,8 @@ pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
         let kind = Kind { name: text(kind, "kind").to_owned(), history: min_points * 2 + 16, has_model };
         for (name, history, points) in vectors(kind.history) {
             let found = detect(bench, &kind, &history, &points);
-            let found = found.map(|answer| answer.map_or_else(Vec::new, |answer| problems(&answer, &points)));
-            outcomes.push(Outcome::new(format!("{}: {name}", kind.name), found));
+            let name = format!("{}: {name}", kind.name);
+            outcomes.push(Outcome::of_answer(name, found, |answer| problems(answer, &points)));
         }
         outcomes.push(Outcome::new(format!("{}: series in another order", kind.name), order_problems(bench, &kind)));
     }

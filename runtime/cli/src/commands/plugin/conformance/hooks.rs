@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use terrane_plugin_host::workbench::Workbench;
 
-use super::{Outcome, accepted, arena_problems, ask, is_code, list, text};
+use super::{Outcome, answer_of, arena_problems, is_code, list, text};
+
+pub(super) const ON_QUERY: &str = "on-query";
 
 const SURFACES: [&str; 7] = ["rest", "graphql", "dax", "xmla", "async-job", "sql-only", "internal"];
 const STEPS: [&str; 6] = ["submit", "certify", "reject", "deprecate", "archive", "restore"];
@@ -12,16 +14,17 @@ pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for (name, who) in callers() {
         for (what, query) in queries() {
-            let found = ask(bench, "on-query", json!({"who": who, "query": query}));
-            let found = found.map(|answer| accepted(&answer).map_or_else(Vec::new, |found| problems(found, &query)));
-            outcomes.push(Outcome::new(format!("on-query: {name}, {what}"), found));
+            let found = answer_of(bench, ON_QUERY, json!({"who": who, "query": query}));
+            outcomes.push(Outcome::of_answer(format!("{ON_QUERY}: {name}, {what}"), found, |found| {
+                problems(found, &query)
+            }));
         }
     }
     let (_, who) = callers().swap_remove(1);
     for step in STEPS {
-        let found =
-            ask(bench, "on-certify", json!({"who": who, "item": artifact(""), "step": step, "notes": "as agreed"}));
-        outcomes.push(Outcome::new(format!("on-certify: {step}"), found.map(|answer| finding_problems(&answer))));
+        let arguments = json!({"who": who, "item": artifact(""), "step": step, "notes": "as agreed"});
+        let found = answer_of(bench, "on-certify", arguments);
+        outcomes.push(Outcome::of_answer(format!("on-certify: {step}"), found, finding_problems));
     }
     for (name, before, after) in [
         ("new", None, Some(artifact("x"))),
@@ -29,9 +32,8 @@ pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
         ("removed", Some(artifact("x")), None),
         ("neither", None, None),
     ] {
-        let found = ask(bench, "on-metadata-change", json!({"who": who, "before": before, "after": after}));
-        outcomes
-            .push(Outcome::new(format!("on-metadata-change: {name}"), found.map(|answer| finding_problems(&answer))));
+        let found = answer_of(bench, "on-metadata-change", json!({"who": who, "before": before, "after": after}));
+        outcomes.push(Outcome::of_answer(format!("on-metadata-change: {name}"), found, finding_problems));
     }
     outcomes
 }
@@ -103,8 +105,8 @@ fn problems(verdict: &Value, query: &Value) -> Vec<String> {
     problems
 }
 
-fn finding_problems(answer: &Value) -> Vec<String> {
-    let findings = accepted(answer).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+fn finding_problems(findings: &Value) -> Vec<String> {
+    let findings = findings.as_array().map_or(&[][..], Vec::as_slice);
     findings
         .iter()
         .flat_map(|finding| code_problems("a finding", text(finding, "rule"), text(finding, "message")))

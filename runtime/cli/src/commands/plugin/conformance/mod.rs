@@ -21,31 +21,63 @@ pub(super) struct Outcome {
     pub(super) name: String,
     /// Empty: it passed.
     pub(super) problems: Vec<String>,
+    /// Whether the plugin answered, or declined by an error of the contract; `None` where that is not the question.
+    answered: Option<bool>,
 }
 
 impl Outcome {
-    fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> Outcome {
-        Outcome { name: name.into(), problems: result.unwrap_or_else(|problem| vec![problem]) }
+    pub(super) fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> Outcome {
+        let problems = result.unwrap_or_else(|problem| vec![problem]);
+        Outcome { name: name.into(), problems, answered: None }
+    }
+
+    /// Of what stood in `ok`, held against `judge`; `None` where the plugin declined.
+    fn of_answer(
+        name: impl Into<String>,
+        answer: Result<Option<Value>, String>,
+        judge: impl FnOnce(&Value) -> Vec<String>,
+    ) -> Outcome {
+        let answered = answer.as_ref().ok().map(Option::is_some);
+        let problems = answer.map(|answer| answer.as_ref().map_or_else(Vec::new, judge));
+        Outcome { answered, ..Outcome::new(name, problems) }
+    }
+
+    pub(super) fn is_declined(&self) -> bool {
+        self.answered == Some(false)
     }
 }
 
-/// All vectors of a role.
+/// All vectors of a role. Who declines every call of the one function that the role is there for keeps the
+/// contract and is of no use to anybody, which is a failure too.
 pub(super) fn run(bench: &Workbench, role: PluginRole) -> Vec<Outcome> {
-    match role {
+    let mut outcomes = match role {
         PluginRole::Detector => detectors::run(bench),
         PluginRole::Check => checks::run(bench),
         PluginRole::Governance => hooks::run(bench),
         PluginRole::Dialect => dialects::run(bench),
-    }
+    };
+    outcomes.extend(of_no_use(&outcomes, role));
+    outcomes
+}
+
+fn of_no_use(outcomes: &[Outcome], role: PluginRole) -> Option<Outcome> {
+    let is_main = |name: &str| role != PluginRole::Governance || name.starts_with(hooks::ON_QUERY);
+    let answered = outcomes.iter().filter(|outcome| is_main(&outcome.name)).filter_map(|outcome| outcome.answered);
+    let (answered, declined): (Vec<bool>, Vec<bool>) = answered.partition(|is_answered| *is_answered);
+    let problem = format!("all of {} calls were declined: a plugin must answer some of them", declined.len());
+    (answered.is_empty() && !declined.is_empty()).then(|| Outcome::new("answers", Err(problem)))
 }
 
 /// Makes a call twice.
 ///
 /// # Errors
-/// It ended in a fault, or the answers differ.
+/// It ended in a fault, a server would refuse the answer, or the answers differ.
 pub(super) fn steady(bench: &Workbench, call: &str, arguments: &Map<String, Value>) -> Result<Called, String> {
     let once = || bench.call(call, arguments).map_err(|error| call_text(&error));
     let (first, second) = (once()?, once()?);
+    if let Some(fault) = &first.refused {
+        return Err(format!("a server refuses the answer: the component {fault}"));
+    }
     if first.answer == second.answer {
         return Ok(first);
     }
@@ -61,6 +93,11 @@ fn ask(bench: &Workbench, call: &str, arguments: Value) -> Result<Value, String>
     let Value::Object(mut arguments) = arguments else { return Err("a vector without arguments".to_owned()) };
     case::complete(call, &mut arguments, bench)?;
     Ok(steady(bench, call, &arguments)?.answer)
+}
+
+/// The same, with what stands in `ok`; `None` where the plugin declined.
+fn answer_of(bench: &Workbench, call: &str, arguments: Value) -> Result<Option<Value>, String> {
+    Ok(accepted(&ask(bench, call, arguments)?).cloned())
 }
 
 /// What stands in `ok`; `None` where the plugin declined.
@@ -131,6 +168,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn who_declines_every_query_is_of_no_use() {
+        let of = |name: &str, answer: Option<Value>| Outcome::of_answer(name, Ok(answer), |_| Vec::new());
+        let declined = || vec![of("on-query: nobody", None), of("on-query: many roles", None)];
+        let some = |more: Outcome| declined().into_iter().chain([more]).collect::<Vec<_>>();
+        let failure = of_no_use(&declined(), PluginRole::Governance).map(|outcome| outcome.problems.concat());
+        assert!(failure.is_some_and(|failure| failure.contains("all of 2 calls")));
+        assert!(of_no_use(&some(of("on-certify: submit", Some(json!([])))), PluginRole::Governance).is_some());
+        assert!(of_no_use(&some(of("on-query: odd names", Some(json!({})))), PluginRole::Governance).is_none());
+        assert!(of_no_use(&[Outcome::new("profile", Ok(Vec::new()))], PluginRole::Dialect).is_none());
+    }
 
     #[test]
     fn arenas_that_no_host_would_take_are_told() {

@@ -18,7 +18,7 @@ use terrane_oracle_tests::generate::{Features, Generator, policies, query, world
 use terrane_oracle_tests::hooks::WorldHooks;
 use terrane_oracle_tests::oracle::Paths;
 use terrane_oracle_tests::product::{Product, Served};
-use terrane_oracle_tests::scans::{init, scanned};
+use terrane_oracle_tests::scans::scanned;
 use terrane_oracle_tests::world::{FileOrder, RowPolicy, World, source_tree};
 
 type Columns = BTreeSet<(String, String)>;
@@ -111,7 +111,7 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/cases/lineage");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    let (mut compared, mut wrong) = (0, Vec::new());
+    let (mut compared, mut empty, mut wrong) = (0, 0, Vec::new());
     for file in files {
         let file: Json = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         for case in file["cases"].as_array().unwrap() {
@@ -121,12 +121,16 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
             let (about, sql) = (&case["about"], case["sql"].as_str().unwrap());
             let tables = Tables::of(&file, case);
             // Tables of one case mean nothing to the next.
-            let statements = init().into_iter().chain(tables.databases()).collect();
+            let statements = tables.databases().into_iter().collect();
             let product = Product::start_with(settings(), None, statements).unwrap();
             tables.create(&product);
             let columns = columns_of(sql, "duckdb", &tables.inspected());
             let scans = match (scanned(&product, sql), case["refused"].as_bool()) {
-                (Ok(scans), None) => scans.into_iter().map(|column| tables.column(column)).collect::<Columns>(),
+                (Ok(None), None) => {
+                    empty += 1;
+                    continue;
+                }
+                (Ok(Some(scans)), None) => scans.into_iter().map(|column| tables.column(column)).collect::<Columns>(),
                 (Err(_), Some(true)) => continue,
                 (Ok(_), _) => {
                     wrong.push(format!("{about}: DuckDB runs it"));
@@ -151,7 +155,7 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
             }
         }
     }
-    assert!(compared >= 110, "{compared} texts are too few");
+    assert!(compared >= 110 && empty <= 10, "{compared} texts are too few, {empty} have empty plans");
     assert!(wrong.is_empty(), "{} of {compared}\n{}", wrong.len(), wrong.join("\n"));
 }
 
@@ -212,7 +216,7 @@ fn upstream(snapshot: &Snapshot, lineage: &Lineage, body: &Json) -> Columns {
 
 /// What a query scans and lineage doesn't have upstream.
 fn not_upstream(product: &Product, served: &Served<'_>, body: &Json, sql: &str) -> Vec<(String, String)> {
-    let scans = scanned(product, sql).unwrap().into_iter();
+    let scans = scanned(product, sql).unwrap().into_iter().flatten();
     let scans = scans.map(|(table, column)| (table.rsplit('.').next().unwrap_or_default().to_owned(), column));
     let scans: Columns = scans.filter(|(_, column)| column != "rowid").collect();
     let named = served.with_lineage(|snapshot, lineage| upstream(snapshot, lineage, body));
@@ -231,7 +235,7 @@ const WORLDS: u64 = 25;
 #[test]
 fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
     println!("seed {SEED}");
-    let product = Product::start_with(settings(), None, init()).unwrap();
+    let product = Product::start_with(settings(), None, Vec::new()).unwrap();
     let features = Features { veils: false, hostile_names: false, ..Features::default() };
     let (mut compared, mut with_filters, mut wrong) = (0, 0, Vec::new());
     for at in 0..WORLDS {
@@ -271,7 +275,7 @@ fn what_the_example_s_queries_scan_is_upstream_of_what_they_name() {
     let tables = ["flights", "airlines", "airports", "planes", "weather"].into_iter().map(|table| {
         format!("CREATE TABLE raw.{table} AS SELECT * FROM read_parquet('data/{table}.parquet') LIMIT 10")
     });
-    let statements = init().into_iter().chain(["CREATE SCHEMA raw".to_owned()]).chain(tables).collect();
+    let statements = std::iter::once("CREATE SCHEMA raw".to_owned()).chain(tables).collect();
     let product = Product::start_with(settings(), Some(&folder), statements).unwrap();
     let mut tree = SourceTree::default();
     for part in [".", "sources", "models", "cubes", "metrics"] {

@@ -189,7 +189,8 @@ pub(super) fn measured(table: &Table, at: usize) -> Measured {
         return Measured { sum: false, average: true, format: Some("percent") };
     }
     let is_count = COUNTS.contains(&last) || last == "quantity";
-    let is_part = !is_count && words.iter().any(|word| PARTS.contains(word));
+    // `share_of_total` counts nothing.
+    let is_part = (!is_count || last == "total") && words.iter().any(|word| PARTS.contains(word));
     let is_rate = RATES.contains(&last) || is_part || words.contains(&"per");
     Measured { sum: !is_rate, average: true, format: is_money.then_some("currency") }
 }

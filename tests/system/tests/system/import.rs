@@ -39,7 +39,7 @@ const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("cubes/orders.yml", 44, "not-carried-over", "sub_query"),
     ("cubes/orders.yml", 54, "not-carried-over", "`nothing` can't be drilled into"),
     ("cubes/orders.yml", 70, "not-carried-over", "its window moves"),
-    ("cubes/orders.yml", 80, "not-carried-over", "type string"),
+    ("cubes/orders.yml", 80, "not-carried-over", "type `string`"),
     ("cubes/orders.yml", 83, "not-carried-over", "ranks"),
     ("cubes/orders.yml", 93, "changed", "hidden"),
     ("cubes/orders.yml", 111, "not-carried-over", "`indexes`"),

@@ -393,7 +393,7 @@ fn headers_that_read_as_templates_are_left_out_and_other_scripts_have_names() {
     let shop = place.path().join("shop");
     let json = made(&run("init", &shop, &["--from", data.path().to_str().unwrap(), "--json"]));
     let odd = cube(&json, "odd");
-    assert_eq!(texts(&odd["dimensions"]), ["id", "column_2", "column_3"]);
+    assert_eq!(texts(&odd["dimensions"]), ["id", "column_2", "column_3", "percent_off"]);
     assert_eq!(texts(&odd["measures"]), ["count", "average_percent_off"]);
     assert_eq!(odd["joins"].as_array().map(Vec::len), Some(0));
     let written = fs::read_to_string(shop.join("cubes/odd.yml")).unwrap();

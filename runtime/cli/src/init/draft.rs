@@ -386,7 +386,7 @@ mod tests {
         let cube = &draft.cubes[0];
         assert_eq!(cube.name, "table_1");
         assert_eq!(cube.dimensions, ["column_1", "id", "column_3"]);
-        assert_eq!(cube.measures, ["count", "total_column_3", "average_column_3"]);
+        assert_eq!(cube.measures, ["count"]);
         assert!(cube.joins.is_empty());
     }
 }

@@ -61,11 +61,14 @@ impl DuckDbBuilder {
         let permit = self.running.begin().await;
         let connection = self.pool.connection()?;
         let is_unwanted = Arc::new(AtomicBool::new(false));
-        let mut stop = Stop { interrupt: Some(connection.interrupt_handle()), is_unwanted: is_unwanted.clone() };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let interrupt = Some(connection.interrupt_handle());
+        let mut stop = Stop { interrupt, is_unwanted: is_unwanted.clone(), is_over: is_over.clone() };
         let (answer, answered) = oneshot::channel();
         let thread = thread::Builder::new().name("duckdb-build".to_owned()).stack_size(STACK_BYTES);
         let started = thread.spawn(move || {
             let outcome = work(&connection, &is_unwanted);
+            is_over.store(true, Ordering::SeqCst);
             drop((connection, permit));
             // Whoever waited may be gone.
             let _ = answer.send(outcome);
@@ -81,10 +84,15 @@ impl DuckDbBuilder {
     }
 }
 
-/// Stops what nobody waits for. An interrupt between two statements is lost, so there is a word too.
+/// Between two interrupts of a build that goes on.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Stops what nobody waits for. An interrupt between two statements is lost, so there is a word too, and it is
+/// said again until the build is over.
 struct Stop {
     interrupt: Option<Arc<InterruptHandle>>,
     is_unwanted: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Drop for Stop {
@@ -92,6 +100,15 @@ impl Drop for Stop {
         if let Some(interrupt) = self.interrupt.take() {
             self.is_unwanted.store(true, Ordering::SeqCst);
             interrupt.interrupt();
+            let is_over = Arc::clone(&self.is_over);
+            let again = move || {
+                while !is_over.load(Ordering::SeqCst) {
+                    interrupt.interrupt();
+                    thread::sleep(PAUSE);
+                }
+            };
+            // Without a thread the one interrupt has to do.
+            let _ = thread::Builder::new().name("duckdb-stop".to_owned()).spawn(again);
         }
     }
 }

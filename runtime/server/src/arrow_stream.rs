@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, RecordBatch, StringBuilder, make_array};
+use arrow::array::{Array as _, ArrayRef, RecordBatch, Scalar, StringBuilder, make_array, new_null_array};
+use arrow::compute::is_not_null;
+use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow_ipc::writer::{DictionaryTracker, EncodedData, IpcDataGenerator, IpcWriteOptions, write_message};
@@ -92,12 +94,21 @@ fn shown_type(stored: &DataType, format: &ColumnFormat) -> DataType {
 fn shown(array: &ArrayRef, format: &ColumnFormat) -> Result<ArrayRef, ArrowError> {
     let ty = shown_type(array.data_type(), format);
     if ty == *array.data_type() {
-        return Ok(array.clone());
+        return without_bytes_under_nulls(array);
     }
     if ty == DataType::Utf8 {
         return Ok(labels(array, format));
     }
-    array.to_data().into_builder().data_type(ty).build().map(make_array)
+    without_bytes_under_nulls(&array.to_data().into_builder().data_type(ty).build().map(make_array)?)
+}
+
+/// What an engine leaves under a null may be anything, a value that somebody must not see too.
+fn without_bytes_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if array.null_count() == 0 {
+        return Ok(array.clone());
+    }
+    let null = new_null_array(array.data_type(), 1);
+    zip(&is_not_null(array)?, array, &Scalar::new(null))
 }
 
 fn labels(array: &ArrayRef, format: &ColumnFormat) -> ArrayRef {
@@ -111,4 +122,25 @@ fn labels(array: &ArrayRef, format: &ColumnFormat) -> ArrayRef {
         labels.append_option(std::str::from_utf8(&label).ok().filter(|_| is_value));
     }
     Arc::new(labels.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::buffer::{NullBuffer, ScalarBuffer};
+
+    use super::*;
+
+    #[test]
+    fn nothing_lies_under_a_null() {
+        let nulls = NullBuffer::from(vec![true, false, true]);
+        let numbers = Int64Array::new(ScalarBuffer::from(vec![1, 0x5ec2e7, 3]), Some(nulls.clone()));
+        let sent = without_bytes_under_nulls(&(Arc::new(numbers) as ArrayRef)).expect("numbers");
+        assert_eq!(sent.to_data().buffers()[0].typed_data::<i64>(), [1, 0, 3]);
+        assert_eq!(sent.null_count(), 1);
+        let hidden = StringArray::from(vec!["a", "secret", "b"]);
+        let texts = StringArray::new(hidden.offsets().clone(), hidden.values().clone(), Some(nulls));
+        let sent = without_bytes_under_nulls(&(Arc::new(texts) as ArrayRef)).expect("texts");
+        assert_eq!(sent.to_data().buffers()[1].as_slice(), b"ab");
+    }
 }

@@ -176,11 +176,8 @@ fn a_hook_filters_as_a_policy_does_on_every_way_to_rows() {
             let holds_hidden = found.windows(HIDDEN.len()).any(|window| window == HIDDEN.as_bytes());
             let asks_for_it = accept == "application/json" && text.contains(HIDDEN);
             assert!(!holds_hidden || asks_for_it, "{accept}: {query}");
-            match accept {
-                "text/csv" => assert_eq!(expected, found, "{accept}: {query}"),
-                // What lies under a null in a batch may be anything; the rows are the same as in the other formats.
-                "application/vnd.apache.arrow.stream" => assert_eq!(expected.len(), found.len(), "{accept}: {query}"),
-                _ => {}
+            if accept != "application/json" {
+                assert_eq!(expected, found, "{accept}: {query}");
             }
         }
         for inline in [true, false] {

@@ -7,20 +7,25 @@
 
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::model::Relation;
 use terrane_compiler::model::allowed::{self, NotAllowed};
 use terrane_compiler::model::nearest::nearest;
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
+use terrane_compiler::sql::columns_probe;
 
 use super::{Caller, ProjectService};
-use crate::catalog::{NOT_DESCRIBED, NOT_READABLE};
+use crate::catalog::{NOT_DESCRIBED, NOT_READABLE, Snapshot};
 use crate::governance::Gate;
 use crate::ports::governance::{Artifact, MetadataChange};
 use crate::ports::plugins::PluginError;
 use crate::ports::registrations::Registration;
 use crate::ports::store::StoreError;
+use crate::ports::warehouse::Statement;
 use crate::query::RequestContext;
 use crate::security::Scope;
 
+/// What every metric's own time is called in a query.
+const METRIC_TIME: &str = "metric_time";
 /// How many cubes may be registered beside the files.
 const MAX_REGISTERED: usize = 1_000;
 
@@ -105,6 +110,8 @@ impl ProjectService {
         let before = self.ports.catalog.snapshot();
         let registered = self.ports.registrations.registrations().await?;
         let is_taken = before.model.cube_named(&cube.name).is_some()
+            || before.definitions.metrics.iter().any(|metric| *metric.name.value == *cube.name)
+            || cube.name == METRIC_TIME
             || before.definitions.unread.contains(cube.name.as_str())
             || registered.iter().any(|one| *one.cube.name == *cube.name);
         if is_taken {
@@ -124,6 +131,10 @@ impl ProjectService {
         if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
             return Err(RegisterError::Invalid { diagnostics: problems });
         }
+        if !is_operator {
+            self.check_columns(&snapshot, &cube.name).await?;
+        }
+        nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
         self.ask(context, MetadataChange::Added(artifact(&cube.name, &entry))).await?;
         let mut record = self.record("cube_registered", caller, format!("cube:{}", cube.name));
@@ -161,6 +172,7 @@ impl ProjectService {
         let rest = registered.iter().filter(|one| *one.cube.name != *name);
         texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
         let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
         self.ask(context, MetadataChange::Removed(artifact(name, &entry))).await?;
         let mut record = self.record("cube_deleted", caller, format!("cube:{name}"));
@@ -169,6 +181,34 @@ impl ProjectService {
             return Err(RegisterError::Unknown { name: name.to_owned(), nearest: Vec::new() });
         }
         self.swap_in_place(&mut held, texts, snapshot);
+        Ok(())
+    }
+
+    /// Names of the table's own columns alone: to some engines another name beside a table's is a function of its
+    /// whole rows, which no mask of columns covers.
+    async fn check_columns(&self, snapshot: &Snapshot, name: &str) -> Result<(), RegisterError> {
+        let Some(cube) = snapshot.model.cube_named(name) else { return Ok(()) };
+        let invalid = |message: String, hint: &str| {
+            let told = Diagnostic::error("unknown-column", message).hint(hint);
+            RegisterError::Invalid { diagnostics: vec![told] }
+        };
+        let untold = || invalid(format!("the columns of `{name}`'s table can't be told"), "check `sql_table`");
+        let Relation::Table(table) = &cube.relation else { return Err(untold()) };
+        let probe = columns_probe(table, &snapshot.profile).map_err(|_| untold())?;
+        let described = self.ports.warehouse.describe(Statement::plain(&probe)).await.map_err(|_| untold())?;
+        let columns: Vec<String> = described.fields().iter().map(|field| field.name().to_lowercase()).collect();
+        for (of, column) in allowed::columns_of(cube) {
+            let (written, folded) = (&column.text, column.text.to_lowercase());
+            if of != cube.id || !columns.contains(&folded) {
+                let near = nearest(&folded, columns.iter().map(String::as_str), 3).join(", ");
+                let hint = if near.is_empty() {
+                    "name columns of `sql_table`".to_owned()
+                } else {
+                    format!("did you mean {near}?")
+                };
+                return Err(invalid(format!("`{written}` is no column of `{name}`'s table"), &hint));
+            }
+        }
         Ok(())
     }
 
@@ -184,7 +224,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn unregistered(name: &str, before: &crate::catalog::Snapshot, registered: &[Registration]) -> RegisterError {
+fn unregistered(name: &str, before: &Snapshot, registered: &[Registration]) -> RegisterError {
     let name = name.to_owned();
     match before.model.cube_named(&name) {
         Some(cube) => {
@@ -197,6 +237,15 @@ fn unregistered(name: &str, before: &crate::catalog::Snapshot, registered: &[Reg
             RegisterError::Unknown { name, nearest }
         }
     }
+}
+
+/// What a change breaks elsewhere keeps it from being made: the project would not load again.
+fn nothing_else_breaks(before: &Snapshot, after: &Snapshot) -> Result<(), RegisterError> {
+    // Other registered cubes' errors are warnings.
+    let is_files = |told: &Diagnostic| told.span.as_ref().is_none_or(|span| !is_registered(span));
+    let is_new = |told: &&Diagnostic| told.is_error() && is_files(told) && !before.diagnostics.contains(told);
+    let broken: Vec<Diagnostic> = after.diagnostics.iter().filter(is_new).cloned().collect();
+    if broken.is_empty() { Ok(()) } else { Err(RegisterError::Invalid { diagnostics: broken }) }
 }
 
 /// What only an operator may write, if the caller is none.

@@ -12,8 +12,8 @@ use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgum
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-use super::aggregate;
 use super::grammar::{grammar, tokenize};
+use super::{Aggregate, ColumnName, Cube, CubeId, MeasureKind, Snippet, SqlPart, aggregate};
 
 const MAX_BYTES: usize = 8 * 1024;
 const MAX_TOKENS: usize = 1_000;
@@ -158,6 +158,35 @@ pub fn check_table(table: &str) -> Result<(), NotAllowed> {
     let is_system = parts.iter().any(|part| SYSTEM_SCHEMAS.contains(&part.as_str()))
         || parts.last().is_some_and(|name| SYSTEM_PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
     if is_system { Err(NotAllowed::SystemTable { table: table.to_owned() }) } else { Ok(()) }
+}
+
+/// The columns that a cube's members name, of whatever cube.
+pub fn columns_of(cube: &Cube) -> Vec<(CubeId, &ColumnName)> {
+    let mut found = Vec::new();
+    for dimension in &cube.dimensions {
+        columns_in(&dimension.sql, &mut found);
+    }
+    for measure in &cube.measures {
+        match &measure.kind {
+            MeasureKind::Number(sql) => columns_in(sql, &mut found),
+            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                columns_within(aggregate, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn columns_in<'m>(sql: &'m Snippet, found: &mut Vec<(CubeId, &'m ColumnName)>) {
+    sql.for_each(&mut |part| match part {
+        SqlPart::Column { cube, name } => found.push((*cube, name)),
+        SqlPart::Aggregate(aggregate) => columns_within(aggregate, found),
+        _ => {}
+    });
+}
+
+fn columns_within<'m>(aggregate: &'m Aggregate, found: &mut Vec<(CubeId, &'m ColumnName)>) {
+    aggregate.argument.iter().chain(&aggregate.filters).for_each(|sql| columns_in(sql, found));
 }
 
 /// References read as names: what they stand for is checked where it is defined.

@@ -144,7 +144,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
     let has_broken_policies = diagnostics.len() > before || !is_all_read || is_misplaced;
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
-    registered::add(&inputs.registered, &mut unread, &mut cubes, &mut renderer, &mut diagnostics);
+    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &mut renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
 
     let definitions = Definitions {

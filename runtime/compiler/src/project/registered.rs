@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::cubes;
-use super::definitions::CubeDefinition;
+use super::definitions::{CubeDefinition, MetricDefinition};
 use super::jinja::Renderer;
 use super::source::SourceFile;
 use super::yaml;
@@ -16,7 +16,7 @@ use crate::diagnostic::{Diagnostic, Severity, Span};
 
 /// The folder that diagnostics name; no project has one of this name, for it begins with a bracket.
 const PLACE: &str = "(registered)";
-/// A file defines a cube or an alias of the same name.
+/// A file defines a cube, an alias or a metric of the same name.
 pub const SHADOWED: &str = "registered-cube-shadowed";
 
 /// A cube that no file of the project defines.
@@ -32,11 +32,13 @@ pub(super) fn add(
     registered: &[RegisteredCube],
     unread: &mut BTreeSet<Arc<str>>,
     found: &mut Vec<CubeDefinition>,
+    metrics: &[MetricDefinition],
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for cube in registered {
-        let taken = place_of(found, &cube.name);
+        let metric = || metrics.iter().find(|metric| metric.name.value == cube.name).map(|metric| metric.name.span());
+        let taken = place_of(found, &cube.name).or_else(metric);
         if taken.is_some() || unread.contains(&cube.name) {
             let message = format!(
                 "cube `{}` was registered while the server ran, and the project defines the name too: the project's is used",

@@ -130,6 +130,9 @@ fn who_registers_a_cube_sees_no_more_than_before() {
         ("getenv('HOME')", "getenv"),
         ("{{ env_var('HOME') }}", "Jinja"),
         ("sum(amount) OVER ()", "OVER"),
+        ("COALESCE(?, amount)", "?"),
+        ("COALESCE($1, amount)", "$1"),
+        ("concat(t.*)", "t.*"),
     ] {
         let cube = json!({"name": "spy", "sql_table": "t", "measures": [{"name": "x", "type": "sum", "sql": sql}]});
         let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
@@ -140,6 +143,11 @@ fn who_registers_a_cube_sees_no_more_than_before() {
         let cube = json!({"name": "spy", "sql_table": table, "measures": [{"name": "x", "type": "count"}]});
         assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube).0, 403, "{table}");
     }
+    // Beside a table's name, a function's may stand for its whole rows.
+    let cube =
+        json!({"name": "spy", "sql_table": "t", "measures": [{"name": "x", "type": "max", "sql": "\"row_to_json\""}]});
+    let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
+    assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
     // A table that isn't there is found whether or not a member reads a column of it.
     for measure in [json!({"name": "x", "type": "sum", "sql": "amount"}), json!({"name": "x", "type": "count"})] {
         let cube = json!({"name": "spy", "sql_table": "nothing_there", "measures": [measure]});
@@ -149,6 +157,52 @@ fn who_registers_a_cube_sees_no_more_than_before() {
         assert!(problem["message"].as_str().unwrap().contains("`spy`"), "{refusal}");
         assert!(problem["hint"].as_str().unwrap().contains("`nothing_there`"), "{refusal}");
     }
+}
+
+#[test]
+fn another_project_does_not_take_policies_away() {
+    let project = project().with("policies/own.yml", POLICY).with("open/service_project.yml", "name: open\n");
+    let project = project.with("open/cubes/t.yml", CUBE);
+    let writer = key(&project, &["--name", "eu", "--scopes", "read,write", "--attribute", "region=EU"]);
+    let server = serve(&project, &[]);
+    for path in ["/api/v1/unified/load", "/api/v1/unified/compile"] {
+        let (status, refusal) = send(server.address, &writer, "POST", path, &json!({"project_path": "open"}));
+        assert_eq!((status, &refusal["error"]["details"]["required_scope"]), (403, &json!("admin")), "{refusal}");
+    }
+    assert_eq!(sum(server.address, &writer, "t.count"), json!(2));
+    // The project that is served may be loaded again.
+    assert_eq!(send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"project_path": "."})).0, 200);
+    let admin = key(&project, &["--name", "admin", "--scopes", "admin"]);
+    let (status, loaded) =
+        send(server.address, &admin, "POST", "/api/v1/unified/load", &json!({"project_path": "open"}));
+    assert_eq!((status, &loaded["project_name"]), (200, &json!("open")), "{loaded}");
+}
+
+#[test]
+fn a_registered_cube_breaks_nothing_else() {
+    let metrics = "metrics:\n  - {name: rows, type: simple, expression: t.count}\n  - {name: odd, type: derived, expression: rows * 2}\n";
+    let project = project().with("metrics/m.yml", metrics);
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    for name in ["rows", "odd", "metric_time"] {
+        let cube = json!({"name": name, "sql_table": "t", "measures": [{"name": "n", "type": "count"}]});
+        let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
+        assert_eq!((status, refusal), (400, json!({"detail": format!("cube `{name}` already exists")})));
+    }
+    // A metric of the files that has come to use one keeps it; one of its name wins.
+    assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube()).0, 201);
+    let over = "metrics:\n  - {name: over, type: simple, expression: sales.total}\n";
+    fs::write(project.path().join("metrics/over.yml"), over).unwrap();
+    assert_eq!(send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({})).0, 200);
+    let (status, refusal) = send(server.address, &writer, "DELETE", "/api/v1/query/meta/cubes/sales", &Value::Null);
+    assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
+    assert!(refusal["error"]["details"]["problems"][0]["message"].as_str().unwrap().contains("sales"), "{refusal}");
+    let named = "metrics:\n  - {name: sales, type: simple, expression: t.count}\n";
+    fs::write(project.path().join("metrics/over.yml"), named).unwrap();
+    let (status, loaded) = send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({}));
+    assert_eq!((status, &loaded["problems"][0]["code"]), (200, &json!("registered-cube-shadowed")), "{loaded}");
+    server.kill().unwrap();
+    assert_eq!(sum(serve(&project, &[]).address, &writer, "t.count"), json!(3));
 }
 
 /// The warehouse is asked for what a star stands for; who may not see everything learns no name from it that

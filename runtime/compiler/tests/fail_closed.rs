@@ -52,7 +52,8 @@ fn is_protected(model: &Model, name: &str) -> bool {
 
 #[test]
 fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
-    let (_, model, is_told) = served(&[("policies/a.yml", &format!("policies: [{FILTER}]"))], false);
+    let policy = format!("policies: [{FILTER}]");
+    let (_, model, is_told) = served(&[("policies/a.yml", policy.as_str())], false);
     assert!(!is_told);
     assert!(is_protected(&model, "orders") && is_protected(&model, "orders_again"));
     assert!(!is_protected(&model, "customers"));
@@ -118,7 +119,7 @@ fn no_mistake_opens_what_a_policy_protects() {
     ];
     let mut open = Vec::new();
     for (about, text) in policies {
-        let (_, model, is_told) = served(&[("policies/a.yml", text)], false);
+        let (_, model, is_told) = served(&[("policies/a.yml", text.as_str())], false);
         if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
             open.push(format!("{about} (told: {is_told})"));
         }
@@ -180,7 +181,8 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
     ];
     let mut open = Vec::new();
     for (about, cubes, policies) in cases {
-        let (_, model, is_told) = served(&[("cubes/shop.yml", cubes), ("policies/a.yml", policies)], false);
+        let (_, model, is_told) =
+            served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policies.as_str())], false);
         if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
             open.push(format!("{about} (told: {is_told})"));
         }
@@ -193,7 +195,8 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
         ("a path outside", "name: shop\npaths: {policies: ../security}\n"),
         ("a folder that is not there", "name: shop\npaths: {policies: securty}\n"),
     ] {
-        let (_, model, is_told) = served(&[("service_project.yml", project), ("security/a.yml", &policy)], false);
+        let (_, model, is_told) =
+            served(&[("service_project.yml", project), ("security/a.yml", policy.as_str())], false);
         if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
             open.push(format!("{about} (told: {is_told})"));
         }
@@ -203,7 +206,7 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
     if !is_protected(&model, "orders") {
         open.push("a file that could not be read".to_owned());
     }
-    let (_, model, _) = served(&[("policies/A.YML", &policy)], false);
+    let (_, model, _) = served(&[("policies/A.YML", policy.as_str())], false);
     if !is_protected(&model, "orders") {
         open.push("an ending in capitals".to_owned());
     }
@@ -223,10 +226,11 @@ fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
     let cubes = CUBES.replacen("sql_table: raw.orders", "sql: \"SELECT o, * FROM raw.orders AS o\"", 1);
     let cubes = cubes.replacen("{name: email, type: string, sql: email}", "{name: whole, type: string, sql: o}", 1);
     let policy = "policies: [{name: own, cubes: [orders], deny: [region]}]";
-    let (definitions, model, is_told) = served(&[("cubes/shop.yml", &cubes), ("policies/a.yml", policy)], false);
+    let (definitions, model, is_told) =
+        served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policy)], false);
     assert!(!is_told);
     let mut known = KnownColumns::declared(&definitions);
-    known.inspected("raw.orders", ["id", "customer_id", "region", "salary"].map(Into::into).to_vec());
+    known.inspected("raw.orders", ["id", "customer_id", "region", "salary"].map(std::sync::Arc::<str>::from).to_vec());
     let lineage = Lineage::build(&definitions, &model, &known);
     let salary = lineage.find("table.raw.orders.column.salary").unwrap();
     assert!(Sight::of_everything().sees(salary), "an operator sees it");

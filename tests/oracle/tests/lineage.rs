@@ -40,6 +40,13 @@ impl Tables {
         Tables { columns, types: types.map(|(name, ty)| (name.clone(), ty.as_str().unwrap().to_owned())).collect() }
     }
 
+    /// Databases are there before the engine locks itself.
+    fn databases(&self) -> Vec<String> {
+        let parts = self.columns.keys().map(|table| table.split('.').collect::<Vec<_>>());
+        let named = parts.filter_map(|parts| (parts.len() == 3).then(|| parts[0]).filter(|name| *name != "main"));
+        named.map(|name| format!("ATTACH IF NOT EXISTS ':memory:' AS {name}")).collect()
+    }
+
     fn create(&self, product: &Product) {
         for (table, columns) in &self.columns {
             let parts: Vec<&str> = table.split('.').collect();
@@ -48,9 +55,6 @@ impl Tables {
                 [schema, _] => (None, Some(*schema)),
                 _ => (None, None),
             };
-            if let Some(database) = database {
-                product.execute(&format!("ATTACH IF NOT EXISTS ':memory:' AS {database}")).unwrap();
-            }
             let place: Vec<String> = database.into_iter().chain(schema).map(|part| format!("\"{part}\"")).collect();
             if !place.is_empty() {
                 product.execute(&format!("CREATE SCHEMA IF NOT EXISTS {}", place.join("."))).unwrap();
@@ -117,7 +121,8 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
             let (about, sql) = (&case["about"], case["sql"].as_str().unwrap());
             let tables = Tables::of(&file, case);
             // Tables of one case mean nothing to the next.
-            let product = Product::start_with(settings(), None, init()).unwrap();
+            let statements = init().into_iter().chain(tables.databases()).collect();
+            let product = Product::start_with(settings(), None, statements).unwrap();
             tables.create(&product);
             let columns = columns_of(sql, "duckdb", &tables.inspected());
             let scans = match (scanned(&product, sql), case["refused"].as_bool()) {

@@ -184,10 +184,13 @@ const MISPLACED: [&str; 12] = [
 /// know, but without it the cube would show what its author meant to hide.
 pub(super) fn is_misplaced(document: &Node) -> bool {
     let NodeValue::Map(lists) = &document.value else { return false };
-    let cubes =
+    let mut cubes =
         lists.iter().filter(|(key, _)| matches!(&*key.text, "cubes" | "cube")).flat_map(|(_, list)| items(list));
-    let speaks_of_access = |node: &Node| matches!(&node.value, NodeValue::Map(map) if map.iter().any(|(key, _)| MISPLACED.contains(&&*key.text)));
-    cubes.into_iter().any(|cube| {
+    let speaks_of_access = |node: &Node| {
+        let NodeValue::Map(keys) = &node.value else { return false };
+        keys.iter().any(|(key, _)| MISPLACED.contains(&&*key.text))
+    };
+    cubes.any(|cube| {
         let NodeValue::Map(keys) = &cube.value else { return false };
         let members = keys.iter().filter(|(key, _)| matches!(&*key.text, "dimensions" | "measures" | "segments"));
         speaks_of_access(cube) || members.flat_map(|(_, list)| items(list)).any(speaks_of_access)

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
-use terrane_app::catalog::{Catalog, Described, load};
+use terrane_app::catalog::{Catalog, Described, Known, load};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{Statement, Warehouse};
@@ -144,7 +144,8 @@ impl Product {
             }
             let plugins = OneDialect(Arc::clone(&self.profile));
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-            let snapshot = load(tree, &inputs, &Described::default(), &plugins, &*self.warehouse).await?;
+            let known = Known { described: &Described::default(), kept: &Arc::default() };
+            let snapshot = load(tree, &inputs, known, &plugins, &*self.warehouse).await?;
             let problems = snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code == "cube-not-described");
             let problems: Vec<String> = problems.map(ToString::to_string).collect();
             if !problems.is_empty() {

@@ -18,7 +18,9 @@ use terrane_compiler::graph::DependencyGraph;
 use terrane_compiler::lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, ColumnTypes, CubeId, DimensionId, KeptCubes};
 use terrane_compiler::project::{self, Definitions, KeptFiles};
+use terrane_compiler::sql::type_probe;
 use terrane_compiler::types::LogicalType;
+use terrane_golden_tests::duckdb_profile;
 use terrane_golden_tests::large_project::{inputs, large_cube, large_project};
 
 const CUBES: usize = 1_000;
@@ -95,6 +97,11 @@ fn main() {
     told("cold load", cold, "ms", Some(200.0));
     let graph = quickest(|| timed(|| DependencyGraph::build(&definitions, &built, &[])).0);
     told("dependency graph", graph, "ms", None);
+    let profile = duckdb_profile();
+    let probes = quickest(|| {
+        timed(|| built.cubes.iter().filter_map(|cube| type_probe(&built, cube.id, &profile).ok()).count()).0
+    });
+    told("type probes of all cubes", probes, "ms", None);
     let known = KnownColumns::declared(&definitions);
     let lineage = quickest(|| timed(|| Lineage::build(&definitions, &built, &known)).0);
     told("lineage", lineage, "ms", None);

@@ -124,7 +124,7 @@ pub fn large_cube(number: usize) -> String {
         "      - name: size\n        type: string\n        sql: CASE WHEN {CUBE}.amount >= 100 THEN 'large' ELSE 'small' \
          END\n",
     );
-    let above = if place > 0 { format!("{{cube_{first:04}}}.text_0") } else { "{CUBE}.text_8".to_owned() };
+    let above = if place > 0 { format!("{{cube_{first:04}.text_0}}") } else { "{CUBE}.text_8".to_owned() };
     writeln!(text, "      - name: above\n        type: string\n        sql: UPPER({above})").unwrap();
     text.push_str("    measures:\n      - {name: count, type: count}\n");
     for amount in 0..8 {

@@ -4,7 +4,7 @@
 //! compiler's schema of the project with all of them, and closed, so that an editor marks a slip. Not here:
 //! what a value may be: it may come from the environment, and `terrane check` tells.
 
-use terrane_compiler::project::schema::{FileKind, Others, Schema, schema};
+use terrane_compiler::project::schema::{False, FileKind, Others, Schema, schema};
 
 use super::reader::Collected;
 use super::settings::about;
@@ -47,7 +47,7 @@ fn put(level: &mut Schema, path: &str, about: Option<String>) {
     let inner = if is_list { &mut **named.items.get_or_insert_default() } else { named };
     match rest {
         Some(rest) => {
-            inner.additional_properties = Some(Others::None(terrane_compiler::project::schema::False));
+            inner.additional_properties = Some(Others::None(False));
             put(inner, rest, about);
         }
         None => inner.description = about,
@@ -60,8 +60,8 @@ mod tests {
 
     fn find<'s>(schema: &'s Schema, path: &str) -> Option<&'s Schema> {
         path.split('.').try_fold(schema, |level, key| {
-            let level = level.items.as_deref().filter(|items| !items.properties.is_empty()).unwrap_or(level);
-            level.properties.get(key)
+            let of_items = || level.items.as_deref().and_then(|items| items.properties.get(key));
+            level.properties.get(key).or_else(of_items)
         })
     }
 

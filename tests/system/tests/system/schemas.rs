@@ -9,12 +9,10 @@ use terrane_system_tests::{FLIGHTS, Output, Program, Scratch, path};
 
 use crate::BINARY;
 
-fn schema(arguments: &[&str]) -> Output {
+/// `terrane schema` with one more word.
+fn schema(arguments: &[&str], last: &Path) -> Output {
     let arguments: Vec<&str> = ["schema"].into_iter().chain(arguments.iter().copied()).collect();
-    Program::new(BINARY, &arguments[..1], Path::new(arguments.get(1).unwrap_or(&"cubes")))
-        .arguments(arguments.get(2..).unwrap_or_default())
-        .run()
-        .unwrap()
+    Program::new(BINARY, &arguments, last).run().unwrap()
 }
 
 /// Whether a schema of the folder takes a file's text.
@@ -33,7 +31,7 @@ fn the_written_schemas_take_the_example_and_mark_slips() {
     let scratch = Scratch::empty();
     let folder = scratch.path().join("shop/.schemas");
     for _ in 0..2 {
-        let output = schema(&["--out", folder.to_str().unwrap()]);
+        let output = schema(&["--out"], &folder);
         assert_eq!((output.code, output.stdout.lines().count()), (Some(0), 6), "{output:?}");
     }
     let project = path(FLIGHTS);
@@ -58,10 +56,10 @@ fn the_written_schemas_take_the_example_and_mark_slips() {
 
 #[test]
 fn a_schema_is_printed_and_kinds_are_listed() {
-    let printed = schema(&["cubes"]);
+    let printed = schema(&[], Path::new("cubes"));
     let json: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(json["title"], "Terrane: cubes");
-    let unknown = schema(&["cubs"]);
+    let unknown = schema(&[], Path::new("cubs"));
     assert_eq!(unknown.code, Some(2));
     assert!(unknown.stderr.contains("definitions"), "{}", unknown.stderr);
 }

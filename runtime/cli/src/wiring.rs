@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use terrane_app::anomaly::AnomalyService;
-use terrane_app::catalog::{self, Catalog, Described, Snapshot};
+use terrane_app::catalog::{self, Catalog, Described, Known, Snapshot};
 use terrane_app::governance::Gatekeeper;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
 use terrane_app::ports::clock::Clock;
@@ -118,7 +118,7 @@ async fn open(project: &Project, observer: Arc<dyn Observer>, registered: Vec<Re
     let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        match catalog::load(&project.source, &inputs, &Described::default(), &*plugins, &*warehouse).await {
+        match catalog::load(&project.source, &inputs, Known { described: &Described::default(), kept: &Arc::default() }, &*plugins, &*warehouse).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);
                 problems.extend(snapshot.diagnostics.iter().cloned());

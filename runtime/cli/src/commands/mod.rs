@@ -12,6 +12,7 @@ pub mod init;
 pub mod plugin;
 pub mod profile;
 pub mod query;
+pub mod schema;
 pub mod serve;
 pub mod state;
 pub mod test;

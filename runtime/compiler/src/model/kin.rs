@@ -44,6 +44,6 @@ impl Model {
 
     /// Whether a cube's rows are one table's, as they are.
     pub(crate) fn is_one_table(&self, id: CubeId) -> bool {
-        matches!(self.tables[id.0 as usize], Tables::Exactly(_))
+        matches!(*self.tables[id.0 as usize], Tables::Exactly(_))
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::grammar::grammar;
-use super::relation::Models;
+use super::relation::{CleanModels, Models};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::project::{Definitions, ModelDefinition, quote_name};
 use crate::sql::print_queries;
@@ -27,7 +27,7 @@ pub struct RunnableModel {
 pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
-    let models = Models::new(definitions, &*dialect, &mut diagnostics);
+    let models = Models::new(definitions, &*dialect, &CleanModels::default(), &mut diagnostics);
     let index: HashMap<&str, usize> =
         definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
     // Models stand in dependency order, so what one reads is known already.

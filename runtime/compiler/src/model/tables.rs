@@ -3,14 +3,15 @@
 //! In: relations. Out: table names, folded to lower case. A text that no parser here can read may read
 //! anything.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use sqlparser::ast::visit_relations;
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
-use super::Relation;
+use super::{CubeId, Relation};
 
 /// What a relation reads.
 #[derive(Debug)]
@@ -61,6 +62,47 @@ impl Tables {
             _ => None,
         }
     }
+}
+
+/// The cubes by the tables that they read.
+pub(super) struct Readers<'t> {
+    tables: &'t [Arc<Tables>],
+    /// By the last part of a table's name: what is the same has the same.
+    by_name: HashMap<&'t str, Vec<CubeId>>,
+    /// They may read anything.
+    of_anything: Vec<CubeId>,
+}
+
+impl<'t> Readers<'t> {
+    /// `tables`: those of each cube.
+    pub(super) fn of(tables: &'t [Arc<Tables>]) -> Readers<'t> {
+        let mut readers = Readers { tables, by_name: HashMap::with_capacity(tables.len()), of_anything: Vec::new() };
+        for (id, read) in (0u32..).map(CubeId).zip(tables) {
+            match &**read {
+                Tables::Exactly(table) => readers.by_name.entry(last_part(table)).or_default().push(id),
+                Tables::Some(all) => {
+                    for table in all {
+                        readers.by_name.entry(last_part(table)).or_default().push(id);
+                    }
+                }
+                Tables::Unknown => readers.of_anything.push(id),
+            }
+        }
+        readers
+    }
+
+    /// The cubes that read, or may read, the table whose rows a cube has; it may be among them, also twice.
+    pub(super) fn of_rows(&self, cube: CubeId) -> impl Iterator<Item = CubeId> + '_ {
+        self.tables[cube.0 as usize].protected().into_iter().flat_map(move |table| {
+            let named = self.by_name.get(last_part(table)).into_iter().flatten();
+            let named = named.filter(move |reader| self.tables[reader.0 as usize].may_read(table));
+            named.chain(&self.of_anything).copied()
+        })
+    }
+}
+
+fn last_part(table: &str) -> &str {
+    table.rsplit('.').next().unwrap_or(table)
 }
 
 /// `orders` and `raw.orders` may be the same table.

@@ -11,20 +11,20 @@ use crate::diagnostic::Span;
 use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
 use crate::types::{Granularity, Value};
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definitions {
     /// The project's name; empty if `service_project.yml` could not be read.
     pub project: Arc<str>,
     pub version: Option<Arc<str>>,
     /// Names the SQL grammar of snippets.
     pub warehouse: Arc<str>,
-    pub sources: Vec<SourceDefinition>,
-    pub models: Vec<ModelDefinition>,
+    pub sources: Vec<Arc<SourceDefinition>>,
+    pub models: Vec<Arc<ModelDefinition>>,
     /// Models that refer to one another in a circle; nothing is built on them.
-    pub circular_models: Vec<ModelDefinition>,
-    pub cubes: Vec<CubeDefinition>,
-    pub metrics: Vec<MetricDefinition>,
-    pub policies: Vec<PolicyDefinition>,
+    pub circular_models: Vec<Arc<ModelDefinition>>,
+    pub cubes: Vec<Arc<CubeDefinition>>,
+    pub metrics: Vec<Arc<MetricDefinition>>,
+    pub policies: Vec<Arc<PolicyDefinition>>,
     /// Some policy could not be read in full, so nobody knows which rows it hides.
     pub has_broken_policies: bool,
     /// Names that stand in files or entries that could not be read: whoever refers to one of them is
@@ -32,7 +32,7 @@ pub struct Definitions {
     pub unread: BTreeSet<Arc<str>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SourceDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
@@ -41,14 +41,14 @@ pub struct SourceDefinition {
     pub tables: Vec<TableDefinition>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TableDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
     pub columns: Vec<ColumnDefinition>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ColumnDefinition {
     pub name: Text,
     pub ty: Option<Arc<str>>,
@@ -63,7 +63,7 @@ pub enum Materialization {
     Ephemeral,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelDefinition {
     /// The file's stem, and where the file begins.
     pub name: Text,
@@ -76,14 +76,14 @@ pub struct ModelDefinition {
 }
 
 /// One `ref('m')`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
     pub name: Arc<str>,
     pub span: Span,
 }
 
 /// Text about a cube or member that no computation depends on.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wording {
     pub title: Option<Arc<str>>,
     pub description: Option<Arc<str>>,
@@ -92,7 +92,7 @@ pub struct Wording {
     pub governed: Governed,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CubeDefinition {
     pub name: Text,
     pub extends: Option<Text>,
@@ -106,7 +106,7 @@ pub struct CubeDefinition {
     pub pre_aggregations: Vec<PreAggregationDefinition>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RelationDefinition {
     pub sql: SqlText,
     /// `sql_table`: a name; else `sql`: a query.
@@ -122,7 +122,7 @@ pub enum MeasureType {
     RunningTotal,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MeasureDefinition {
     pub name: Text,
     pub ty: MeasureType,
@@ -135,7 +135,7 @@ pub struct MeasureDefinition {
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DimensionDefinition {
     pub name: Text,
     pub ty: DimensionType,
@@ -148,14 +148,14 @@ pub struct DimensionDefinition {
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SegmentDefinition {
     pub name: Text,
     pub sql: SqlText,
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct JoinDefinition {
     pub name: Text,
     /// Another cube behind the name.
@@ -165,7 +165,7 @@ pub struct JoinDefinition {
     pub always: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PreAggregationDefinition {
     pub name: Text,
     pub measures: Vec<Text>,
@@ -177,7 +177,7 @@ pub struct PreAggregationDefinition {
     pub refresh_every: Option<Text>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MetricDefinition {
     pub name: Text,
     pub kind: MetricKind,
@@ -187,20 +187,20 @@ pub struct MetricDefinition {
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum MetricBody {
     Expression(SqlText),
     Ratio { numerator: SqlText, denominator: SqlText },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
     pub values: Vec<Value>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PolicyDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
@@ -216,7 +216,7 @@ pub struct PolicyDefinition {
     pub allow_aggregate: bool,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyCondition {
     pub roles: Vec<Arc<str>>,
     pub unless_roles: Vec<Arc<str>>,
@@ -227,7 +227,7 @@ pub struct PolicyCondition {
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum MaskDefinition {
     Hash,
     Partial,

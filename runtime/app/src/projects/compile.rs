@@ -129,7 +129,7 @@ impl ProjectService {
             return Err(failed(broken));
         }
         let (mut models, mut accepted) = (Vec::new(), Vec::new());
-        for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
+        for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
             let model = &definitions.models[index];
             let started = self.ports.clock.elapsed();
             let (warnings, errors): (Vec<_>, Vec<_>) = diagnostics.into_iter().partition(|told| !told.is_error());

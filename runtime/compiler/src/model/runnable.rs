@@ -7,7 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::grammar::grammar;
-use super::relation::{CleanModels, Models};
+use super::kept::KeptCubes;
+use super::relation::Models;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::project::{Definitions, ModelDefinition, quote_name};
 use crate::sql::print_queries;
@@ -23,11 +24,11 @@ pub struct RunnableModel {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Every model, in dependency order.
-pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
+/// Every model, in dependency order. Texts that were checked when `built` was made are not checked again.
+pub fn runnable_models(definitions: &Definitions, built: &KeptCubes) -> Vec<RunnableModel> {
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
-    let models = Models::new(definitions, &*dialect, &CleanModels::default(), &mut diagnostics);
+    let models = Models::new(definitions, &*dialect, built.models_for(definitions), &mut diagnostics);
     let index: HashMap<&str, usize> =
         definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
     // Models stand in dependency order, so what one reads is known already.

@@ -100,11 +100,12 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     for (path, text) in &tree.files {
         let is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
         if is_yaml && &**path != settings::FILE && settings.folders.iter().any(|folder| is_in(path, folder)) {
-            yaml_files.push(before.outline(path, text));
+            yaml_files.push((path, text));
         } else if path.ends_with(".sql") && is_in(path, &settings.model_folder) {
             sql_files.push(before.sql_file(path, text));
         }
     }
+    let yaml_files = before.outlines(&yaml_files);
     let mut unread = BTreeSet::new();
     let outlines = || yaml_files.iter().map(|file| &*file.outline);
     for outline in outlines() {
@@ -141,7 +142,7 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     let (models, circular_models) = models::in_order(models, &mut diagnostics);
 
     let kept::Lists { mut cubes, mut metrics, mut policies, has_broken_policies } =
-        kept.read_entries(yaml_files, before, &mut renderer, &mut unread, &mut diagnostics);
+        kept.read_entries(&yaml_files, before, &mut unread, &mut diagnostics);
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     let files = (&mut kept, before);
     registered::add(&inputs.registered, &mut unread, &mut cubes, files, &mut renderer, &mut diagnostics);

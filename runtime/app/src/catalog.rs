@@ -11,8 +11,8 @@ use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::graph::{DependencyGraph, NodeType};
 use terrane_compiler::lineage::{KnownColumns, Lineage};
-use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, Model, Relation};
-use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
+use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, KeptCubes, Model, Relation, TypedCubes};
+use terrane_compiler::project::{self, Definitions, Inputs, KeptFiles, SourceTree, Work};
 use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
 use terrane_compiler::types::LogicalType;
@@ -34,6 +34,7 @@ pub struct Snapshot {
     /// All problems, warnings included; what is broken is left out of the model.
     pub diagnostics: Vec<Diagnostic>,
     described: Described,
+    kept: Arc<Kept>,
     /// Made when it is first asked for.
     graph: OnceLock<DependencyGraph>,
     lineage: OnceCell<Lineage>,
@@ -49,6 +50,39 @@ pub struct Described {
     accepted: HashSet<Arc<str>>,
     /// Columns of tables.
     inspected: Inspected,
+}
+
+/// What a load made of each file, model and cube, so that the next one does only what has changed. It is told by
+/// content alone: a load that is given none, or another project's, comes to the same.
+#[derive(Debug, Default)]
+pub struct Kept {
+    files: KeptFiles,
+    cubes: KeptCubes,
+    typed: TypedCubes,
+}
+
+impl Kept {
+    /// How many files were read, and how many had been.
+    pub fn files(&self) -> Work {
+        self.files.work()
+    }
+
+    /// How many models were checked, and how many had been.
+    pub fn models(&self) -> Work {
+        self.cubes.models()
+    }
+
+    /// How many cubes were built, and how many had been.
+    pub fn cubes(&self) -> Work {
+        self.cubes.cubes()
+    }
+}
+
+/// What is known already when a project is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    pub described: &'a Described,
+    pub kept: &'a Arc<Kept>,
 }
 
 impl Described {
@@ -68,6 +102,7 @@ impl Snapshot {
             profile,
             diagnostics,
             described: Described::default(),
+            kept: Arc::default(),
             graph: OnceLock::new(),
             lineage: OnceCell::new(),
         }
@@ -118,13 +153,23 @@ impl Snapshot {
         &self.described
     }
 
+    /// All of what the next load need not do again.
+    pub fn known(&self) -> Known<'_> {
+        Known { described: &self.described, kept: &self.kept }
+    }
+
+    /// For a load that need not do again what is the same.
+    pub fn kept(&self) -> &Arc<Kept> {
+        &self.kept
+    }
+
     /// Notes models that the warehouse could read.
     pub(crate) fn accept(&mut self, models: Vec<Arc<str>>) {
         self.described.accepted.extend(models);
     }
 }
 
-/// Loads a project: text to model, then the column types from the warehouse, but for what `known` tells.
+/// Loads a project: text to model, then the column types from the warehouse, but for what is `known`.
 ///
 /// # Errors
 /// [`PluginError`] when the warehouse's dialect can't be had. Problems of the project itself are
@@ -132,7 +177,7 @@ impl Snapshot {
 pub async fn load(
     tree: &SourceTree,
     inputs: &Inputs,
-    known: &Described,
+    known: Known<'_>,
     plugins: &dyn Plugins,
     warehouse: &dyn Warehouse,
 ) -> Result<Snapshot, PluginError> {
@@ -141,26 +186,39 @@ pub async fn load(
         Diagnostic::error(BUILDS_UNKNOWN, format!("the warehouse can't be asked which models were built: {error}"))
             .hint("load the project again when the warehouse answers")
     });
-    let (definitions, model, mut diagnostics) = read_texts(tree, inputs, held).await;
+    let Texts { definitions, model, mut diagnostics, files, cubes } = read_texts(tree, inputs, held, known.kept).await;
     let mut reading = Reading {
         model: &model,
         profile: &profile,
         warehouse,
-        known,
+        known: known.described,
         types: ColumnTypes::default(),
-        described: Described { inspected: known.inspected.clone(), ..Described::default() },
+        described: Described { inspected: known.described.inspected.clone(), ..Described::default() },
     };
     reading.types(&mut diagnostics).await;
     let (types, described) = (reading.types, reading.described);
+    let plain = model.cubes.clone();
+    let model = model.with_types_again(&types, &known.kept.typed);
+    let typed = TypedCubes::of(plain, &model);
     Ok(Snapshot {
-        model: model.with_types(&types),
+        model,
         definitions: Arc::new(definitions),
         profile,
         diagnostics,
         described,
+        kept: Arc::new(Kept { files, cubes, typed }),
         graph: OnceLock::new(),
         lineage: OnceCell::new(),
     })
+}
+
+/// What texts alone come to.
+struct Texts {
+    definitions: Definitions,
+    model: Model,
+    diagnostics: Vec<Diagnostic>,
+    files: KeptFiles,
+    cubes: KeptCubes,
 }
 
 /// On a thread that may take its time: a large project takes longer than a query may wait for a worker.
@@ -168,10 +226,11 @@ async fn read_texts(
     tree: &SourceTree,
     inputs: &Inputs,
     held: Result<Vec<BuiltRelation>, Diagnostic>,
-) -> (Definitions, Model, Vec<Diagnostic>) {
-    let (tree, inputs) = (tree.clone(), inputs.clone());
+    kept: &Arc<Kept>,
+) -> Texts {
+    let (tree, inputs, kept) = (tree.clone(), inputs.clone(), Arc::clone(kept));
     let read = move || {
-        let (mut definitions, mut diagnostics) = project::read(&tree, &inputs);
+        let (mut definitions, mut diagnostics, files) = project::read_again(&tree, &inputs, &kept.files);
         match held {
             Ok(held) => definitions.built = standing(&definitions, &held),
             Err(problem) => {
@@ -179,9 +238,9 @@ async fn read_texts(
                 diagnostics.push(problem);
             }
         }
-        let (model, problems) = model::build(&definitions);
+        let (model, problems, cubes) = model::build_again(&definitions, &kept.cubes);
         diagnostics.extend(problems);
-        (definitions, model, diagnostics)
+        Texts { definitions, model, diagnostics, files, cubes }
     };
     match tokio::task::spawn_blocking(read).await {
         Ok(read) => read,

@@ -25,7 +25,7 @@ pub use outcome::{Loaded, ProjectError, Referrer, closed_cubes, missing_ref};
 pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 
 use crate::builds::Builds;
-use crate::catalog::{self, Catalog, Described, Snapshot};
+use crate::catalog::{self, Catalog, Known, Snapshot};
 use crate::governance::Gatekeeper;
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::clock::Clock;
@@ -109,7 +109,8 @@ impl ProjectService {
     /// [`ProjectError`]
     pub async fn read(&self, path: &str) -> Result<Snapshot, ProjectError> {
         let texts = self.texts_at(Some(path)).await?;
-        let mut snapshot = self.snapshot_of(&texts, self.ports.catalog.snapshot().described()).await?;
+        let before = self.ports.catalog.snapshot();
+        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
         soften_registered(&mut snapshot.diagnostics);
         Ok(snapshot)
     }
@@ -126,7 +127,7 @@ impl ProjectService {
         }
     }
 
-    async fn snapshot_of(&self, texts: &ProjectTexts, known: &Described) -> Result<Snapshot, PluginError> {
+    async fn snapshot_of(&self, texts: &ProjectTexts, known: Known<'_>) -> Result<Snapshot, PluginError> {
         let (plugins, warehouse) = (&*self.ports.plugins, &*self.ports.warehouse);
         let mut snapshot = catalog::load(&texts.source, &texts.inputs, known, plugins, warehouse).await?;
         snapshot.diagnostics.extend(texts.problems.iter().cloned());

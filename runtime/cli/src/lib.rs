@@ -34,7 +34,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
-    init as init_command, plugin, profile, query, run as run_command, serve, state, tell, tell_problems, test,
+    init as init_command, plugin, profile, query, run as run_command, schema, serve, state, tell, tell_problems, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -105,6 +105,8 @@ enum Command {
     Audit(audit::AuditArguments),
     /// Copy the state database out and in
     State(state::StateArguments),
+    /// JSON Schemas of a project's files, for editors
+    Schema(schema::SchemaArguments),
     /// Show the settings
     Config(config_command::ConfigArguments),
     /// Find what would keep a server from starting or staying up
@@ -194,6 +196,7 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
             let project = read(arguments.action.dir())?;
             config_command::run(&arguments, &project, terminal)
         }
+        Command::Schema(arguments) => schema::run(&arguments).map(|()| true),
         Command::Doctor(arguments) => in_runtime(None, doctor::run(&arguments, environment, terminal)),
         Command::Plugin(arguments) => plugin::run(&arguments, terminal),
     }

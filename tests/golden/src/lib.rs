@@ -9,6 +9,7 @@ use terrane_sdk::dialect::Profile;
 pub mod case;
 mod from_sdk;
 pub mod large;
+pub mod large_project;
 
 /// The profiles of the first-party dialects, as their authors wrote them.
 pub fn first_party_profiles() -> Vec<Profile> {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
-use terrane_app::catalog::{Catalog, Described, Snapshot, load};
+use terrane_app::catalog::{Catalog, Described, Known, Snapshot, load};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
@@ -167,7 +167,8 @@ impl Product {
         self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-            let snapshot = load(tree, &inputs, &Described::default(), &plugins, &*self.warehouse).await?;
+            let known = Known { described: &Described::default(), kept: &Arc::default() };
+            let snapshot = load(tree, &inputs, known, &plugins, &*self.warehouse).await?;
             let problems = snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code == "cube-not-described");
             let problems: Vec<String> = problems.map(ToString::to_string).collect();
             if !problems.is_empty() {

@@ -15,7 +15,7 @@ use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered}
 use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};
 use crate::builds::ModelBuild;
-use crate::catalog::{Described, Snapshot};
+use crate::catalog::{Described, Known, Snapshot};
 use crate::ports::warehouse::Statement;
 
 /// What to compile.
@@ -83,11 +83,12 @@ impl ProjectService {
     pub async fn compile(&self, request: &CompileRequest, caller: Caller<'_>) -> Result<Compiled, ProjectError> {
         let started = self.ports.clock.elapsed();
         let mut held = self.changing.lock().await;
-        let texts = self.texts_at(request.path.as_deref()).await?;
+        let mut texts = self.texts_at(request.path.as_deref()).await?;
         self.may_replace(&texts, caller)?;
+        texts.source.share(&held.source);
         let before = self.ports.catalog.snapshot();
-        let nothing = Described::default();
-        let known = if request.is_full { &nothing } else { before.described() };
+        let (nothing, none) = (Described::default(), Arc::default());
+        let known = if request.is_full { Known { described: &nothing, kept: &none } } else { before.known() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
         let asked = asked_for(&snapshot.definitions, request.models.as_deref())?;
@@ -104,7 +105,7 @@ impl ProjectService {
             self.note_refusal(&snapshot.diagnostics);
             return Err(failed(broken));
         }
-        let models = match self.models(&snapshot, &asked, needed.as_ref(), known).await {
+        let models = match self.models(&snapshot, &asked, needed.as_ref(), known.described).await {
             Ok((models, accepted)) => {
                 snapshot.accept(accepted);
                 models

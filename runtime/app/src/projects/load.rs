@@ -5,7 +5,7 @@ use terrane_compiler::project::soften_registered;
 
 use super::outcome::{Loaded, ProjectError, closed_cubes, missing_ref};
 use super::{Caller, ProjectService, contents};
-use crate::catalog::Described;
+use crate::catalog::{Described, Known};
 use crate::ports::projects::ProjectTexts;
 
 /// What to load.
@@ -44,12 +44,13 @@ impl ProjectService {
         caller: Caller<'_>,
     ) -> Result<Loaded, ProjectError> {
         let started = self.ports.clock.elapsed();
-        let texts = self.texts_at(request.path.as_deref()).await?;
+        let mut texts = self.texts_at(request.path.as_deref()).await?;
         self.may_replace(&texts, caller)?;
+        texts.source.share(&held.source);
         let before = self.ports.catalog.snapshot();
         let nothing = Described::default();
-        let known = if request.trusts_types { before.described() } else { &nothing };
-        let mut snapshot = self.snapshot_of(&texts, known).await?;
+        let described = if request.trusts_types { before.described() } else { &nothing };
+        let mut snapshot = self.snapshot_of(&texts, Known { described, ..before.known() }).await?;
         soften_registered(&mut snapshot.diagnostics);
         if request.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {
             self.note_refusal(&snapshot.diagnostics);

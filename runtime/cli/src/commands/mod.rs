@@ -13,6 +13,7 @@ pub mod plugin;
 pub mod profile;
 pub mod query;
 pub mod run;
+pub mod schema;
 pub mod serve;
 pub mod state;
 pub mod test;

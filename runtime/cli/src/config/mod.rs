@@ -10,6 +10,7 @@ mod network;
 mod plugins;
 mod providers;
 mod reader;
+mod schema;
 mod sections;
 mod security;
 mod settings;
@@ -32,6 +33,7 @@ pub use providers::{OAuthConfig, OutgoingConfig, ProviderConfig, TokenAuth};
 pub use reader::{Located, Place, Secret};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
 
+pub use schema::project_schema;
 pub use settings::{Setting, Source};
 
 use reader::{Collected, Section};

@@ -157,11 +157,35 @@ fn source_of(node: &Node) -> Source {
     }
 }
 
+/// The row of the reference that speaks of a key.
+fn row_of(key: &str) -> Option<&'static str> {
+    let quoted = format!("`{key}`");
+    REFERENCE.lines().find(|line| line.starts_with("| `") && cell(line, 0).split(", ").any(|k| k == quoted))
+}
+
+/// What the reference says of a key, with its default; `None` where it says nothing.
+pub(super) fn about(key: &str) -> Option<String> {
+    let row = row_of(key)?;
+    let cells: Vec<&str> = row.trim().trim_matches('|').split('|').map(str::trim).collect();
+    let meaning = cells.last().copied().unwrap_or_default().trim_end_matches('.');
+    let default = match cells.len() {
+        0..3 => "",
+        count => cells[count - 2],
+    };
+    let default = match default {
+        "" => String::new(),
+        "required" => "Required.".to_owned(),
+        default => format!("Default: {default}."),
+    };
+    let sentences = [if meaning.is_empty() { String::new() } else { format!("{meaning}.") }, default];
+    let text = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then_some(text)
+}
+
 /// The default that the reference tells; `None` where it tells of none.
 pub(super) fn default_of(key: &str) -> Option<String> {
     let quoted = format!("`{key}`");
-    let row =
-        REFERENCE.lines().find(|line| line.starts_with("| `") && cell(line, 0).split(", ").any(|k| k == quoted))?;
+    let row = row_of(key)?;
     let place = cell(row, 0).split(", ").position(|named| named == quoted)?;
     // Tables of what is not obeyed have no defaults.
     let default = row.split('|').nth(4).map(|_| cell(row, 2)).filter(|text| !text.is_empty())?;

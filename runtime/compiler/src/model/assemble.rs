@@ -9,8 +9,9 @@ use std::sync::{Arc, OnceLock};
 use sqlparser::dialect::Dialect;
 
 use super::inherit::{Inherited, Merged};
+use super::kept::{KeptCube, KeptCubes, Moves};
 use super::nearest::suggest;
-use super::relation::Models;
+use super::relation::{CleanModels, Models};
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
     Model, Presentation, Relation, Segment, SegmentId, Snippet,
@@ -19,9 +20,15 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
 use crate::types::LogicalType;
 
-/// A model without snippets.
+/// A model without snippets, but for cubes that are as they were.
 pub(super) struct Skeleton<'d> {
     pub(super) model: Model,
+    /// Parallel to the model's cubes: what is as it was.
+    pub(super) kept: Vec<Option<Arc<KeptCube>>>,
+    /// Warnings of each cube's relation.
+    pub(super) relation_told: Vec<Vec<Diagnostic>>,
+    /// Models whose texts have been checked.
+    pub(super) clean: CleanModels,
     /// Parallel to the model's cubes: the cube, or the target of the alias.
     pub(super) texts: Vec<usize>,
     /// Parallel to the joins of each cube.
@@ -37,10 +44,11 @@ pub(super) fn assemble<'d>(
     definitions: &'d Definitions,
     merged: &[Merged<'d>],
     unusable: HashSet<&'d str>,
+    before: &KeptCubes,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Skeleton<'d> {
-    let models = Models::new(definitions, dialect, diagnostics);
+    let models = Models::new(definitions, dialect, &before.models, diagnostics);
     let mut unread = definitions.unread.clone();
     unread.extend(unusable.into_iter().map(Arc::from));
     let mut skeleton = Skeleton {
@@ -60,58 +68,90 @@ pub(super) fn assemble<'d>(
         texts: Vec::with_capacity(merged.len()),
         joins: Vec::with_capacity(merged.len()),
         unread,
+        kept: Vec::with_capacity(merged.len()),
+        relation_told: Vec::with_capacity(merged.len()),
+        clean: CleanModels::default(),
     };
     for (at, cube) in merged.iter().enumerate() {
-        let relation = cube.relation.and_then(|relation| models.relation(relation, dialect, diagnostics));
+        let name = &cube.definition.name.value;
+        let known = before.made_of(name, &cube.line).filter(|known| {
+            known.alias_of.is_none()
+                && cube.relation.is_some_and(|relation| models.makes(relation, &known.cube.relation))
+        });
+        let mut told = known.map_or_else(Vec::new, |known| known.relation_told.clone());
+        let relation = match known {
+            Some(known) => Some(known.cube.relation.clone()),
+            None => cube.relation.and_then(|relation| models.relation(relation, dialect, &mut told)),
+        };
+        diagnostics.extend(told.iter().cloned());
         match relation {
-            Some(relation) => skeleton.add(at, cube, Arc::clone(&cube.definition.name.value), None, relation),
+            Some(relation) => {
+                skeleton.relation_told.push(told);
+                skeleton.add(at, cube, Arc::clone(name), None, relation, known);
+            }
             None => {
-                skeleton.unread.insert(Arc::clone(&cube.definition.name.value));
+                skeleton.unread.insert(Arc::clone(name));
             }
         }
     }
-    skeleton.add_aliases(merged, diagnostics);
-    skeleton.add_joins(merged, diagnostics);
+    skeleton.clean = models.clean;
+    skeleton.add_aliases(merged, before, diagnostics);
+    skeleton.add_joins(merged, before, diagnostics);
     skeleton.model.reach = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
     skeleton.model.ties = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
+    skeleton.settle(merged, before);
     skeleton
 }
 
 impl<'d> Skeleton<'d> {
-    fn add(&mut self, text: usize, merged: &Merged<'d>, name: Arc<str>, alias_of: Option<CubeId>, relation: Relation) {
+    /// A cube as it was, if `known` has the same number and is alias of the same; else one to be filled.
+    fn add(
+        &mut self,
+        text: usize,
+        merged: &Merged<'d>,
+        name: Arc<str>,
+        alias_of: Option<CubeId>,
+        relation: Relation,
+        known: Option<&Arc<KeptCube>>,
+    ) {
         let id = CubeId(self.model.cubes.len() as u32);
-        let definition = merged.definition;
-        let (measures, dimensions, segments, names) = members(id, merged);
-        let primary_key = (0u32..).zip(&dimensions).filter(|(_, d)| d.primary_key).map(|(at, _)| at).collect();
-        let title = match (alias_of, &definition.wording.title) {
-            (None, Some(title)) => Arc::clone(title),
-            _ => title_of(&name),
-        };
+        let in_place = known.filter(|known| known.cube.id == id && known.cube.alias_of == alias_of);
         self.model.cube_names.insert(Arc::clone(&name), id);
-        self.model.cubes.push(Cube {
-            id,
-            name,
-            title,
-            description: definition.wording.description.clone(),
-            public: definition.public,
-            is_guarded: false,
-            alias_of,
-            relation,
-            measures,
-            dimensions,
-            segments,
-            joins: Vec::new(),
-            primary_key,
-            primary_time: primary_time(merged),
-            span: Some(definition.name.span()),
-            members: names,
+        self.model.cubes.push(match in_place {
+            Some(known) => Arc::clone(&known.cube),
+            None => Arc::new(empty(id, merged, name, alias_of, relation)),
         });
+        self.kept.push(known.cloned());
         self.texts.push(text);
         self.joins.push(Vec::new());
     }
 
+    /// Takes over what holds as it was, and empties the rest, so that it is filled anew.
+    fn settle(&mut self, merged: &[Merged<'d>], before: &KeptCubes) {
+        let moves = Moves::new(before, &self.model);
+        for at in 0..self.model.cubes.len() {
+            let Some(known) = self.kept[at].take() else { continue };
+            match known.again(CubeId(at as u32), &self.model, &moves) {
+                Some(kept) => {
+                    self.model.cubes[at] = Arc::clone(&kept.cube);
+                    self.kept[at] = Some(kept);
+                }
+                None => self.empty_again(at, merged),
+            }
+        }
+    }
+
+    /// A cube in the place of one that was taken over and can't stay.
+    fn empty_again(&mut self, at: usize, merged: &[Merged<'d>]) {
+        let cube = &self.model.cubes[at];
+        let mut new =
+            empty(cube.id, &merged[self.texts[at]], Arc::clone(&cube.name), cube.alias_of, cube.relation.clone());
+        new.joins = cube.joins.iter().map(|join| Join { on: Snippet::default(), ..join.clone() }).collect();
+        self.model.cubes[at] = Arc::new(new);
+    }
+
     /// `cube: airports` under another name: one more cube, whoever declares it first.
-    fn add_aliases(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
+    fn add_aliases(&mut self, merged: &[Merged<'d>], before: &KeptCubes, diagnostics: &mut Vec<Diagnostic>) {
         let mut spans: HashMap<Arc<str>, Span> = HashMap::new();
         let mut reported: HashSet<(&str, u32, u32)> = HashSet::new();
         for join in merged.iter().flat_map(|cube| &cube.joins).map(|join| join.item) {
@@ -147,11 +187,16 @@ impl<'d> Skeleton<'d> {
                 self.unread.insert(Arc::clone(&join.name.value));
                 continue;
             }
-            let (target, relation) = (target.id, target.relation.clone());
+            let (target, relation, original) = (target.id, target.relation.clone(), Arc::clone(&target.name));
             match self.model.cube_named(&join.name.value) {
                 None => {
                     let text = self.texts[target.0 as usize];
-                    self.add(text, &merged[text], Arc::clone(&join.name.value), Some(target), relation);
+                    let name = Arc::clone(&join.name.value);
+                    let known = before
+                        .made_of(&name, &merged[text].line)
+                        .filter(|known| known.alias_of.as_ref() == Some(&original) && known.cube.relation == relation);
+                    self.relation_told.push(Vec::new());
+                    self.add(text, &merged[text], name, Some(target), relation, known);
                     spans.insert(Arc::clone(&join.name.value), join.name.span());
                 }
                 Some(existing) if existing.alias_of == Some(target) => {}
@@ -177,34 +222,53 @@ impl<'d> Skeleton<'d> {
         }
     }
 
-    fn add_joins(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
+    fn add_joins(&mut self, merged: &[Merged<'d>], before: &KeptCubes, diagnostics: &mut Vec<Diagnostic>) {
+        let moves = Moves::new(before, &self.model);
         for at in 0..self.model.cubes.len() {
-            let is_alias = self.model.cubes[at].alias_of.is_some();
-            for join in &merged[self.texts[at]].joins {
-                let item = join.item;
-                let Some(target) = self.model.cube_named(&item.name.value) else {
-                    if !is_alias && !self.unread.contains(&item.name.value) {
-                        diagnostics.push(self.unknown_target(item));
-                    }
-                    continue;
-                };
-                let wanted = item.cube.as_ref().map_or(&item.name.value, |cube| &cube.value);
-                let stands_for = target.alias_of.map_or(&target.name, |original| &self.model.cube(original).name);
-                if item.cube.is_some() && wanted != stands_for {
-                    // Reported as a conflict of names.
-                    continue;
-                }
-                let model_join = Join {
-                    target: target.id,
-                    relationship: item.relationship,
-                    on: Snippet::default(),
-                    always: item.always,
-                    span: Some(item.name.span()),
-                };
-                self.model.cubes[at].joins.push(model_join);
-                self.joins[at].push(*join);
+            let joins = self.joins_of(at, merged, diagnostics);
+            self.kept[at] = self.kept[at].take().filter(|known| known.has_joins(&joins, &moves));
+            let old = &self.model.cubes[at];
+            let is_in_place = old.joins.len() == joins.len()
+                && old.joins.iter().zip(&joins).all(|(old, new)| old.target == new.target);
+            if self.kept[at].is_some() && is_in_place {
+                continue;
             }
+            // What has moved gets its snippets when it is settled.
+            if Arc::strong_count(old) > 1 {
+                self.empty_again(at, merged);
+            }
+            Arc::make_mut(&mut self.model.cubes[at]).joins = joins;
         }
+    }
+
+    /// The joins of one cube; where each is written stands beside it.
+    fn joins_of(&mut self, at: usize, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Join> {
+        let is_alias = self.model.cubes[at].alias_of.is_some();
+        let mut joins = Vec::new();
+        for join in &merged[self.texts[at]].joins {
+            let item = join.item;
+            let Some(target) = self.model.cube_named(&item.name.value) else {
+                if !is_alias && !self.unread.contains(&item.name.value) {
+                    diagnostics.push(self.unknown_target(item));
+                }
+                continue;
+            };
+            let wanted = item.cube.as_ref().map_or(&item.name.value, |cube| &cube.value);
+            let stands_for = target.alias_of.map_or(&target.name, |original| &self.model.cube(original).name);
+            if item.cube.is_some() && wanted != stands_for {
+                // Reported as a conflict of names.
+                continue;
+            }
+            joins.push(Join {
+                target: target.id,
+                relationship: item.relationship,
+                on: Snippet::default(),
+                always: item.always,
+                span: Some(item.name.span()),
+            });
+            self.joins[at].push(*join);
+        }
+        joins
     }
 
     fn unknown_target(&self, join: &JoinDefinition) -> Diagnostic {
@@ -215,6 +279,35 @@ impl<'d> Skeleton<'d> {
         Diagnostic::error("unknown-cube", format!("the join names a cube `{}` that doesn't exist", join.name.value))
             .hint(hint)
             .at(join.name.span())
+    }
+}
+
+/// A cube whose snippets and joins are still missing.
+fn empty(id: CubeId, merged: &Merged<'_>, name: Arc<str>, alias_of: Option<CubeId>, relation: Relation) -> Cube {
+    let definition = merged.definition;
+    let (measures, dimensions, segments, names) = members(id, merged);
+    let primary_key = (0u32..).zip(&dimensions).filter(|(_, d)| d.primary_key).map(|(at, _)| at).collect();
+    let title = match (alias_of, &definition.wording.title) {
+        (None, Some(title)) => Arc::clone(title),
+        _ => title_of(&name),
+    };
+    Cube {
+        id,
+        name,
+        title,
+        description: definition.wording.description.clone(),
+        public: definition.public,
+        is_guarded: false,
+        alias_of,
+        relation,
+        measures,
+        dimensions,
+        segments,
+        joins: Vec::new(),
+        primary_key,
+        primary_time: primary_time(merged),
+        span: Some(definition.name.span()),
+        members: names,
     }
 }
 

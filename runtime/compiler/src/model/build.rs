@@ -4,7 +4,7 @@
 //! and joins (`assemble`), snippets (`read`), metrics, circles, then whatever stands on something
 //! broken is left out (`prune`), so that what remains can be trusted.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use sqlparser::dialect::Dialect;
@@ -13,10 +13,11 @@ use super::assemble::{Skeleton, assemble};
 use super::cycles::{self, Item};
 use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
+use super::kept::{self, Asked, Beside, KeptCubes, Made, Notes, Told};
 use super::nearest::suggest;
 use super::read::read;
 use super::scope::{Place, Scope};
-use super::tables::TableReader;
+use super::tables::{TableReader, Tables};
 use super::written::Written;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
@@ -27,27 +28,81 @@ use crate::project::{Definitions, MeasureDefinition, SqlText};
 
 /// Resolves every reference. What is broken is reported and left out; the rest stays usable.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
+    let (model, diagnostics, _) = build_again(definitions, &KeptCubes::default());
+    (model, diagnostics)
+}
+
+/// The same, where cubes may have been built before: those for which nothing has changed are not built again.
+/// Also what was built, for the next time.
+pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec<Diagnostic>, KeptCubes) {
+    let nothing = KeptCubes::default();
+    let before = if before.warehouse == definitions.warehouse { before } else { &nothing };
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
     let (merged, unusable) = merge(definitions, &mut diagnostics);
-    let skeleton = assemble(definitions, &merged, unusable, &*dialect, &mut diagnostics);
-    let mut reading = Reading { diagnostics, broken: HashSet::new() };
-    let filled: Vec<Filled> =
-        skeleton.model.cubes.iter().map(|cube| reading.cube(cube, &skeleton, &merged, &*dialect)).collect();
-    let written = Written::new(&skeleton, &merged, definitions);
-    let Skeleton { mut model, unread, .. } = skeleton;
-    for (cube, filled) in model.cubes.iter_mut().zip(filled) {
-        filled.into_cube(cube);
+    let skeleton = assemble(definitions, &merged, unusable, before, &*dialect, &mut diagnostics);
+    let mut reading = Reading { diagnostics, told: Vec::new(), broken: HashSet::new() };
+    let filled: Vec<Option<Filled>> = skeleton
+        .model
+        .cubes
+        .iter()
+        .zip(&skeleton.kept)
+        .map(|(cube, kept)| match kept {
+            Some(kept) => {
+                reading.tell(&kept.told);
+                None
+            }
+            None => Some(reading.cube(cube, &skeleton, &merged, &*dialect)),
+        })
+        .collect();
+    let Reading { mut diagnostics, mut broken, .. } = reading;
+    for (cube, text) in skeleton.model.cubes.iter().zip(&skeleton.texts).filter(|(cube, _)| cube.alias_of.is_none()) {
+        let definition = merged[*text].definition;
+        pre_aggregations::check(cube, definition, &skeleton.model, &skeleton.unread, &mut diagnostics);
     }
-    let Reading { mut diagnostics, mut broken } = reading;
+    let written = Written::new(&skeleton, &merged, definitions);
+    let Skeleton { mut model, unread, kept, texts, relation_told, clean, .. } = skeleton;
+    let mut keeping = KeptCubes {
+        warehouse: Arc::clone(&definitions.warehouse),
+        models: clean,
+        names: model.cubes.iter().map(|cube| Arc::clone(&cube.name)).collect(),
+        graph: kept::graph(&model),
+        beside: Beside::of(definitions),
+        ..KeptCubes::default()
+    };
+    let reader = TableReader::new(definitions, &*dialect);
+    let known_tables = before.tables.iter().filter(|_| before.beside == keeping.beside);
+    let known_tables: HashMap<&Arc<str>, &Arc<Tables>> = known_tables.collect();
+    let mut tables = Vec::with_capacity(model.cubes.len());
+    for (at, ((filled, known), relation_told)) in filled.into_iter().zip(kept).zip(relation_told).enumerate() {
+        keeping.built.count(filled.is_none());
+        let cube = &model.cubes[at];
+        let read = known_tables.get(&cube.name).filter(|_| known.is_some());
+        let read = read.map_or_else(|| Arc::new(reader.tables(&cube.relation)), |read| Arc::clone(read));
+        keeping.tables.insert(Arc::clone(&cube.name), Arc::clone(&read));
+        tables.push(read);
+        let kept = match (filled, known) {
+            (Some(filled), _) => {
+                let alias_of = model.cubes[at].alias_of.map(|original| Arc::clone(&model.cube(original).name));
+                let line = merged[texts[at]].line.iter().map(|cube| Arc::clone(cube)).collect();
+                let made = Made { line, alias_of, relation_told, ..Made::default() };
+                filled
+                    .into_cube(&mut model.cubes[at])
+                    .map(|(asked, told)| Made { asked, told, ..made }.keep(&model.cubes[at]))
+            }
+            (None, known) => known,
+        };
+        if let Some(kept) = kept {
+            keeping.cubes.insert(Arc::clone(&kept.cube.name), kept);
+        }
+    }
     metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
     expansion::check_constants(&model, &written, &mut broken, &mut diagnostics);
     cycles::report(&model, &written, &mut broken, &mut diagnostics);
     expansion::check(&model, &mut broken, &mut diagnostics);
     let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
-    let tables = TableReader::new(definitions, &*dialect);
-    model.tables = model.cubes.iter().map(|cube| tables.tables(&cube.relation)).collect();
+    model.tables = tables;
     // Whom a policy reaches is decided by what is defined; where the rows are read, by what was built.
     relation::read_built(&mut model.cubes, definitions, &*dialect);
     model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
@@ -62,7 +117,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
         );
     }
     diagnostic::sort(&mut diagnostics);
-    (model, diagnostics)
+    (model, diagnostics, keeping)
 }
 
 /// The names that policies are not told about: what is left out has been told.
@@ -90,10 +145,15 @@ struct Filled {
     measures: Vec<MeasureKind>,
     segments: Vec<Snippet>,
     joins: Vec<Snippet>,
+    asked: Asked,
+    /// `None`: something in it is broken.
+    told: Option<Vec<Told>>,
 }
 
 impl Filled {
-    fn into_cube(self, cube: &mut Cube) {
+    /// Fills the cube; what it asked and was told, if it can be kept.
+    fn into_cube(self, cube: &mut Arc<Cube>) -> Option<(Asked, Vec<Told>)> {
+        let cube = Arc::make_mut(cube);
         for (dimension, sql) in cube.dimensions.iter_mut().zip(self.dimensions) {
             dimension.sql = sql;
         }
@@ -106,11 +166,14 @@ impl Filled {
         for (join, on) in cube.joins.iter_mut().zip(self.joins) {
             join.on = on;
         }
+        self.told.map(|told| (self.asked, told))
     }
 }
 
 struct Reading {
     diagnostics: Vec<Diagnostic>,
+    /// Of the cube that is being read.
+    told: Vec<Told>,
     broken: HashSet<Item>,
 }
 
@@ -123,12 +186,14 @@ impl Reading {
         dialect: &dyn Dialect,
     ) -> Filled {
         let text = &merged[skeleton.texts[cube.id.0 as usize]];
+        let (notes, broken_before) = (Notes::default(), self.broken.len());
         let scope = Scope {
             model: &skeleton.model,
             cube: Some(cube.id),
             written_in: &text.definition.name.value,
             place: Place::Dimension,
             unread: &skeleton.unread,
+            notes: &notes,
         };
         let dimensions = (0u32..).zip(&text.dimensions).map(|(index, dimension)| {
             let item = Item::Dimension(DimensionId { cube: cube.id, index });
@@ -161,9 +226,11 @@ impl Reading {
         let joins = joins.collect();
         if cube.alias_of.is_none() {
             self.check_marks(cube, text);
-            pre_aggregations::check(cube, text.definition, &skeleton.model, &skeleton.unread, &mut self.diagnostics);
         }
-        Filled { dimensions, measures, segments, joins }
+        let told = std::mem::take(&mut self.told);
+        self.tell(&told);
+        let told = (self.broken.len() == broken_before).then_some(told);
+        Filled { dimensions, measures, segments, joins, asked: notes.into_inner(), told }
     }
 
     /// Reads one text; what is wrong with an alias is wrong with its target, and told there.
@@ -173,7 +240,7 @@ impl Reading {
             Err(problems) => {
                 self.broken.insert(item);
                 if scope.own().is_some_and(|own| own.alias_of.is_none()) {
-                    self.tell(problems.into_iter().map(|problem| problem.in_text(sql)));
+                    self.note(problems.into_iter().map(|problem| problem.in_text(sql)));
                 }
                 Snippet::default()
             }
@@ -181,10 +248,16 @@ impl Reading {
     }
 
     /// An inherited text is read once for each heir; its problem is told once.
-    fn tell(&mut self, diagnostics: impl Iterator<Item = Diagnostic>) {
-        for diagnostic in diagnostics {
-            if !self.diagnostics.iter().any(|told| told.span == diagnostic.span && told.code == diagnostic.code) {
-                self.diagnostics.push(diagnostic);
+    fn note(&mut self, diagnostics: impl Iterator<Item = Diagnostic>) {
+        self.told.extend(diagnostics.map(|diagnostic| Told { diagnostic, is_shared: true }));
+    }
+
+    /// Tells what was noted of one cube.
+    fn tell(&mut self, noted: &[Told]) {
+        for Told { diagnostic, is_shared } in noted {
+            let is_same = |told: &Diagnostic| told.span == diagnostic.span && told.code == diagnostic.code;
+            if !is_shared || !self.diagnostics.iter().any(is_same) {
+                self.diagnostics.push(diagnostic.clone());
             }
         }
     }
@@ -210,7 +283,7 @@ impl Reading {
                 };
                 let message = format!("measure `{}` has no `sql`", definition.name.value);
                 let hint = format!("{hint}: `sql: {example}`");
-                self.tell(std::iter::once(
+                self.note(std::iter::once(
                     Diagnostic::error("missing-field", message).hint(hint).at(definition.name.span()),
                 ));
             }
@@ -262,7 +335,7 @@ impl Reading {
         let message = format!("measure `{name}` adds up `{}`, which is a time dimension", dimension.name);
         let hint = "name a number, or use one of the types min, max, count, count_distinct";
         let problem = Problem::new("misplaced-member", message, hint).whole();
-        self.tell(std::iter::once(problem.in_text(sql)));
+        self.note(std::iter::once(problem.in_text(sql)));
     }
 
     /// A join that doesn't compare both sides is most likely a slip.
@@ -284,7 +357,8 @@ impl Reading {
             let hint = format!("compare a column of each: {{{}}}.key = {{{}}}.key", cube.name, target.name);
             let problem = Problem::new("one-sided-join", message, hint).whole();
             let diagnostic = problem.in_text(sql);
-            self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..diagnostic });
+            let diagnostic = Diagnostic { severity: Severity::Warning, ..diagnostic };
+            self.told.push(Told { diagnostic, is_shared: false });
         }
     }
 
@@ -299,7 +373,7 @@ impl Reading {
             cube.name, target.value
         );
         let hint = format!("mark the dimension that tells rows of `{}` apart: `primary_key: true`", cube.name);
-        self.tell(std::iter::once(Diagnostic::warning("missing-primary-key", message).hint(hint).at(target.span())));
+        self.note(std::iter::once(Diagnostic::warning("missing-primary-key", message).hint(hint).at(target.span())));
     }
 
     fn check_marks(&mut self, cube: &Cube, text: &Merged<'_>) {
@@ -309,9 +383,9 @@ impl Reading {
                 "cube `{}` has two primary time dimensions, `{}` and `{}`",
                 cube.name, first.name.value, second.name.value
             );
-            self.diagnostics.push(
-                Diagnostic::error("duplicate-primary-time", message).hint("keep `primary_time: true` on one").at(span),
-            );
+            let diagnostic =
+                Diagnostic::error("duplicate-primary-time", message).hint("keep `primary_time: true` on one").at(span);
+            self.told.push(Told { diagnostic, is_shared: false });
         }
         self.check_key(cube, text);
         for Inherited { item, .. } in &text.measures {
@@ -326,7 +400,7 @@ impl Reading {
                     let diagnostic = Diagnostic::error("unknown-member", message)
                         .hint(suggest(name, "members", known))
                         .at(member.span());
-                    self.tell(std::iter::once(Diagnostic { severity: Severity::Warning, ..diagnostic }));
+                    self.note(std::iter::once(Diagnostic { severity: Severity::Warning, ..diagnostic }));
                 }
             }
         }

@@ -32,6 +32,8 @@ impl<T> Copy for Inherited<'_, T> {}
 
 pub(super) struct Merged<'d> {
     pub(super) definition: &'d CubeDefinition,
+    /// The definition and those that it extends, the eldest first.
+    pub(super) line: Vec<&'d Arc<CubeDefinition>>,
     pub(super) relation: Option<&'d RelationDefinition>,
     pub(super) measures: Vec<Inherited<'d, MeasureDefinition>>,
     pub(super) dimensions: Vec<Inherited<'d, DimensionDefinition>>,
@@ -44,14 +46,14 @@ pub(super) fn merge<'d>(
     definitions: &'d Definitions,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Vec<Merged<'d>>, HashSet<&'d str>) {
-    let by_name: HashMap<&str, &CubeDefinition> =
+    let by_name: HashMap<&str, &Arc<CubeDefinition>> =
         definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect();
     let mut merged = Vec::with_capacity(definitions.cubes.len());
     let mut unusable = HashSet::new();
     for cube in &definitions.cubes {
         check_own_names(cube, diagnostics);
         match ancestors(cube, &by_name, definitions) {
-            Ok(line) => merged.push(of_line(&line)),
+            Ok(line) => merged.push(of_line(line)),
             Err(diagnostic) => {
                 diagnostics.extend(diagnostic);
                 unusable.insert(&*cube.name.value);
@@ -63,10 +65,10 @@ pub(super) fn merge<'d>(
 
 /// The cube and those it extends, the eldest first.
 fn ancestors<'d>(
-    cube: &'d CubeDefinition,
-    by_name: &HashMap<&str, &'d CubeDefinition>,
+    cube: &'d Arc<CubeDefinition>,
+    by_name: &HashMap<&str, &'d Arc<CubeDefinition>>,
     definitions: &'d Definitions,
-) -> Result<Vec<&'d CubeDefinition>, Option<Diagnostic>> {
+) -> Result<Vec<&'d Arc<CubeDefinition>>, Option<Diagnostic>> {
     let mut line = vec![cube];
     let mut at = cube;
     while let Some(extends) = &at.extends {
@@ -86,7 +88,7 @@ fn ancestors<'d>(
             ));
         };
         if let Some(start) = line.iter().position(|seen| seen.name.value == parent.name.value) {
-            let step = |cube: &&CubeDefinition| Step {
+            let step = |cube: &&Arc<CubeDefinition>| Step {
                 name: Arc::clone(&cube.name.value),
                 span: cube.extends.as_ref().map(Text::span),
             };
@@ -118,7 +120,7 @@ fn ancestors<'d>(
     Ok(line)
 }
 
-fn of_line<'d>(line: &[&'d CubeDefinition]) -> Merged<'d> {
+fn of_line<'d>(line: Vec<&'d Arc<CubeDefinition>>) -> Merged<'d> {
     let own = line[line.len() - 1];
     let mut merged = Merged {
         definition: own,
@@ -127,8 +129,9 @@ fn of_line<'d>(line: &[&'d CubeDefinition]) -> Merged<'d> {
         dimensions: Vec::with_capacity(own.dimensions.len()),
         segments: Vec::with_capacity(own.segments.len()),
         joins: Vec::with_capacity(own.joins.len()),
+        line: Vec::new(),
     };
-    for cube in line {
+    for cube in line.iter().copied() {
         if !merged.is_empty() {
             merged.forget_kinds_of(cube);
         }
@@ -144,6 +147,7 @@ fn of_line<'d>(line: &[&'d CubeDefinition]) -> Merged<'d> {
     merged.segments.retain(|segment| seen.insert(&*segment.item.name.value));
     let mut joined = HashSet::with_capacity(merged.joins.len());
     merged.joins.retain(|join| joined.insert(&*join.item.name.value));
+    merged.line = line;
     merged
 }
 
@@ -164,6 +168,10 @@ impl<'d> Merged<'d> {
 }
 
 fn put<'d, T>(into: &mut Vec<Inherited<'d, T>>, items: &'d [T], written_in: &'d str, name: impl Fn(&T) -> &Arc<str>) {
+    if into.is_empty() {
+        into.extend(items.iter().map(|item| Inherited { written_in, item }));
+        return;
+    }
     let inherited: HashMap<Arc<str>, usize> =
         into.iter().enumerate().map(|(at, item)| (Arc::clone(name(item.item)), at)).collect();
     for item in items {

@@ -11,6 +11,7 @@ use sqlparser::dialect::Dialect;
 use super::assemble::presentation;
 use super::cycles::Item;
 use super::grammar::Problem;
+use super::kept::Notes;
 use super::nearest::{likely, suggest};
 use super::read::read;
 use super::scope::{Place, Scope};
@@ -42,7 +43,7 @@ pub(super) fn add(
     }
     let mut bodies = Vec::with_capacity(definitions.metrics.len());
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
-        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread };
+        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread, notes: &Notes::default() };
         let before = diagnostics.len();
         for filter in &definition.filters {
             check_filter(filter, scope, diagnostics);

@@ -13,6 +13,7 @@ mod cycles;
 mod expansion;
 mod grammar;
 mod inherit;
+mod kept;
 mod kin;
 mod metrics;
 pub mod nearest;
@@ -35,9 +36,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) use aggregate::is_aggregate;
-pub use build::build;
-pub use column_types::{ColumnTypes, ComparedId};
+pub use build::{build, build_again};
+pub use column_types::{ColumnTypes, ComparedId, TypedCubes};
 pub(crate) use grammar::{column_name, grammar, is_space, offset_of, tokenize};
+pub use kept::KeptCubes;
 pub(crate) use kin::Kin;
 pub use nearest::nearest;
 pub use policy::{CubePolicy, Mask, Policy};
@@ -87,7 +89,8 @@ pub enum Member {
 #[derive(Debug)]
 pub struct Model {
     pub project: Arc<str>,
-    pub cubes: Vec<Cube>,
+    /// Shared with the model before, where they are as they were.
+    pub cubes: Vec<Arc<Cube>>,
     pub metrics: Vec<Metric>,
     pub policies: Vec<Policy>,
     /// A file could not be read, and every cube is closed for the policies that it may hold.
@@ -97,12 +100,12 @@ pub struct Model {
     pub(crate) reach: Vec<OnceLock<Reach>>,
     pub(crate) ties: Vec<OnceLock<Vec<Tie>>>,
     /// What each cube's relation reads.
-    pub(crate) tables: Vec<tables::Tables>,
+    pub(crate) tables: Vec<Arc<tables::Tables>>,
     pub(crate) kin: Vec<OnceLock<Kin>>,
 }
 
 /// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cube {
     pub id: CubeId,
     pub name: Arc<str>,
@@ -139,7 +142,7 @@ pub enum Relation {
 }
 
 /// Text about a member that no computation depends on.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Presentation {
     pub title: Arc<str>,
     pub description: Option<Arc<str>>,
@@ -157,7 +160,7 @@ pub struct Governed {
     pub classification: Option<Arc<str>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measure {
     pub name: Arc<str>,
     pub kind: MeasureKind,
@@ -219,7 +222,7 @@ pub enum TimeKind {
     WallClock,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Dimension {
     pub name: Arc<str>,
     pub ty: DimensionType,
@@ -237,7 +240,7 @@ pub struct Dimension {
     pub sql_span: Option<Span>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
     pub name: Arc<str>,
     pub sql: Snippet,
@@ -260,7 +263,7 @@ impl Relationship {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Join {
     /// The target under the name the author gave it: a cube or an alias.
     pub target: CubeId,
@@ -279,7 +282,7 @@ pub enum MetricKind {
 }
 
 /// A metric: an expression over measures and other metrics, whatever its kind.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     pub name: Arc<str>,
     pub kind: MetricKind,

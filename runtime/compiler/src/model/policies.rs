@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;
 
+use super::kept::Notes;
 use super::nearest::suggest;
 use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
 use super::scope::{Place, Scope};
-use super::tables::Tables;
+use super::tables::{Readers, Tables};
 use super::{Cube, CubeId, Member, Model, Snippet};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};
@@ -31,10 +32,11 @@ pub(super) fn add(
     if definitions.policies.is_empty() && !definitions.has_broken_policies {
         return;
     }
+    let readers = Readers::of(&model.tables);
     let mut policies = Vec::with_capacity(definitions.policies.len());
     for policy in &definitions.policies {
         let is_broken = Cell::new(false);
-        let reading = Reading { model, policy, unread, dialect, tables: &model.tables, is_broken };
+        let reading = Reading { model, policy, unread, dialect, readers: &readers, is_broken };
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
         if diagnostics.len() > before || reading.is_broken.get() {
@@ -57,16 +59,22 @@ pub(super) fn add(
     model.policies = policies;
     for cube in &mut model.cubes {
         let original = cube.alias_of.unwrap_or(cube.id);
-        cube.is_guarded = closed[cube.id.0 as usize] || closed[original.0 as usize];
+        let is_guarded = closed[cube.id.0 as usize] || closed[original.0 as usize];
+        if cube.is_guarded != is_guarded {
+            Arc::make_mut(cube).is_guarded = is_guarded;
+        }
     }
 }
 
 /// A hidden customer's orders stay, unless a policy on orders says otherwise (semantics, rule 20).
 pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
-    let filter_of = |id: CubeId| {
-        let has_filter = |effect: &CubePolicy| effect.cube == id && (effect.row_filter.is_some() || effect.is_closed);
-        model.policies.iter().find(|policy| policy.cubes.iter().any(has_filter))
-    };
+    let mut filters: Vec<Option<&Policy>> = vec![None; model.cubes.len()];
+    for policy in model.policies.iter().rev() {
+        for effect in policy.cubes.iter().filter(|effect| effect.row_filter.is_some() || effect.is_closed) {
+            filters[effect.cube.0 as usize] = Some(policy);
+        }
+    }
+    let filter_of = |id: CubeId| filters[id.0 as usize];
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && !cube.is_guarded) {
         if filter_of(cube.id).is_some() {
             continue;
@@ -97,7 +105,7 @@ struct Reading<'m> {
     policy: &'m PolicyDefinition,
     unread: &'m BTreeSet<Arc<str>>,
     dialect: &'m dyn Dialect,
-    tables: &'m [Tables],
+    readers: &'m Readers<'m>,
     /// It stands on something that could not be read, and was told there.
     is_broken: Cell<bool>,
 }
@@ -107,21 +115,22 @@ impl Reading<'_> {
     fn cubes(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<CubePolicy> {
         let named = self.named(diagnostics);
         let mut reached: Vec<CubePolicy> = Vec::new();
+        let mut is_reached = vec![false; self.model.cubes.len()];
         for cube in &named {
             self.check_members(cube, diagnostics);
             let mut effect = self.effect(cube, cube, Some(diagnostics));
             effect.is_closed = false;
             reached.push(effect);
+            is_reached[cube.id.0 as usize] = true;
         }
+        let aliases: Vec<&Arc<Cube>> = self.model.cubes.iter().filter(|cube| cube.alias_of.is_some()).collect();
         for origin in named {
-            for cube in &self.model.cubes {
-                if reached.iter().any(|effect| effect.cube == cube.id) {
-                    continue;
-                }
-                let mut protected = self.tables[origin.id.0 as usize].protected();
-                let reads_it = protected.any(|table| self.tables[cube.id.0 as usize].may_read(table));
-                if cube.alias_of == Some(origin.id) || reads_it {
-                    reached.push(self.effect(cube, origin, None));
+            let own = aliases.iter().filter(|alias| alias.alias_of == Some(origin.id)).map(|alias| alias.id);
+            let mut also: Vec<CubeId> = self.readers.of_rows(origin.id).chain(own).collect();
+            also.sort_unstable();
+            for id in also {
+                if !std::mem::replace(&mut is_reached[id.0 as usize], true) {
+                    reached.push(self.effect(self.model.cube(id), origin, None));
                 }
             }
         }
@@ -131,7 +140,7 @@ impl Reading<'_> {
     fn named(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<&Cube> {
         let policy = &self.policy.name.value;
         let Some(names) = &self.policy.cubes else {
-            return self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).collect();
+            return self.model.cubes.iter().map(|cube| &**cube).filter(|cube| cube.alias_of.is_none()).collect();
         };
         let mut cubes = Vec::new();
         for name in names {
@@ -211,7 +220,8 @@ impl Reading<'_> {
         let denied = self.policy.deny.iter().filter(|_| is_own).filter_map(|member| cube.member(&member.value));
         let denied = denied.collect();
         // Rows of another relation over the same table can be filtered only if they are that table's own.
-        let is_same_rows = is_own || self.tables[cube.id.0 as usize].are_rows_of(&self.tables[origin.id.0 as usize]);
+        let tables = &self.model.tables;
+        let is_same_rows = is_own || tables[cube.id.0 as usize].are_rows_of(&tables[origin.id.0 as usize]);
         let is_closed = !problems.is_empty() || is_unread || !is_same_rows;
         if let Some(diagnostics) = diagnostics {
             self.is_broken.set(self.is_broken.get() || is_unread || !problems.is_empty());
@@ -239,6 +249,7 @@ impl Reading<'_> {
             written_in: &origin.name,
             place: Place::Policy,
             unread: self.unread,
+            notes: &Notes::default(),
         };
         match read(sql, scope, self.dialect) {
             Ok(snippet) => Some(snippet),

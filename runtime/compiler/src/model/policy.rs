@@ -10,7 +10,7 @@ use crate::diagnostic::Span;
 use crate::project::PolicyCondition;
 use crate::types::{Granularity, Value};
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Policy {
     pub name: Arc<str>,
     /// `None`: everyone.
@@ -23,7 +23,7 @@ pub struct Policy {
 }
 
 /// A policy's effect on one cube.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct CubePolicy {
     pub cube: CubeId,
     /// The cube reads what the policy protects in a way that it can't be applied to.
@@ -37,7 +37,7 @@ pub struct CubePolicy {
 }
 
 /// What a caller sees in place of a value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Mask {
     Null,
     Constant(Value),

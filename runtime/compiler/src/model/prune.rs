@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use super::cycles::Item;
+use super::cycles::{self, Item};
 use super::{Aggregate, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, SegmentId, Snippet, SqlPart};
 
 /// New index of each old one; `None`: left out.
@@ -50,7 +50,8 @@ pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
             .collect(),
         metrics: numbers(model.metrics.len(), &|index| broken.contains(&Item::Metric(MetricId(index)))),
     };
-    for at in 0..model.cubes.len() {
+    let touched = touched(model, &broken);
+    for (at, _) in touched.iter().enumerate().filter(|(_, is_touched)| **is_touched) {
         cube(model, at, &broken, &renumbered);
     }
     let mut kept = renumbered.metrics.iter();
@@ -64,8 +65,21 @@ pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
     model.ties = model.cubes.iter().map(|_| OnceLock::new()).collect();
 }
 
+/// The cubes in which something is left out, and those that refer to one of them: its numbers may change.
+fn touched(model: &Model, broken: &HashSet<Item>) -> Vec<bool> {
+    let mut is_broken = vec![false; model.cubes.len()];
+    broken.iter().filter_map(|item| cycles::cube_of(*item)).for_each(|cube| is_broken[cube.0 as usize] = true);
+    let mut touched = is_broken.clone();
+    for (item, references) in cycles::graph(model) {
+        let Some(cube) = cycles::cube_of(item) else { continue };
+        touched[cube.0 as usize] |=
+            references.iter().filter_map(|to| cycles::cube_of(*to)).any(|to| is_broken[to.0 as usize]);
+    }
+    touched
+}
+
 fn cube(model: &mut Model, at: usize, broken: &HashSet<Item>, renumbered: &Renumbered) {
-    let cube = &mut model.cubes[at];
+    let cube = Arc::make_mut(&mut model.cubes[at]);
     let id = cube.id;
     let is_kept = |index: &mut u32, item: &dyn Fn(u32) -> Item| {
         *index += 1;

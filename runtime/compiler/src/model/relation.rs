@@ -19,7 +19,7 @@ use super::nearest::likely;
 use super::runnable::word_in;
 use super::{ColumnName, Cube, Relation};
 use crate::diagnostic::Diagnostic;
-use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
+use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, Work, quoted};
 use crate::sql::print_rows_of;
 
 const MAX_QUERY_BYTES: usize = 1024 * 1024;
@@ -32,14 +32,78 @@ pub(super) struct Models<'d> {
     index: HashMap<&'d str, usize>,
     /// `None`: reported and unusable.
     texts: Vec<Option<Arc<str>>>,
+    /// For the next time.
+    pub(super) clean: CleanModels,
+}
+
+/// Models whose texts have been checked, by name.
+#[derive(Debug, Default)]
+pub(super) struct CleanModels {
+    models: HashMap<Arc<str>, Arc<CleanModel>>,
+    pub(super) work: Work,
+}
+
+#[derive(Debug)]
+struct CleanModel {
+    definition: Arc<ModelDefinition>,
+    text: Option<Arc<str>>,
+    told: Vec<Diagnostic>,
 }
 
 impl<'d> Models<'d> {
-    pub(super) fn new(definitions: &'d Definitions, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let models = definitions.models.iter();
-        let index = models.clone().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
-        let texts = models.map(|model| query(&model.sql, false, dialect, diagnostics)).collect();
-        Models { definitions, index, texts }
+    /// Of a model whose definition `before` knows the text is not checked again.
+    pub(super) fn new(
+        definitions: &'d Definitions,
+        dialect: &dyn Dialect,
+        before: &CleanModels,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let index = definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
+        let mut texts = Vec::with_capacity(definitions.models.len());
+        let mut clean = CleanModels::default();
+        for definition in &definitions.models {
+            let name = &definition.name.value;
+            let known = before.models.get(name).filter(|known| Arc::ptr_eq(&known.definition, definition));
+            clean.work.count(known.is_some());
+            let model = known.cloned().unwrap_or_else(|| {
+                let mut told = Vec::new();
+                let text = query(&definition.sql, false, dialect, &mut told);
+                Arc::new(CleanModel { definition: Arc::clone(definition), text, told })
+            });
+            diagnostics.extend(model.told.iter().cloned());
+            texts.push(model.text.clone());
+            clean.models.insert(Arc::clone(name), model);
+        }
+        Models { definitions, index, texts, clean }
+    }
+
+    /// Whether a relation that was made of this very definition would be made so again.
+    pub(super) fn makes(&self, definition: &RelationDefinition, known: &Relation) -> bool {
+        self.needed(definition).is_some_and(|models| match known {
+            Relation::Table(_) => models.is_empty(),
+            Relation::Query { models: known, .. } | Relation::Model { models: known, .. } => *known == models,
+        })
+    }
+
+    /// The models of a relation, each after those that it needs.
+    fn needed(&self, relation: &RelationDefinition) -> Option<Vec<(Arc<str>, Arc<str>)>> {
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<usize> = Vec::new();
+        for reference in &relation.refs {
+            open.push(*self.index.get(&*reference.name)?);
+        }
+        while let Some(at) = open.pop() {
+            if needed.insert(at) {
+                for reference in &self.definitions.models[at].refs {
+                    open.push(*self.index.get(&*reference.name)?);
+                }
+            }
+        }
+        // `definitions.models` is in dependency order, and so are its indexes.
+        let inlined = needed.into_iter().map(|at| {
+            Some((Arc::clone(&self.definitions.models[at].name.value), Arc::clone(self.texts[at].as_ref()?)))
+        });
+        inlined.collect()
     }
 
     /// A model's query, cleaned; `None` when it has been reported.
@@ -68,23 +132,7 @@ impl<'d> Models<'d> {
         } else {
             Some(query(&relation.sql, true, dialect, diagnostics)?)
         };
-        let mut needed = BTreeSet::new();
-        let mut open: Vec<usize> = Vec::new();
-        for reference in &relation.refs {
-            open.push(*self.index.get(&*reference.name)?);
-        }
-        while let Some(at) = open.pop() {
-            if needed.insert(at) {
-                for reference in &self.definitions.models[at].refs {
-                    open.push(*self.index.get(&*reference.name)?);
-                }
-            }
-        }
-        // `definitions.models` is in dependency order, and so are its indexes.
-        let inlined = needed.into_iter().map(|at| {
-            Some((Arc::clone(&self.definitions.models[at].name.value), Arc::clone(self.texts[at].as_ref()?)))
-        });
-        let models = inlined.collect::<Option<_>>()?;
+        let models = self.needed(relation)?;
         Some(match sql {
             Some(sql) => Relation::Query { models, sql },
             None => Relation::Model { models, name: relation.sql.text.trim().into() },
@@ -96,8 +144,8 @@ impl<'d> Models<'d> {
 type Named = Vec<(Arc<str>, Arc<str>)>;
 
 /// Lets cubes read the models that were built as they are now from where they were built.
-pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect: &dyn Dialect) {
-    let current = |model: &&ModelDefinition| definitions.built.current.contains(&model.name.value);
+pub(super) fn read_built(cubes: &mut [Arc<Cube>], definitions: &Definitions, dialect: &dyn Dialect) {
+    let current = |model: &&Arc<ModelDefinition>| definitions.built.current.contains(&model.name.value);
     let rows: HashMap<&str, Arc<str>> = definitions
         .models
         .iter()
@@ -108,12 +156,19 @@ pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect:
         return;
     }
     for cube in cubes {
-        let (models, reader) = match &mut cube.relation {
+        let (models, reader) = match &cube.relation {
             Relation::Table(_) => continue,
             Relation::Query { models, sql } => (models, sql),
             Relation::Model { models, name } => (models, name),
         };
-        *models = over_built(models, reader, |name| rows.get(name).cloned());
+        if models.iter().all(|(name, _)| !rows.contains_key(&**name)) {
+            continue;
+        }
+        let over = over_built(models, reader, |name| rows.get(name).cloned());
+        match &mut Arc::make_mut(cube).relation {
+            Relation::Table(_) => {}
+            Relation::Query { models, .. } | Relation::Model { models, .. } => *models = over,
+        }
     }
 }
 

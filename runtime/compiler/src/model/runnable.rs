@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::grammar::grammar;
-use super::relation::{Models, built_relation, over_built};
+use super::relation::{CleanModels, Models, built_relation, over_built};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::project::{Definitions, ModelDefinition, quote_name};
 use crate::sql::{print_queries, print_rows_of};
@@ -62,7 +62,7 @@ impl ModelQueries {
     pub fn new(definitions: &Definitions) -> Self {
         let dialect = grammar(&definitions.warehouse);
         let mut diagnostics = Vec::new();
-        let models = Models::new(definitions, &*dialect, &mut diagnostics);
+        let models = Models::new(definitions, &*dialect, &CleanModels::default(), &mut diagnostics);
         let index: HashMap<&str, usize> =
             definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
         // Models stand in dependency order, so what one reads is known already.

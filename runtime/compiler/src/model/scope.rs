@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::grammar::Problem;
+use super::kept::Notes;
 use super::nearest::suggest;
 use super::{Cube, CubeId, Member, Model, SqlPart};
 
@@ -59,6 +60,8 @@ pub(super) struct Scope<'m> {
     pub(super) place: Place,
     /// Names that exist but could not be read.
     pub(super) unread: &'m BTreeSet<Arc<str>>,
+    /// What is asked of cubes other than the own one; all of it must be written down here.
+    pub(super) notes: &'m Notes,
 }
 
 /// A reference that can't be used; `None`: its reason has been reported elsewhere.
@@ -67,6 +70,13 @@ pub(super) type Unresolved = Option<Problem>;
 impl<'m> Scope<'m> {
     pub(super) fn own(&self) -> Option<&'m Cube> {
         self.cube.map(|id| self.model.cube(id))
+    }
+
+    /// A cube of the project.
+    pub(super) fn cube_named(&self, name: &str) -> Option<CubeId> {
+        let found = self.model.cube_named(name).map(|cube| cube.id);
+        self.notes.borrow_mut().note_name(name, found);
+        found
     }
 
     /// The own cube or, in a join, its target, under a name that the author may use.
@@ -84,7 +94,7 @@ impl<'m> Scope<'m> {
     /// `{name}`; a column follows if `has_column`.
     pub(super) fn name(&self, name: &str, has_column: bool) -> Result<Target, Unresolved> {
         let member = self.own().and_then(|own| own.member(name).map(|member| (own, member)));
-        let cube = self.cube_here(name).or_else(|| self.model.cube_named(name).map(|cube| cube.id));
+        let cube = self.cube_here(name).or_else(|| self.cube_named(name));
         match (member, cube) {
             (Some((own, member)), None) => self.member(own, name, member),
             (Some((own, member)), Some(_)) if !has_column => self.member(own, name, member),
@@ -96,10 +106,13 @@ impl<'m> Scope<'m> {
 
     /// `{cube.member}`.
     pub(super) fn member_of(&self, cube: &str, name: &str) -> Result<Target, Unresolved> {
-        let Some(id) = self.cube_here(cube).or_else(|| self.model.cube_named(cube).map(|cube| cube.id)) else {
+        let Some(id) = self.cube_here(cube).or_else(|| self.cube_named(cube)) else {
             return Err(self.unknown_cube(cube));
         };
         let of = self.model.cube(id);
+        if Some(id) != self.cube {
+            self.notes.borrow_mut().note_member(self.model, id, name);
+        }
         match of.member(name) {
             Some(member) => self.member(of, name, member),
             None if self.unread.contains(name) => Err(None),
@@ -252,6 +265,7 @@ impl<'m> Scope<'m> {
             )));
         }
         if self.model.reach(own.id).is_to_one(cube) {
+            self.notes.borrow_mut().note_reached(cube);
             return Ok(cube);
         }
         if self.may_be_behind_unread(cube) {

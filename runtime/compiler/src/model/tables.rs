@@ -14,8 +14,8 @@ use sqlparser::ast::{Cte, Ident, ObjectName, Query, Visit, Visitor, With, visit_
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
-use super::Relation;
 use super::grammar::tokenize;
+use super::{CubeId, Relation};
 use crate::project::{Definitions, ModelDefinition};
 
 /// The parser recurses on longer texts.
@@ -39,8 +39,13 @@ pub(crate) struct Tables {
 impl Tables {
     /// Whether the table is, or may be, read.
     pub(super) fn may_read(&self, table: &str) -> bool {
-        let Some(read) = &self.read else { return true };
-        read.iter().chain(&self.built).chain(&self.exactly).any(|own| is_same(own, table))
+        self.names().is_none_or(|mut names| names.any(|own| is_same(own, table)))
+    }
+
+    /// All that it reads; `None`: it may be anything.
+    fn names(&self) -> Option<impl Iterator<Item = &str>> {
+        let read = self.read.as_ref()?;
+        Some(read.iter().chain(&self.built).chain(&self.exactly).map(String::as_str))
     }
 
     /// The tables that a policy on this relation protects.
@@ -63,6 +68,46 @@ impl Tables {
             _ => false,
         }
     }
+}
+
+/// The cubes by the tables that they read.
+pub(super) struct Readers<'t> {
+    tables: &'t [Arc<Tables>],
+    /// By the last part of a table's name: what is the same has the same.
+    by_name: HashMap<&'t str, Vec<CubeId>>,
+    /// They may read anything.
+    of_anything: Vec<CubeId>,
+}
+
+impl<'t> Readers<'t> {
+    /// `tables`: those of each cube.
+    pub(super) fn of(tables: &'t [Arc<Tables>]) -> Readers<'t> {
+        let mut readers = Readers { tables, by_name: HashMap::with_capacity(tables.len()), of_anything: Vec::new() };
+        for (id, read) in (0u32..).map(CubeId).zip(tables) {
+            match read.names() {
+                Some(names) => {
+                    for name in names {
+                        readers.by_name.entry(last_part(name)).or_default().push(id);
+                    }
+                }
+                None => readers.of_anything.push(id),
+            }
+        }
+        readers
+    }
+
+    /// The cubes that read, or may read, the table whose rows a cube has; it may be among them, also twice.
+    pub(super) fn of_rows(&self, cube: CubeId) -> impl Iterator<Item = CubeId> + '_ {
+        self.tables[cube.0 as usize].protected().flat_map(move |table| {
+            let named = self.by_name.get(last_part(table)).into_iter().flatten();
+            let named = named.filter(move |reader| self.tables[reader.0 as usize].may_read(table));
+            named.chain(&self.of_anything).copied()
+        })
+    }
+}
+
+fn last_part(table: &str) -> &str {
+    table.rsplit('.').next().unwrap_or(table)
 }
 
 /// `orders` and `raw.orders` may be the same table.

@@ -194,7 +194,7 @@ impl<'w> Walk<'w> {
             }
             return Some(with_rest(self.column(cube, second)));
         }
-        if self.scope.model.cube_named(&first.value).is_some() {
+        if self.scope.cube_named(&first.value).is_some() {
             let message = format!("`{}` is a cube, and a cube's name stands in braces", first.value);
             let hint = format!("write {{{}}}.{}", first.value, second.value);
             self.report(Problem::new("missing-braces", message, hint), first);

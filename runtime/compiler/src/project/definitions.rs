@@ -11,20 +11,20 @@ use crate::diagnostic::Span;
 use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
 use crate::types::{Granularity, Value};
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definitions {
     /// The project's name; empty if `service_project.yml` could not be read.
     pub project: Arc<str>,
     pub version: Option<Arc<str>>,
     /// Names the SQL grammar of snippets.
     pub warehouse: Arc<str>,
-    pub sources: Vec<SourceDefinition>,
-    pub models: Vec<ModelDefinition>,
+    pub sources: Vec<Arc<SourceDefinition>>,
+    pub models: Vec<Arc<ModelDefinition>>,
     /// Models that refer to one another in a circle; nothing is built on them.
-    pub circular_models: Vec<ModelDefinition>,
-    pub cubes: Vec<CubeDefinition>,
-    pub metrics: Vec<MetricDefinition>,
-    pub policies: Vec<PolicyDefinition>,
+    pub circular_models: Vec<Arc<ModelDefinition>>,
+    pub cubes: Vec<Arc<CubeDefinition>>,
+    pub metrics: Vec<Arc<MetricDefinition>>,
+    pub policies: Vec<Arc<PolicyDefinition>>,
     /// Some policy could not be read in full, so nobody knows which rows it hides.
     pub has_broken_policies: bool,
     /// The first problem of each file that could not be read: it may have held policies.
@@ -39,7 +39,7 @@ pub struct Definitions {
 }
 
 /// What was built of models, held against what they are now.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Built {
     /// Models that were built as they are defined now: they are read where they were built.
     pub current: BTreeSet<Arc<str>>,
@@ -58,7 +58,7 @@ impl CubeDefinition {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SourceDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
@@ -67,14 +67,14 @@ pub struct SourceDefinition {
     pub tables: Vec<TableDefinition>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TableDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
     pub columns: Vec<ColumnDefinition>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ColumnDefinition {
     pub name: Text,
     pub ty: Option<Arc<str>>,
@@ -102,7 +102,7 @@ impl Materialization {
 /// Where models are built that name no schema.
 pub const MODEL_SCHEMA: &str = "analytics";
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelDefinition {
     /// The file's stem, and where the file begins.
     pub name: Text,
@@ -123,14 +123,14 @@ impl ModelDefinition {
 }
 
 /// One `ref('m')`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
     pub name: Arc<str>,
     pub span: Span,
 }
 
 /// Text about a cube or member that no computation depends on.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wording {
     pub title: Option<Arc<str>>,
     pub description: Option<Arc<str>>,
@@ -139,7 +139,7 @@ pub struct Wording {
     pub governed: Governed,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CubeDefinition {
     pub name: Text,
     pub extends: Option<Text>,
@@ -153,7 +153,7 @@ pub struct CubeDefinition {
     pub pre_aggregations: Vec<PreAggregationDefinition>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RelationDefinition {
     pub sql: SqlText,
     /// `sql_table`: a name; else `sql`: a query.
@@ -169,7 +169,7 @@ pub enum MeasureType {
     RunningTotal,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MeasureDefinition {
     pub name: Text,
     pub ty: MeasureType,
@@ -182,7 +182,7 @@ pub struct MeasureDefinition {
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DimensionDefinition {
     pub name: Text,
     pub ty: DimensionType,
@@ -195,14 +195,14 @@ pub struct DimensionDefinition {
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SegmentDefinition {
     pub name: Text,
     pub sql: SqlText,
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct JoinDefinition {
     pub name: Text,
     /// Another cube behind the name.
@@ -212,7 +212,7 @@ pub struct JoinDefinition {
     pub always: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PreAggregationDefinition {
     pub name: Text,
     pub measures: Vec<Text>,
@@ -224,7 +224,7 @@ pub struct PreAggregationDefinition {
     pub refresh_every: Option<Text>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MetricDefinition {
     pub name: Text,
     pub kind: MetricKind,
@@ -234,20 +234,20 @@ pub struct MetricDefinition {
     pub wording: Wording,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum MetricBody {
     Expression(SqlText),
     Ratio { numerator: SqlText, denominator: SqlText },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
     pub values: Vec<Value>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PolicyDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
@@ -263,7 +263,7 @@ pub struct PolicyDefinition {
     pub allow_aggregate: bool,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyCondition {
     pub roles: Vec<Arc<str>>,
     pub unless_roles: Vec<Arc<str>>,
@@ -274,7 +274,7 @@ pub struct PolicyCondition {
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum MaskDefinition {
     Hash,
     Partial,

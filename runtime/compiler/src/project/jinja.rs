@@ -26,7 +26,7 @@ const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
 /// What the texts may refer to.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Surroundings {
     /// Name to printed name.
     pub(super) models: BTreeMap<Arc<str>, String>,
@@ -36,11 +36,28 @@ pub(super) struct Surroundings {
     pub(super) has_unread_vars: bool,
     pub(super) env: BTreeMap<String, String>,
     pub(super) unread: BTreeSet<Arc<str>>,
+    /// The text that `vars` was read of.
+    pub(super) settings: Option<Arc<str>>,
+}
+
+impl Surroundings {
+    /// Whether every text means the same in both. `vars` are compared by their text: values of two types may be
+    /// equal and are printed differently.
+    pub(super) fn are_same(&self, other: &Surroundings) -> bool {
+        self.settings == other.settings
+            && self.has_unread_vars == other.has_unread_vars
+            && self.models == other.models
+            && self.tables == other.tables
+            && self.env == other.env
+            && self.unread == other.unread
+    }
 }
 
 pub(super) struct Renderer {
     environment: Environment<'static>,
     record: Arc<Mutex<Record>>,
+    /// Some text had tags since [`Renderer::begin`].
+    has_rendered: bool,
 }
 
 /// What one rendering did.
@@ -75,10 +92,20 @@ pub(super) struct RenderedModel {
 }
 
 impl Renderer {
-    pub(super) fn new(surroundings: Surroundings) -> Renderer {
+    pub(super) fn new(surroundings: Arc<Surroundings>) -> Renderer {
         let record = Arc::new(Mutex::new(Record::default()));
-        let environment = environment(Arc::new(surroundings), &record);
-        Renderer { environment, record }
+        let environment = environment(surroundings, &record);
+        Renderer { environment, record, has_rendered: false }
+    }
+
+    /// Begins a file.
+    pub(super) fn begin(&mut self) {
+        self.has_rendered = false;
+    }
+
+    /// Whether what the file's texts became depends on more than the file.
+    pub(super) fn has_rendered(&self) -> bool {
+        self.has_rendered
     }
 
     /// A member's SQL: no `ref` here, since a model can only stand where rows come from.
@@ -131,6 +158,7 @@ impl Renderer {
     }
 
     fn render(&mut self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
+        self.has_rendered = true;
         let template = &*text.value;
         let unrendered = SqlText::plain(text);
         if let Err(refusal) = guard::check(template) {

@@ -11,6 +11,7 @@ mod documented;
 mod fields;
 mod guard;
 mod jinja;
+mod kept;
 mod keys;
 mod metrics;
 mod models;
@@ -32,19 +33,30 @@ pub use definitions::{
     RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording,
 };
 pub(crate) use jinja::{quote as quote_name, quoted};
+pub use kept::{KeptFiles, Work};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 pub use source::{Origin, SourceFile, SqlText, Text};
 
 use crate::diagnostic::{self, Diagnostic, Span};
-use fields::Fields;
 use jinja::{Renderer, Surroundings};
 use keys::{Key, Kind, Shape};
-use yaml::{Node, NodeValue};
+use yaml::Node;
 
 /// The texts of a project: path inside the project (forward slashes) to content.
 #[derive(Debug, Clone, Default)]
 pub struct SourceTree {
     pub files: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl SourceTree {
+    /// Holds a text that another tree has too only once.
+    pub fn share(&mut self, other: &SourceTree) {
+        for (path, text) in &mut self.files {
+            if let Some(same) = other.files.get(path).filter(|same| *same == text) {
+                *text = Arc::clone(same);
+            }
+        }
+    }
 }
 
 /// What the project's text may depend on besides itself.
@@ -78,30 +90,36 @@ static FILE: Shape = Shape::new(
 
 /// Reads every file of the tree. A file or an entry that can't be read is reported; the rest stays.
 pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
+    let (definitions, diagnostics, _) = read_again(tree, inputs, &KeptFiles::default());
+    (definitions, diagnostics)
+}
+
+/// The same, where files may have been read before: those that are as they were are not read again. Also what
+/// was read, for the next time.
+pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (Definitions, Vec<Diagnostic>, KeptFiles) {
     let mut diagnostics = Vec::new();
-    let file_at = |path: &str| {
-        let (path, text) = tree.files.get_key_value(path)?;
-        // Some editors begin a file with a mark that no column should count.
-        let text = text.strip_prefix('\u{FEFF}').map_or_else(|| Arc::clone(text), Arc::from);
-        Some(Arc::new(SourceFile { path: Arc::clone(path), text }))
-    };
-    let settings = settings::read(file_at(settings::FILE).as_ref(), &mut diagnostics);
+    let settings_file = tree.files.get_key_value(settings::FILE).map(|(path, text)| kept::file_of(path, text));
+    let settings = settings::read(settings_file.as_ref(), &mut diagnostics);
     let is_in = |path: &str, folder: &str| {
         folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
     };
     let (mut yaml_files, mut sql_files) = (Vec::new(), Vec::new());
-    for path in tree.files.keys() {
+    for (path, text) in &tree.files {
         let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         let is_yaml = matches!(ending.as_deref(), Some("yml" | "yaml"));
         if is_yaml && &**path != settings::FILE && settings.folders.iter().any(|folder| is_in(path, folder)) {
-            yaml_files.extend(file_at(path));
+            yaml_files.push(before.outline(path, text));
         } else if path.ends_with(".sql") && is_in(path, &settings.model_folder) {
-            sql_files.extend(file_at(path));
+            sql_files.push(before.sql_file(path, text));
         }
     }
     let mut unread = inputs.unread.clone();
     let told = diagnostics.len();
-    let documents = documents(&yaml_files, &mut unread, &mut diagnostics);
+    let outlines = || yaml_files.iter().map(|file| &*file.outline);
+    for outline in outlines() {
+        diagnostics.extend(outline.told.iter().cloned());
+        unread.extend(outline.unread.iter().cloned());
+    }
     let is_empty = |folder: &&Text| !tree.files.keys().any(|path| is_in(path, &folder.value));
     if let Some(folder) = settings.policy_folder.as_ref().filter(is_empty) {
         let message = format!("`paths.policies` names the folder `{}`, which holds no file", folder.value);
@@ -109,50 +127,47 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         diagnostics.push(Diagnostic::error("missing-folder", message).hint(hint).at(folder.span()));
     }
     // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
-    // policies.
+    // policies; so may cubes under a key that they don't have.
     let unread_now = || diagnostics[told..].iter().filter(|told| told.code != EMPTY_FILE);
     let is_all_read = unread_now().next().is_none() && !settings.has_unread_paths && !inputs.is_partial;
     let spans = unread_now().filter_map(|told| told.span.clone());
     let mut unread_files: Vec<Span> = spans.filter(|span| &*span.file != settings::FILE).collect();
     unread_files.dedup_by(|a, b| a.file == b.file);
+    let is_misplaced = outlines().any(|outline| outline.has_misplaced_policies);
     let dialect = crate::model::grammar(&inputs.warehouse);
 
-    let mut sources: Vec<SourceDefinition> = Vec::new();
-    each(&documents, "sources", &mut unread, &mut diagnostics, |node, _, diagnostics| {
-        sources::source(node, diagnostics).map(|source| sources.push(source)).is_some()
-    });
+    let mut sources: Vec<Arc<SourceDefinition>> = Vec::new();
+    for outline in outlines() {
+        sources.extend(outline.sources.items.iter().cloned());
+        diagnostics.extend(outline.sources.told.iter().cloned());
+    }
     unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
 
     let model_names = models::names(&sql_files, &mut diagnostics);
-    let mut renderer = Renderer::new(Surroundings {
+    let around = Arc::new(Surroundings {
         models: model_names
             .iter()
-            .map(|(name, _)| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
+            .map(|name| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
             .collect(),
         tables: printed_tables(&sources, &*dialect),
         vars: settings.vars.clone(),
         has_unread_vars: settings.has_unread_vars,
         env: inputs.env.clone(),
         unread: unread.clone(),
+        settings: settings_file.map(|file| Arc::clone(&file.text)),
     });
-    let (models, circular_models, broken_models) =
-        models::read(model_names, &settings, &mut renderer, &mut diagnostics);
+    let mut kept = KeptFiles::around(&around);
+    let mut renderer = Renderer::new(around);
+    let (models, broken_models) =
+        kept.read_models(&model_names, tree, before, &settings, &mut renderer, &mut diagnostics);
+    let (models, circular_models) = models::in_order(models, &mut diagnostics);
 
-    let (mut cubes, mut metrics, mut policies) = (Vec::new(), Vec::new(), Vec::new());
-    let is_misplaced = documents.iter().any(|(document, _)| policies::is_misplaced(document));
-    each(&documents, "cubes", &mut unread, &mut diagnostics, |node, unread, diagnostics| {
-        cubes::cube(node, &mut renderer, unread, diagnostics).map(|cube| cubes.push(cube)).is_some()
-    });
-    each(&documents, "metrics", &mut unread, &mut diagnostics, |node, _, diagnostics| {
-        metrics::metric(node, &mut renderer, diagnostics).map(|metric| metrics.push(metric)).is_some()
-    });
-    let before = diagnostics.len();
-    each(&documents, "policies", &mut unread, &mut diagnostics, |node, _, diagnostics| {
-        policies::policy(node, diagnostics).map(|policy| policies.push(policy)).is_some()
-    });
+    let kept::Lists { mut cubes, mut metrics, mut policies, mut has_broken_policies } =
+        kept.read_entries(yaml_files, before, &mut renderer, &mut unread, &mut diagnostics);
     // Of two policies of one name the second is left out.
+    let told = diagnostics.len();
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
-    let has_broken_policies = diagnostics.len() > before || !is_all_read || is_misplaced;
+    has_broken_policies |= diagnostics.len() > told || !is_all_read || is_misplaced;
     // Members of a cube that is left out may be what others refer to.
     let mut first: HashMap<&Arc<str>, usize> = HashMap::with_capacity(cubes.len());
     for (at, cube) in cubes.iter().enumerate() {
@@ -161,7 +176,8 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         }
     }
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
-    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &mut renderer, &mut diagnostics);
+    let files = (&mut kept, before);
+    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, files, &mut renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
 
     let definitions = Definitions {
@@ -181,47 +197,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         built: Built::default(),
     };
     diagnostic::sort(&mut diagnostics);
-    (definitions, diagnostics)
-}
-
-/// A file that could be parsed, and the keys of its lists as they are and as they are written.
-type Document = (Node, Vec<(&'static str, Arc<str>)>);
-
-fn documents(
-    files: &[Arc<SourceFile>],
-    unread: &mut BTreeSet<Arc<str>>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Document> {
-    let mut documents = Vec::new();
-    for file in files {
-        match yaml::parse(file) {
-            // An empty file, or one of comments only.
-            Ok(Node { value: NodeValue::Null, .. }) => {
-                if file.text.trim().is_empty() {
-                    let message = format!("the file {} is empty", file.path);
-                    let hint = "write its definitions, or remove it";
-                    let span = Span { file: Arc::clone(&file.path), line: 1, column: 1, length: 1 };
-                    diagnostics.push(Diagnostic::warning(EMPTY_FILE, message).hint(hint).at(span));
-                }
-            }
-            Ok(node) => {
-                if let NodeValue::List(items) = &node.value {
-                    diagnostics.push(list_without_key(file, &node));
-                    unread.extend(items.iter().filter_map(cubes::name_of).map(|name| name.value));
-                    continue;
-                }
-                let label = format!("the file {}", file.path);
-                if let Some(lists) = Fields::open_as(&node, &FILE, label, diagnostics).map(|fields| fields.keys()) {
-                    documents.push((node, lists));
-                }
-            }
-            Err(diagnostic) => {
-                diagnostics.push(diagnostic);
-                unread.extend(names_in(&file.text));
-            }
-        }
-    }
-    documents
+    (definitions, diagnostics, kept)
 }
 
 /// Entries whose list has no name; the folder tells what they most likely are.
@@ -241,37 +217,7 @@ pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
     })
 }
 
-/// Every entry of one of the top-level lists; the names of those that could not be read are kept.
-fn each(
-    documents: &[Document],
-    list: &'static str,
-    unread: &mut BTreeSet<Arc<str>>,
-    diagnostics: &mut Vec<Diagnostic>,
-    mut read: impl FnMut(&Node, &mut BTreeSet<Arc<str>>, &mut Vec<Diagnostic>) -> bool,
-) {
-    for (document, lists) in documents {
-        let NodeValue::Map(map) = &document.value else { continue };
-        let Some((_, written)) = lists.iter().find(|(name, _)| *name == list) else { continue };
-        let Some((_, node)) = map.iter().find(|(key, _)| key.text == *written) else { continue };
-        // An empty list may be written without brackets.
-        if matches!(node.value, NodeValue::Null) {
-            continue;
-        }
-        let NodeValue::List(items) = &node.value else {
-            diagnostics.push(
-                fields::wrong_type(&format_args!("`{list}`"), "a list", node).hint(fields::list_example(node, None)),
-            );
-            continue;
-        };
-        for item in items {
-            if !read(item, unread, diagnostics) {
-                unread.extend(cubes::name_of(item).map(|name| name.value));
-            }
-        }
-    }
-}
-
-fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnostics: &mut Vec<Diagnostic>) {
+fn unique<T>(items: &mut Vec<Arc<T>>, what: &str, name: impl Fn(&T) -> &Text, diagnostics: &mut Vec<Diagnostic>) {
     let mut seen: HashMap<Arc<str>, Origin> = HashMap::with_capacity(items.len());
     items.retain(|item| {
         let text = name(item);
@@ -293,10 +239,10 @@ fn plural_stem(what: &str) -> &str {
 }
 
 fn printed_tables(
-    sources: &[SourceDefinition],
+    sources: &[Arc<SourceDefinition>],
     dialect: &dyn sqlparser::dialect::Dialect,
 ) -> HashMap<Arc<str>, BTreeMap<Arc<str>, String>> {
-    let tables_of = |source: &SourceDefinition| {
+    let tables_of = |source: &Arc<SourceDefinition>| {
         let tables = source.tables.iter();
         tables.map(|table| (Arc::clone(&table.name.value), sources::printed_name(source, table, dialect))).collect()
     };

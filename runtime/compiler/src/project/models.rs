@@ -16,9 +16,9 @@ use crate::diagnostic::{Diagnostic, Step, circle};
 /// Larger models are refused before they are read.
 const MAX_MODEL_BYTES: usize = 256 * 1024;
 
-/// The models that the files name: path's stem and file.
-pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>) -> Vec<(Text, Arc<SourceFile>)> {
-    let mut names: Vec<(Text, Arc<SourceFile>)> = Vec::new();
+/// The models that the files name: their stems, at their beginnings.
+pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Text> {
+    let mut names: Vec<Text> = Vec::new();
     let mut seen: HashMap<Arc<str>, Arc<str>> = HashMap::new();
     for file in files {
         let stem = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".sql");
@@ -46,37 +46,29 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
             );
         } else {
             seen.insert(Arc::clone(&name.value), Arc::clone(&file.path));
-            names.push((name, Arc::clone(file)));
+            names.push(name);
         }
     }
     names
 }
 
-/// Renders every model: those in order, those of circles, and the names of those that can't be rendered.
-pub(super) fn read(
-    names: Vec<(Text, Arc<SourceFile>)>,
+/// Renders one model.
+pub(super) fn model(
+    name: &Text,
     settings: &Settings,
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<ModelDefinition>, Vec<ModelDefinition>, Vec<Text>) {
-    let (mut models, mut broken) = (Vec::new(), Vec::new());
-    for (name, file) in names {
-        let text = Text { value: Arc::clone(&file.text), origin: name.origin.clone() };
-        let Some(rendered) = renderer.model(&text, diagnostics) else {
-            broken.push(name);
-            continue;
-        };
-        models.push(ModelDefinition {
-            name,
-            sql: rendered.sql,
-            materialization: rendered.materialization.unwrap_or(settings.materialization),
-            schema: rendered.schema.or_else(|| settings.schema.clone()),
-            refs: rendered.refs,
-            sources: rendered.sources,
-        });
-    }
-    let (models, circular) = in_order(models, diagnostics);
-    (models, circular, broken)
+) -> Option<ModelDefinition> {
+    let text = Text { value: Arc::clone(&name.origin.file.text), origin: name.origin.clone() };
+    let rendered = renderer.model(&text, diagnostics)?;
+    Some(ModelDefinition {
+        name: name.clone(),
+        sql: rendered.sql,
+        materialization: rendered.materialization.unwrap_or(settings.materialization),
+        schema: rendered.schema.or_else(|| settings.schema.clone()),
+        refs: rendered.refs,
+        sources: rendered.sources,
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -87,11 +79,12 @@ enum Visit {
     InCycle,
 }
 
-/// Dependencies first. Iterative: a chain of models may be as long as the project is large.
-fn in_order(
-    models: Vec<ModelDefinition>,
+/// Those in order, dependencies first, and those of circles. Iterative: a chain of models may be as long as the
+/// project is large.
+pub(super) fn in_order(
+    models: Vec<Arc<ModelDefinition>>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
+) -> (Vec<Arc<ModelDefinition>>, Vec<Arc<ModelDefinition>>) {
     let index: HashMap<Arc<str>, usize> =
         models.iter().enumerate().map(|(at, model)| (Arc::clone(&model.name.value), at)).collect();
     let mut state = vec![Visit::New; models.len()];
@@ -146,7 +139,7 @@ fn in_order(
             }
         }
     }
-    let mut slots: Vec<Option<ModelDefinition>> = models.into_iter().map(Some).collect();
+    let mut slots: Vec<Option<Arc<ModelDefinition>>> = models.into_iter().map(Some).collect();
     let ordered = order.into_iter().filter_map(|at| slots[at].take()).collect();
     (ordered, slots.into_iter().flatten().collect())
 }

@@ -4,12 +4,13 @@
 //! definitions. A name that a file defines too stays the file's, and is told; nothing is lost, since who
 //! registered it still has it. Not here: who may register, and what SQL they may write (`model::allowed`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::cubes;
 use super::definitions::{CubeDefinition, MetricDefinition};
 use super::jinja::Renderer;
+use super::kept::KeptFiles;
 use super::source::SourceFile;
 use super::yaml;
 use crate::diagnostic::{Diagnostic, Severity, Span};
@@ -31,14 +32,19 @@ pub struct RegisteredCube {
 pub(super) fn add(
     registered: &[RegisteredCube],
     unread: &mut BTreeSet<Arc<str>>,
-    found: &mut Vec<CubeDefinition>,
-    metrics: &[MetricDefinition],
+    found: &mut Vec<Arc<CubeDefinition>>,
+    metrics: &[Arc<MetricDefinition>],
+    (kept, before): (&mut KeptFiles, &KeptFiles),
     renderer: &mut Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
+    if registered.is_empty() {
+        return;
+    }
+    let mut places = places_of(found);
     for cube in registered {
         let metric = || metrics.iter().find(|metric| metric.name.value == cube.name).map(|metric| metric.name.span());
-        let taken = place_of(found, &cube.name).or_else(metric);
+        let taken = places.get(&cube.name).cloned().or_else(metric);
         if taken.is_some() || unread.contains(&cube.name) {
             let message = format!(
                 "cube `{}` was registered while the server ran, and the project defines the name too: the project's is used",
@@ -52,11 +58,36 @@ pub(super) fn add(
             });
             continue;
         }
-        let path = format!("{PLACE}/{}.json", cube.name);
-        let file = Arc::new(SourceFile { path: path.into(), text: Arc::clone(&cube.entry) });
-        match yaml::parse(&file) {
-            Ok(node) => found.extend(cubes::cube(&node, renderer, unread, diagnostics)),
-            Err(diagnostic) => diagnostics.push(diagnostic),
+        let (definition, names) = kept.read_registered(cube, before, renderer, diagnostics);
+        if let Some(definition) = &definition {
+            let aliases = definition.joins.iter().filter(|join| join.cube.is_some());
+            for name in std::iter::once(&definition.name).chain(aliases.map(|join| &join.name)) {
+                places.entry(Arc::clone(&name.value)).or_insert_with(|| name.span());
+            }
+        }
+        found.extend(definition);
+        unread.extend(names);
+    }
+}
+
+/// One of them as a file.
+pub(super) fn file_of(cube: &RegisteredCube) -> Arc<SourceFile> {
+    let path = format!("{PLACE}/{}.json", cube.name);
+    Arc::new(SourceFile { path: path.into(), text: Arc::clone(&cube.entry) })
+}
+
+/// Reads one of them.
+pub(super) fn read(
+    file: &Arc<SourceFile>,
+    renderer: &mut Renderer,
+    unread: &mut BTreeSet<Arc<str>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<CubeDefinition> {
+    match yaml::parse(file) {
+        Ok(node) => cubes::cube(&node, renderer, unread, diagnostics),
+        Err(diagnostic) => {
+            diagnostics.push(diagnostic);
+            None
         }
     }
 }
@@ -74,13 +105,14 @@ pub fn is_registered(span: &Span) -> bool {
     span.file.split_once('/').is_some_and(|(folder, _)| folder == PLACE)
 }
 
-/// Where a cube or the alias of a join has the name.
-fn place_of(cubes: &[CubeDefinition], name: &str) -> Option<Span> {
-    cubes.iter().find_map(|cube| {
-        if &*cube.name.value == name {
-            return Some(cube.name.span());
+/// Where cubes and the aliases of joins have their names; the first place of each.
+fn places_of(cubes: &[Arc<CubeDefinition>]) -> HashMap<Arc<str>, Span> {
+    let mut places = HashMap::new();
+    for cube in cubes {
+        let aliases = cube.joins.iter().filter(|join| join.cube.is_some());
+        for name in std::iter::once(&cube.name).chain(aliases.map(|join| &join.name)) {
+            places.entry(Arc::clone(&name.value)).or_insert_with(|| name.span());
         }
-        let alias = cube.joins.iter().find(|join| join.cube.is_some() && &*join.name.value == name);
-        alias.map(|join| join.name.span())
-    })
+    }
+    places
 }

@@ -20,6 +20,7 @@ mod plugin_kit;
 mod policies;
 mod projects;
 mod providers;
+mod schemas;
 mod serving;
 mod shutdown;
 mod soak;

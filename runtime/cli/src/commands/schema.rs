@@ -1,0 +1,99 @@
+//! `terrane schema`: JSON Schemas of a project's files, by which editors complete and check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use terrane_compiler::project::schema::{FileKind, Schema, schema};
+
+use super::print;
+use crate::config::{PROJECT_FILE, project_schema};
+use crate::failure::Failure;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+An editor with a YAML language server completes keys, shows what they mean and marks slips. Either a file names
+its schema in its first line:
+
+  # yaml-language-server: $schema=../.schemas/cubes.json
+
+or the editor's settings name all of them; for VS Code with its YAML extension, in .vscode/settings.json:
+
+  {\"yaml.schemas\": {
+    \".schemas/project.json\": \"service_project.yml\",
+    \".schemas/definitions.json\": [\"sources/*.yml\", \"cubes/**/*.yml\", \"metrics/**/*.yml\", \"policies/**/*.yml\"]
+  }}
+
+What one file alone can't tell, such as whether a cube exists, is for `terrane check`.
+
+Examples:
+  terrane schema
+  terrane schema cubes
+  terrane schema --out shop/.schemas
+
+--out writes schemas that are there already anew, so that it can be run after an upgrade.")]
+pub struct SchemaArguments {
+    /// One kind of file; without it all are listed, or written
+    #[arg(value_parser = PossibleValuesParser::new(FileKind::ALL.map(FileKind::name)))]
+    pub kind: Option<String>,
+    /// Write <kind>.json into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Lists, prints or writes.
+///
+/// # Errors
+/// The disk refuses the folder or a file.
+pub fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
+    let is_asked = |kind: &FileKind| arguments.kind.as_deref().is_none_or(|name| name == kind.name());
+    let kinds = || FileKind::ALL.into_iter().filter(is_asked);
+    if let Some(folder) = &arguments.out {
+        fs::create_dir_all(folder).map_err(|error| refused(folder, &error))?;
+        for kind in kinds() {
+            let path = folder.join(format!("{}.json", kind.name()));
+            fs::write(&path, text_of(kind)?).map_err(|error| refused(&path, &error))?;
+            print(&format!("wrote {}\n", path.display()));
+        }
+        return Ok(());
+    }
+    if arguments.kind.is_some() {
+        for kind in kinds() {
+            print(&text_of(kind)?);
+        }
+        return Ok(());
+    }
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_header(["KIND", "FILES"]);
+    for kind in kinds() {
+        table.add_row([kind.name(), files_of(kind)]);
+    }
+    print(&format!("{table}\n\nnext:\n  terrane schema cubes\n  terrane schema --out .schemas\n"));
+    Ok(())
+}
+
+/// The files that a schema is for.
+fn files_of(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Project => PROJECT_FILE,
+        FileKind::Sources => "sources/*.yml",
+        FileKind::Cubes => "cubes/**/*.yml",
+        FileKind::Metrics => "metrics/**/*.yml",
+        FileKind::Policies => "policies/**/*.yml",
+        FileKind::Definitions => "any of these four, where one file holds several lists",
+    }
+}
+
+fn text_of(kind: FileKind) -> Result<String, Failure> {
+    let schema: Schema = match kind {
+        FileKind::Project => project_schema(),
+        _ => schema(kind),
+    };
+    let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(format!("{text}\n"))
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} can't be written: {error}", path.display()))
+        .hint("name a folder that is yours to write: --out DIR")
+}

@@ -1,0 +1,328 @@
+//! Cubes that have been built, so that a project that is built again builds only what has changed.
+//!
+//! In: each cube with what it was made of: its definitions, and what its texts asked of other cubes while they
+//! were read. Out: the same cube, shared, where all of that is as it was; where only numbers of cubes have moved,
+//! a copy with the new numbers. What is broken is never kept. Not here: metrics, circles and policies, which are
+//! about the whole project and are judged anew each time.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::relation::CleanModels;
+use super::tables::Tables;
+use super::{
+    Aggregate, Cube, CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Member, Model, Relationship,
+    SegmentId, Snippet, SqlPart,
+};
+use crate::diagnostic::Diagnostic;
+use crate::project::{Built, CubeDefinition, Definitions, ModelDefinition, Work};
+
+/// What was built of a project.
+#[derive(Debug, Default)]
+pub struct KeptCubes {
+    /// Names the grammar that texts were read by.
+    pub(super) warehouse: Arc<str>,
+    pub(super) models: CleanModels,
+    /// By name; aliases too.
+    pub(super) cubes: HashMap<Arc<str>, Arc<KeptCube>>,
+    /// All cubes that there were, by number, also those that were not kept.
+    pub(super) names: Vec<Arc<str>>,
+    /// The joins of each.
+    pub(super) graph: Vec<Vec<(CubeId, Relationship)>>,
+    /// What each cube reads, by name, and what that depends on besides the cube.
+    pub(super) tables: HashMap<Arc<str>, Arc<Tables>>,
+    pub(super) beside: Beside,
+    pub(super) built: Work,
+}
+
+/// Any cube may name what a model is built as.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    models: Vec<Arc<ModelDefinition>>,
+    built: Built,
+}
+
+impl Beside {
+    pub(super) fn of(definitions: &Definitions) -> Beside {
+        Beside { models: definitions.models.clone(), built: definitions.built.clone() }
+    }
+}
+
+impl PartialEq for Beside {
+    fn eq(&self, other: &Beside) -> bool {
+        self.models.len() == other.models.len()
+            && self.models.iter().zip(&other.models).all(|(a, b)| Arc::ptr_eq(a, b))
+            && self.built == other.built
+    }
+}
+
+impl KeptCubes {
+    /// How many models were checked, and how many had been.
+    pub fn models(&self) -> Work {
+        self.models.work
+    }
+
+    /// How many cubes were built, aliases included, and how many had been.
+    pub fn cubes(&self) -> Work {
+        self.built
+    }
+
+    /// The cube of a name, if it was made of these very definitions.
+    pub(super) fn made_of(&self, name: &str, line: &[&Arc<CubeDefinition>]) -> Option<&Arc<KeptCube>> {
+        let is_same = |kept: &&Arc<KeptCube>| {
+            kept.line.len() == line.len() && kept.line.iter().zip(line).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        self.cubes.get(name).filter(is_same)
+    }
+}
+
+/// One cube, and what it depends on.
+#[derive(Debug)]
+pub(super) struct KeptCube {
+    /// As it was built: nothing left out, no types, no policies.
+    pub(super) cube: Arc<Cube>,
+    /// Its definition and those that it extends, the eldest first; an alias has its target's.
+    pub(super) line: Vec<Arc<CubeDefinition>>,
+    pub(super) alias_of: Option<Arc<str>>,
+    pub(super) asked: Asked,
+    /// Of its relation, then of its members.
+    pub(super) relation_told: Vec<Diagnostic>,
+    pub(super) told: Vec<Told>,
+}
+
+/// A warning of a cube.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) diagnostic: Diagnostic,
+    /// It may come from several heirs, and is told once.
+    pub(super) is_shared: bool,
+}
+
+/// What a cube's texts asked of the rest of the model, and what they were answered.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked {
+    names: Vec<(Box<str>, Option<CubeId>)>,
+    members: Vec<(CubeId, Box<str>, Option<Answer>)>,
+    /// Reached by to-one hops.
+    reached: Vec<CubeId>,
+}
+
+/// A member of another cube: its kind, its place, and the type of a dimension.
+type Answer = (Member, Option<DimensionType>);
+
+fn answer(model: &Model, cube: CubeId, name: &str) -> Option<Answer> {
+    let member = model.cube(cube).member(name)?;
+    let ty = match member {
+        Member::Dimension(id) => Some(model.dimension(id).ty),
+        Member::Measure(_) | Member::Segment(_) => None,
+    };
+    Some((member, ty))
+}
+
+/// Where answers are written down.
+pub(super) type Notes = RefCell<Asked>;
+
+impl Asked {
+    pub(super) fn note_name(&mut self, name: &str, found: Option<CubeId>) {
+        if !self.names.iter().any(|(known, _)| **known == *name) {
+            self.names.push((name.into(), found));
+        }
+    }
+
+    pub(super) fn note_member(&mut self, model: &Model, cube: CubeId, name: &str) {
+        if !self.members.iter().any(|(of, known, _)| *of == cube && **known == *name) {
+            self.members.push((cube, name.into(), answer(model, cube, name)));
+        }
+    }
+
+    pub(super) fn note_reached(&mut self, cube: CubeId) {
+        if !self.reached.contains(&cube) {
+            self.reached.push(cube);
+        }
+    }
+
+    /// Whether a model answers all of it alike.
+    fn holds(&self, own: CubeId, model: &Model, moves: &Moves) -> bool {
+        let names = self.names.iter().all(|(name, found)| match found {
+            None => model.cube_named(name).is_none(),
+            Some(found) => {
+                moves.of(*found).is_some_and(|now| model.cube_named(name).is_some_and(|cube| cube.id == now))
+            }
+        });
+        names
+            && self.members.iter().all(|(cube, name, found)| {
+                let Some(now) = moves.of(*cube) else { return false };
+                let moved = |cube: CubeId| moves.of(cube).unwrap_or(cube);
+                let expected = found.map(|(member, ty)| (moved_member(member, &moved), ty));
+                answer(model, now, name) == expected
+            })
+            && self
+                .reached
+                .iter()
+                .all(|cube| moves.of(*cube).is_some_and(|now| moves.is_same_graph || model.reach(own).is_to_one(now)))
+    }
+
+    fn moved(&self, moved: &dyn Fn(CubeId) -> CubeId) -> Asked {
+        Asked {
+            names: self.names.iter().map(|(name, found)| (name.clone(), found.map(moved))).collect(),
+            members: self
+                .members
+                .iter()
+                .map(|(cube, name, found)| {
+                    (moved(*cube), name.clone(), found.map(|(member, ty)| (moved_member(member, moved), ty)))
+                })
+                .collect(),
+            reached: self.reached.iter().map(|cube| moved(*cube)).collect(),
+        }
+    }
+}
+
+/// Which number each cube has now.
+pub(super) struct Moves {
+    now: Vec<Option<CubeId>>,
+    /// No cube that there was has another number.
+    is_still: bool,
+    /// Every cube joins what it joined.
+    is_same_graph: bool,
+}
+
+impl Moves {
+    pub(super) fn new(before: &KeptCubes, model: &Model) -> Moves {
+        let now: Vec<Option<CubeId>> =
+            before.names.iter().map(|name| model.cube_named(name).map(|cube| cube.id)).collect();
+        let is_still = (0u32..).zip(&now).all(|(old, now)| now.is_none_or(|now| now.0 == old));
+        let is_same_graph = is_still
+            && model.cubes.len() == before.graph.len()
+            && now.iter().all(Option::is_some)
+            && model.cubes.iter().zip(&before.graph).all(|(cube, joins)| {
+                let now = cube.joins.iter().map(|join| (join.target, join.relationship));
+                now.eq(joins.iter().copied())
+            });
+        Moves { now, is_still, is_same_graph }
+    }
+
+    fn of(&self, before: CubeId) -> Option<CubeId> {
+        self.now.get(before.0 as usize).copied().flatten()
+    }
+}
+
+/// The joins of every cube.
+pub(super) fn graph(model: &Model) -> Vec<Vec<(CubeId, Relationship)>> {
+    let joins = |cube: &Arc<Cube>| cube.joins.iter().map(|join| (join.target, join.relationship)).collect();
+    model.cubes.iter().map(joins).collect()
+}
+
+impl KeptCube {
+    /// Whether the joins of a cube are the same but for numbers.
+    pub(super) fn has_joins(&self, now: &[super::Join], moves: &Moves) -> bool {
+        self.cube.joins.len() == now.len()
+            && self.cube.joins.iter().zip(now).all(|(old, now)| {
+                moves.of(old.target) == Some(now.target)
+                    && (old.relationship, old.always, &old.span) == (now.relationship, now.always, &now.span)
+            })
+    }
+
+    /// The same with the numbers of now; `None` where something that it asked is answered otherwise.
+    pub(super) fn again(self: &Arc<KeptCube>, id: CubeId, model: &Model, moves: &Moves) -> Option<Arc<KeptCube>> {
+        if !self.asked.holds(id, model, moves) {
+            return None;
+        }
+        if moves.is_still && self.cube.id == id {
+            return Some(Arc::clone(self));
+        }
+        let moved = |cube: CubeId| moves.of(cube).unwrap_or(cube);
+        let mut cube = Cube::clone(&self.cube);
+        cube.move_to(id, &moved);
+        Some(Arc::new(KeptCube {
+            cube: Arc::new(cube),
+            line: self.line.clone(),
+            alias_of: self.alias_of.clone(),
+            asked: self.asked.moved(&moved),
+            relation_told: self.relation_told.clone(),
+            told: self.told.clone(),
+        }))
+    }
+}
+
+fn moved_member(member: Member, moved: &dyn Fn(CubeId) -> CubeId) -> Member {
+    match member {
+        Member::Measure(id) => Member::Measure(MeasureId { cube: moved(id.cube), ..id }),
+        Member::Dimension(id) => Member::Dimension(DimensionId { cube: moved(id.cube), ..id }),
+        Member::Segment(id) => Member::Segment(SegmentId { cube: moved(id.cube), ..id }),
+    }
+}
+
+impl Cube {
+    fn move_to(&mut self, id: CubeId, moved: &dyn Fn(CubeId) -> CubeId) {
+        self.id = id;
+        self.alias_of = self.alias_of.map(moved);
+        for dimension in &mut self.dimensions {
+            move_snippet(&mut dimension.sql, moved);
+        }
+        for measure in &mut self.measures {
+            match &mut measure.kind {
+                MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                    move_aggregate(aggregate, moved);
+                }
+                MeasureKind::Number(sql) => move_snippet(sql, moved),
+            }
+        }
+        for segment in &mut self.segments {
+            move_snippet(&mut segment.sql, moved);
+        }
+        for join in &mut self.joins {
+            join.target = moved(join.target);
+            move_snippet(&mut join.on, moved);
+        }
+        for member in self.members.values_mut() {
+            *member = moved_member(*member, moved);
+        }
+    }
+}
+
+fn move_aggregate(aggregate: &mut Aggregate, moved: &dyn Fn(CubeId) -> CubeId) {
+    for snippet in aggregate.argument.iter_mut().chain(&mut aggregate.filters) {
+        move_snippet(snippet, moved);
+    }
+}
+
+fn move_snippet(snippet: &mut Snippet, moved: &dyn Fn(CubeId) -> CubeId) {
+    for part in &mut snippet.parts {
+        match part {
+            SqlPart::Column { cube, .. } => *cube = moved(*cube),
+            SqlPart::Dimension(id) => id.cube = moved(id.cube),
+            SqlPart::Measure(id) => id.cube = moved(id.cube),
+            SqlPart::Aggregate(aggregate) => move_aggregate(aggregate, moved),
+            SqlPart::Divide(left, right) => {
+                move_snippet(left, moved);
+                move_snippet(right, moved);
+            }
+            SqlPart::Text(_) | SqlPart::Metric(_) | SqlPart::User(_) => {}
+        }
+    }
+}
+
+/// What a cube that was built now was made of.
+#[derive(Default)]
+pub(super) struct Made {
+    pub(super) line: Vec<Arc<CubeDefinition>>,
+    pub(super) alias_of: Option<Arc<str>>,
+    pub(super) asked: Asked,
+    pub(super) relation_told: Vec<Diagnostic>,
+    pub(super) told: Vec<Told>,
+}
+
+impl Made {
+    pub(super) fn keep(self, cube: &Arc<Cube>) -> Arc<KeptCube> {
+        let Made { line, alias_of, asked, relation_told, told } = self;
+        Arc::new(KeptCube {
+            cube: Arc::clone(cube),
+            line,
+            alias_of,
+            asked,
+            relation_told,
+            told,
+        })
+    }
+}

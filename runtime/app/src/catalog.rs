@@ -72,6 +72,11 @@ impl Kept {
         self.cubes.models()
     }
 
+    /// What was built of the definitions.
+    pub fn built(&self) -> &KeptCubes {
+        &self.cubes
+    }
+
     /// How many cubes were built, and how many had been.
     pub fn cubes(&self) -> Work {
         self.cubes.cubes()

@@ -12,6 +12,7 @@ pub mod governance;
 pub mod graph;
 pub mod lineage;
 pub mod model;
+mod parallel;
 pub mod plan;
 pub mod profile;
 pub mod project;

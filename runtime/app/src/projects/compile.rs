@@ -149,7 +149,7 @@ impl ProjectService {
     ) -> Result<(Vec<CompiledModel>, Vec<Arc<str>>), ProjectError> {
         let definitions = &snapshot.definitions;
         let (mut models, mut accepted) = (Vec::new(), Vec::new());
-        for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
+        for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
             let model = &definitions.models[index];
             if needed.is_some_and(|needed| !needed.contains(&*model.name.value)) {
                 continue;

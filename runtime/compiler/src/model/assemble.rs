@@ -312,14 +312,14 @@ fn empty(id: CubeId, merged: &Merged<'_>, name: Arc<str>, alias_of: Option<CubeI
 }
 
 fn members(id: CubeId, merged: &Merged<'_>) -> Members {
-    let count = merged.measures.len() + merged.dimensions.len() + merged.segments.len();
+    let count = merged.measures().len() + merged.dimensions().len() + merged.segments().len();
     let mut names = HashMap::with_capacity(count);
     let (mut measures, mut dimensions, mut segments) = (
-        Vec::with_capacity(merged.measures.len()),
-        Vec::with_capacity(merged.dimensions.len()),
-        Vec::with_capacity(merged.segments.len()),
+        Vec::with_capacity(merged.measures().len()),
+        Vec::with_capacity(merged.dimensions().len()),
+        Vec::with_capacity(merged.segments().len()),
     );
-    for (index, dimension) in (0u32..).zip(&merged.dimensions) {
+    for (index, dimension) in (0u32..).zip(merged.dimensions()) {
         let item = dimension.item;
         names.insert(Arc::clone(&item.name.value), Member::Dimension(DimensionId { cube: id, index }));
         dimensions.push(Dimension {
@@ -335,7 +335,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             sql_span: Some(item.sql.origin.span()),
         });
     }
-    for (index, measure) in (0u32..).zip(&merged.measures) {
+    for (index, measure) in (0u32..).zip(merged.measures()) {
         let item = measure.item;
         names.insert(Arc::clone(&item.name.value), Member::Measure(MeasureId { cube: id, index }));
         let mut presentation = presentation(&item.name.value, &item.wording);
@@ -348,7 +348,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             sql_span: item.sql.as_ref().map(|sql| sql.origin.span()),
         });
     }
-    for (index, segment) in (0u32..).zip(&merged.segments) {
+    for (index, segment) in (0u32..).zip(merged.segments()) {
         let item = segment.item;
         names.insert(Arc::clone(&item.name.value), Member::Segment(SegmentId { cube: id, index }));
         segments.push(Segment {
@@ -375,7 +375,7 @@ fn empty_kind(measure: &MeasureDefinition) -> MeasureKind {
 
 /// The marked one, else the only time dimension.
 fn primary_time(merged: &Merged<'_>) -> Option<u32> {
-    let times = || (0u32..).zip(&merged.dimensions).filter(|(_, d)| d.item.ty == super::DimensionType::Time);
+    let times = || (0u32..).zip(merged.dimensions()).filter(|(_, d)| d.item.ty == super::DimensionType::Time);
     if let Some((index, _)) = times().find(|(_, dimension)| dimension.item.primary_time.is_some()) {
         return Some(index);
     }

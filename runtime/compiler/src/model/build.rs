@@ -10,10 +10,10 @@ use std::sync::{Arc, OnceLock};
 use sqlparser::dialect::Dialect;
 
 use super::assemble::{Skeleton, assemble};
-use super::cycles::{self, Item};
+use super::cycles::{self, Edge, Item};
 use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
-use super::kept::{self, Asked, Beside, KeptCubes, Made, Notes, Told};
+use super::kept::{self, Asked, Beside, Found, KeptCube, KeptCubes, Made, Notes, Told};
 use super::nearest::suggest;
 use super::read::read;
 use super::scope::{Place, Scope};
@@ -24,6 +24,7 @@ use super::{
     Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach, relation,
 };
 use crate::diagnostic::{self, Diagnostic, Severity, Span};
+use crate::parallel;
 use crate::project::{Definitions, MeasureDefinition, SqlText};
 
 /// Resolves every reference. What is broken is reported and left out; the rest stays usable.
@@ -39,70 +40,31 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     let before = if before.warehouse == definitions.warehouse { before } else { &nothing };
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
-    let (merged, unusable) = merge(definitions, &mut diagnostics);
+    let (merged, unusable) = merge(definitions, before, &mut diagnostics);
     let skeleton = assemble(definitions, &merged, unusable, before, &*dialect, &mut diagnostics);
-    let mut reading = Reading { diagnostics, told: Vec::new(), broken: HashSet::new() };
-    let filled: Vec<Option<Filled>> = skeleton
-        .model
-        .cubes
-        .iter()
-        .zip(&skeleton.kept)
-        .map(|(cube, kept)| match kept {
-            Some(kept) => {
-                reading.tell(&kept.told);
-                None
-            }
-            None => Some(reading.cube(cube, &skeleton, &merged, &*dialect)),
-        })
-        .collect();
-    let Reading { mut diagnostics, mut broken, .. } = reading;
+    let new: Vec<&Cube> = skeleton.model.cubes.iter().zip(&skeleton.kept).filter_map(unfilled).collect();
+    let own_dialect = || grammar(&definitions.warehouse);
+    let fill_one = |dialect: &mut Box<dyn Dialect>, cube: &&Cube| Reading::of(cube, &skeleton, &merged, &**dialect);
+    let filled = parallel::map_with(&new, own_dialect, fill_one);
+    let written = Written::new(&skeleton, &merged, definitions);
+    tell(&skeleton.kept, &filled, &mut diagnostics);
     for (cube, text) in skeleton.model.cubes.iter().zip(&skeleton.texts).filter(|(cube, _)| cube.alias_of.is_none()) {
         let definition = merged[*text].definition;
         pre_aggregations::check(cube, definition, &skeleton.model, &skeleton.unread, &mut diagnostics);
     }
-    let written = Written::new(&skeleton, &merged, definitions);
-    let Skeleton { mut model, unread, kept, texts, relation_told, clean, .. } = skeleton;
-    let mut keeping = KeptCubes {
-        warehouse: Arc::clone(&definitions.warehouse),
-        models: clean,
-        names: model.cubes.iter().map(|cube| Arc::clone(&cube.name)).collect(),
-        graph: kept::graph(&model),
-        beside: Beside::of(definitions),
-        ..KeptCubes::default()
-    };
-    let reader = TableReader::new(definitions, &*dialect);
-    let known_tables = before.tables.iter().filter(|_| before.beside == keeping.beside);
-    let known_tables: HashMap<&Arc<str>, &Arc<Tables>> = known_tables.collect();
-    let mut tables = Vec::with_capacity(model.cubes.len());
-    for (at, ((filled, known), relation_told)) in filled.into_iter().zip(kept).zip(relation_told).enumerate() {
-        keeping.built.count(filled.is_none());
-        let cube = &model.cubes[at];
-        let read = known_tables.get(&cube.name).filter(|_| known.is_some());
-        let read = read.map_or_else(|| Arc::new(reader.tables(&cube.relation)), |read| Arc::clone(read));
-        keeping.tables.insert(Arc::clone(&cube.name), Arc::clone(&read));
-        tables.push(read);
-        let kept = match (filled, known) {
-            (Some(filled), _) => {
-                let alias_of = model.cubes[at].alias_of.map(|original| Arc::clone(&model.cube(original).name));
-                let line = merged[texts[at]].line.iter().map(|cube| Arc::clone(cube)).collect();
-                let made = Made { line, alias_of, relation_told, ..Made::default() };
-                filled
-                    .into_cube(&mut model.cubes[at])
-                    .map(|(asked, told)| Made { asked, told, ..made }.keep(&model.cubes[at]))
-            }
-            (None, known) => known,
-        };
-        if let Some(kept) = kept {
-            keeping.cubes.insert(Arc::clone(&kept.cube.name), kept);
-        }
-    }
+    let mut broken = HashSet::new();
+    let (mut model, found, mut keeping, unread) = fill(skeleton, filled, &merged, &definitions.warehouse, &mut broken);
     metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
-    expansion::check_constants(&model, &written, &mut broken, &mut diagnostics);
-    cycles::report(&model, &written, &mut broken, &mut diagnostics);
-    expansion::check(&model, &mut broken, &mut diagnostics);
+    let metric_edges = cycles::of_metrics(&model);
+    let edges: Vec<&Edge> = found.iter().flat_map(|found| &found.edges).chain(&metric_edges).collect();
+    let constants = model.cubes.iter().zip(&found).filter(|(_, found)| found.has_constants).map(|(cube, _)| cube.id);
+    let constants: Vec<CubeId> = constants.collect();
+    expansion::check_constants(&model, &constants, &written, &mut broken, &mut diagnostics);
+    cycles::report(&model, &written, &edges, &mut broken, &mut diagnostics);
+    expansion::check(&model, &edges, &mut broken, &mut diagnostics);
     let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
-    model.tables = tables;
+    model.tables = read_tables(&model, definitions, before, &mut keeping, &*dialect);
     // Whom a policy reaches is decided by what is defined; where the rows are read, by what was built.
     relation::read_built(&mut model.cubes, definitions, &*dialect);
     model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
@@ -118,6 +80,101 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     }
     diagnostic::sort(&mut diagnostics);
     (model, diagnostics, keeping)
+}
+
+/// A cube that is not as it was.
+fn unfilled<'m>((cube, kept): (&'m Arc<Cube>, &Option<Arc<KeptCube>>)) -> Option<&'m Cube> {
+    kept.is_none().then_some(cube)
+}
+
+/// Tells of every cube, in their order. An inherited text is read once for each heir; its problem is told once.
+fn tell(kept: &[Option<Arc<KeptCube>>], filled: &[Filled], diagnostics: &mut Vec<Diagnostic>) {
+    let mut filled = filled.iter();
+    for kept in kept {
+        let noted = match kept {
+            Some(kept) => &kept.told,
+            None => filled.next().map_or(&[][..], |filled| &filled.told),
+        };
+        for Told { diagnostic, is_shared } in noted {
+            let is_same = |told: &Diagnostic| told.span == diagnostic.span && told.code == diagnostic.code;
+            if !is_shared || !diagnostics.iter().any(is_same) {
+                diagnostics.push(diagnostic.clone());
+            }
+        }
+    }
+}
+
+/// The model with all cubes filled, what is found in each, what is kept for the next time, and the names that need
+/// no second report.
+fn fill(
+    skeleton: Skeleton<'_>,
+    filled: Vec<Filled>,
+    merged: &[Merged<'_>],
+    warehouse: &Arc<str>,
+    broken: &mut HashSet<Item>,
+) -> (Model, Vec<Arc<Found>>, KeptCubes, BTreeSet<Arc<str>>) {
+    let Skeleton { mut model, unread, kept, texts, relation_told, clean, .. } = skeleton;
+    let mut keeping = KeptCubes {
+        warehouse: Arc::clone(warehouse),
+        models: clean,
+        names: model.cubes.iter().map(|cube| Arc::clone(&cube.name)).collect(),
+        graph: kept::graph(&model),
+        cubes: HashMap::with_capacity(model.cubes.len()),
+        ..KeptCubes::default()
+    };
+    let mut found = Vec::with_capacity(model.cubes.len());
+    let mut filled = filled.into_iter();
+    for (at, (known, relation_told)) in kept.into_iter().zip(relation_told).enumerate() {
+        keeping.built.count(known.is_some());
+        if let Some(known) = known {
+            found.push(Arc::clone(&known.found));
+            keeping.cubes.insert(Arc::clone(&known.cube.name), known);
+            continue;
+        }
+        let Some(mut new) = filled.next() else { break };
+        let is_sound = new.broken.is_empty();
+        broken.extend(std::mem::take(&mut new.broken));
+        let text = &merged[texts[at]];
+        let made = Made {
+            line: text.line.iter().map(|cube| Arc::clone(cube)).collect(),
+            alias_of: model.cubes[at].alias_of.map(|original| Arc::clone(&model.cube(original).name)),
+            asked: std::mem::take(&mut new.asked),
+            relation_told,
+            told: std::mem::take(&mut new.told),
+            names_told: text.names_told.clone(),
+        };
+        let cube = &mut model.cubes[at];
+        new.into_cube(Arc::make_mut(cube));
+        let of_cube = Arc::new(Found::of(cube));
+        if is_sound {
+            keeping.cubes.insert(Arc::clone(&cube.name), made.keep(cube, &of_cube));
+        }
+        found.push(of_cube);
+    }
+    (model, found, keeping, unread)
+}
+
+/// What each cube reads. What was found of a cube that is as it was holds while models are, too: any cube may name
+/// what a model is built as.
+fn read_tables(
+    model: &Model,
+    definitions: &Definitions,
+    before: &KeptCubes,
+    keeping: &mut KeptCubes,
+    dialect: &dyn Dialect,
+) -> Vec<Arc<Tables>> {
+    keeping.beside = Beside::of(definitions);
+    let is_same_beside = keeping.beside == before.beside;
+    let reader = TableReader::new(definitions, dialect);
+    let mut all = Vec::with_capacity(model.cubes.len());
+    for cube in &model.cubes {
+        let is_same = |kept: &&Arc<KeptCube>| is_same_beside && kept.cube.relation == cube.relation;
+        let known = before.cubes.get(&cube.name).filter(is_same).and_then(|_| before.tables.get(&cube.name));
+        let tables = known.map_or_else(|| Arc::new(reader.tables(&cube.relation)), Arc::clone);
+        keeping.tables.insert(Arc::clone(&cube.name), Arc::clone(&tables));
+        all.push(tables);
+    }
+    all
 }
 
 /// The names that policies are not told about: what is left out has been told.
@@ -146,14 +203,12 @@ struct Filled {
     segments: Vec<Snippet>,
     joins: Vec<Snippet>,
     asked: Asked,
-    /// `None`: something in it is broken.
-    told: Option<Vec<Told>>,
+    told: Vec<Told>,
+    broken: HashSet<Item>,
 }
 
 impl Filled {
-    /// Fills the cube; what it asked and was told, if it can be kept.
-    fn into_cube(self, cube: &mut Arc<Cube>) -> Option<(Asked, Vec<Told>)> {
-        let cube = Arc::make_mut(cube);
+    fn into_cube(self, cube: &mut Cube) {
         for (dimension, sql) in cube.dimensions.iter_mut().zip(self.dimensions) {
             dimension.sql = sql;
         }
@@ -166,27 +221,21 @@ impl Filled {
         for (join, on) in cube.joins.iter_mut().zip(self.joins) {
             join.on = on;
         }
-        self.told.map(|told| (self.asked, told))
     }
 }
 
+/// The reading of one cube.
+#[derive(Default)]
 struct Reading {
-    diagnostics: Vec<Diagnostic>,
-    /// Of the cube that is being read.
     told: Vec<Told>,
     broken: HashSet<Item>,
 }
 
 impl Reading {
-    fn cube<'d>(
-        &mut self,
-        cube: &Cube,
-        skeleton: &Skeleton<'d>,
-        merged: &[Merged<'d>],
-        dialect: &dyn Dialect,
-    ) -> Filled {
+    fn of<'d>(cube: &Cube, skeleton: &Skeleton<'d>, merged: &[Merged<'d>], dialect: &dyn Dialect) -> Filled {
         let text = &merged[skeleton.texts[cube.id.0 as usize]];
-        let (notes, broken_before) = (Notes::default(), self.broken.len());
+        let mut reading = Reading::default();
+        let notes = Notes::default();
         let scope = Scope {
             model: &skeleton.model,
             cube: Some(cube.id),
@@ -195,42 +244,42 @@ impl Reading {
             unread: &skeleton.unread,
             notes: &notes,
         };
-        let dimensions = (0u32..).zip(&text.dimensions).map(|(index, dimension)| {
+        let dimensions = (0u32..).zip(text.dimensions()).map(|(index, dimension)| {
             let item = Item::Dimension(DimensionId { cube: cube.id, index });
             let scope = Scope { written_in: dimension.written_in, ..scope };
-            self.snippet(&dimension.item.sql, scope, item, dialect)
+            reading.snippet(&dimension.item.sql, scope, item, dialect)
         });
         let dimensions = dimensions.collect();
-        let measures = (0u32..).zip(text.measures.iter().zip(&cube.measures)).map(|(index, (definition, measure))| {
-            let id = MeasureId { cube: cube.id, index };
-            let scope = Scope { written_in: definition.written_in, ..scope };
-            self.measure(definition.item, measure, scope, id, dialect)
-        });
+        let measures =
+            (0u32..).zip(text.measures().iter().zip(&cube.measures)).map(|(index, (definition, measure))| {
+                let id = MeasureId { cube: cube.id, index };
+                let scope = Scope { written_in: definition.written_in, ..scope };
+                reading.measure(definition.item, measure, scope, id, dialect)
+            });
         let measures = measures.collect();
-        let segments = (0u32..).zip(&text.segments).map(|(index, segment)| {
+        let segments = (0u32..).zip(text.segments()).map(|(index, segment)| {
             let item = Item::Segment(SegmentId { cube: cube.id, index });
             let scope = Scope { place: Place::Segment, written_in: segment.written_in, ..scope };
-            self.snippet(&segment.item.sql, scope, item, dialect)
+            reading.snippet(&segment.item.sql, scope, item, dialect)
         });
         let segments = segments.collect();
         let declared = &skeleton.joins[cube.id.0 as usize];
         let joins = (0u32..).zip(declared.iter().zip(&cube.joins)).map(|(index, (join, model_join))| {
             let item = Item::Join(cube.id, index);
             let scope = Scope { place: Place::Join(model_join.target), written_in: join.written_in, ..scope };
-            let on = self.snippet(&join.item.sql, scope, item, dialect);
-            if cube.alias_of.is_none() && !self.broken.contains(&item) {
-                self.check_join(cube, model_join, &on, &join.item.sql, &skeleton.model);
+            let on = reading.snippet(&join.item.sql, scope, item, dialect);
+            if cube.alias_of.is_none() && !reading.broken.contains(&item) {
+                reading.check_join(cube, model_join, &on, &join.item.sql, &skeleton.model);
             }
             on
         });
         let joins = joins.collect();
         if cube.alias_of.is_none() {
-            self.check_marks(cube, text);
+            reading.check_marks(cube, text);
         }
-        let told = std::mem::take(&mut self.told);
-        self.tell(&told);
-        let told = (self.broken.len() == broken_before).then_some(told);
-        Filled { dimensions, measures, segments, joins, asked: notes.into_inner(), told }
+        let Reading { told, broken } = reading;
+        let tables = Tables::of(&cube.relation, dialect);
+        Filled { dimensions, measures, segments, joins, asked: notes.into_inner(), told, broken, tables }
     }
 
     /// Reads one text; what is wrong with an alias is wrong with its target, and told there.
@@ -247,19 +296,9 @@ impl Reading {
         }
     }
 
-    /// An inherited text is read once for each heir; its problem is told once.
+    /// Notes what heirs may come to as well.
     fn note(&mut self, diagnostics: impl Iterator<Item = Diagnostic>) {
         self.told.extend(diagnostics.map(|diagnostic| Told { diagnostic, is_shared: true }));
-    }
-
-    /// Tells what was noted of one cube.
-    fn tell(&mut self, noted: &[Told]) {
-        for Told { diagnostic, is_shared } in noted {
-            let is_same = |told: &Diagnostic| told.span == diagnostic.span && told.code == diagnostic.code;
-            if !is_shared || !self.diagnostics.iter().any(is_same) {
-                self.diagnostics.push(diagnostic.clone());
-            }
-        }
     }
 
     fn measure(
@@ -364,7 +403,7 @@ impl Reading {
 
     /// Groups behind a to-many join need to tell the rows of the cube apart.
     fn check_key(&mut self, cube: &Cube, text: &Merged<'_>) {
-        let has_key = text.dimensions.iter().any(|dimension| dimension.item.primary_key);
+        let has_key = text.dimensions().iter().any(|dimension| dimension.item.primary_key);
         let join = text.joins.iter().find(|join| !join.item.relationship.is_to_one());
         let (Some(join), false, false) = (join, has_key, cube.measures.is_empty()) else { return };
         let target = &join.item.name;
@@ -377,7 +416,7 @@ impl Reading {
     }
 
     fn check_marks(&mut self, cube: &Cube, text: &Merged<'_>) {
-        let mut marked = text.dimensions.iter().filter_map(|d| Some((d.item, d.item.primary_time.clone()?)));
+        let mut marked = text.dimensions().iter().filter_map(|d| Some((d.item, d.item.primary_time.clone()?)));
         if let (Some((first, _)), Some((second, span))) = (marked.next(), marked.next()) {
             let message = format!(
                 "cube `{}` has two primary time dimensions, `{}` and `{}`",
@@ -388,7 +427,7 @@ impl Reading {
             self.told.push(Told { diagnostic, is_shared: false });
         }
         self.check_key(cube, text);
-        for Inherited { item, .. } in &text.measures {
+        for Inherited { item, .. } in text.measures() {
             for member in &item.drill_members {
                 let name = member.value.split('.').next_back().unwrap_or_default();
                 let is_own = !member.value.contains('.') || member.value.split('.').next() == Some(&*cube.name);

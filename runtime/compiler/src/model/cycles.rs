@@ -6,7 +6,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::written::Written;
-use super::{Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart};
+use super::{
+    Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
+};
 use crate::diagnostic::{Diagnostic, Span, Step, circle};
 
 /// Anything that has SQL.
@@ -51,51 +53,48 @@ fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
     }
 }
 
-/// What one item refers to.
-pub(super) fn of_item(model: &Model, item: Item, found: &mut Vec<Item>) {
-    match item {
-        Item::Dimension(id) => references(&model.dimension(id).sql, found),
-        Item::Measure(id) => of_measure(&model.measure(id).kind, found),
-        Item::Segment(id) => references(&model.segment(id).sql, found),
-        Item::Metric(id) => references(&model.metric(id).body, found),
-        Item::Join(cube, index) => references(&model.cube(cube).joins[index as usize].on, found),
+/// An item that refers to others, and to which.
+pub(super) type Edge = (Item, Vec<Item>);
+
+fn put(edges: &mut Vec<Edge>, item: Item, found: Vec<Item>) {
+    if !found.is_empty() {
+        edges.push((item, found));
     }
 }
 
-/// Every item that refers to another, and to what.
-pub(super) fn graph(model: &Model) -> Vec<(Item, Vec<Item>)> {
+/// The items of a cube that refer to others, also of other cubes.
+pub(super) fn of_cube(cube: &Cube) -> Vec<Edge> {
     let mut edges = Vec::new();
-    let mut put = |item, found: Vec<Item>| {
-        if !found.is_empty() {
-            edges.push((item, found));
-        }
-    };
-    for cube in &model.cubes {
-        for (index, dimension) in (0u32..).zip(&cube.dimensions) {
-            let mut found = Vec::new();
-            references(&dimension.sql, &mut found);
-            put(Item::Dimension(DimensionId { cube: cube.id, index }), found);
-        }
-        for (index, measure) in (0u32..).zip(&cube.measures) {
-            let mut found = Vec::new();
-            of_measure(&measure.kind, &mut found);
-            put(Item::Measure(MeasureId { cube: cube.id, index }), found);
-        }
-        for (index, segment) in (0u32..).zip(&cube.segments) {
-            let mut found = Vec::new();
-            references(&segment.sql, &mut found);
-            put(Item::Segment(SegmentId { cube: cube.id, index }), found);
-        }
-        for (index, join) in (0u32..).zip(&cube.joins) {
-            let mut found = Vec::new();
-            references(&join.on, &mut found);
-            put(Item::Join(cube.id, index), found);
-        }
+    for (index, dimension) in (0u32..).zip(&cube.dimensions) {
+        let mut found = Vec::new();
+        references(&dimension.sql, &mut found);
+        put(&mut edges, Item::Dimension(DimensionId { cube: cube.id, index }), found);
     }
+    for (index, measure) in (0u32..).zip(&cube.measures) {
+        let mut found = Vec::new();
+        of_measure(&measure.kind, &mut found);
+        put(&mut edges, Item::Measure(MeasureId { cube: cube.id, index }), found);
+    }
+    for (index, segment) in (0u32..).zip(&cube.segments) {
+        let mut found = Vec::new();
+        references(&segment.sql, &mut found);
+        put(&mut edges, Item::Segment(SegmentId { cube: cube.id, index }), found);
+    }
+    for (index, join) in (0u32..).zip(&cube.joins) {
+        let mut found = Vec::new();
+        references(&join.on, &mut found);
+        put(&mut edges, Item::Join(cube.id, index), found);
+    }
+    edges
+}
+
+/// The metrics that refer to anything.
+pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
+    let mut edges = Vec::new();
     for (index, metric) in (0u32..).zip(&model.metrics) {
         let mut found = Vec::new();
         references(&metric.body, &mut found);
-        put(Item::Metric(MetricId(index)), found);
+        put(&mut edges, Item::Metric(MetricId(index)), found);
     }
     edges
 }
@@ -103,18 +102,18 @@ pub(super) fn graph(model: &Model) -> Vec<(Item, Vec<Item>)> {
 /// Reports circles and completes `broken`.
 pub(super) fn report(
     model: &Model,
-    written: &Written<'_>,
+    written: &Written<'_, '_>,
+    edges: &[&Edge],
     broken: &mut HashSet<Item>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let edges = graph(model);
     let index: HashMap<Item, usize> = edges.iter().enumerate().map(|(at, (item, _))| (*item, at)).collect();
-    circles(model, written, &edges, &index, broken, diagnostics);
-    spread(&edges, broken);
+    circles(model, written, edges, &index, broken, diagnostics);
+    spread(edges, broken);
 }
 
 /// Whatever stands on something broken is broken too.
-pub(super) fn spread(edges: &[(Item, Vec<Item>)], broken: &mut HashSet<Item>) {
+pub(super) fn spread(edges: &[&Edge], broken: &mut HashSet<Item>) {
     if broken.is_empty() {
         return;
     }
@@ -137,8 +136,8 @@ pub(super) fn spread(edges: &[(Item, Vec<Item>)], broken: &mut HashSet<Item>) {
 /// Depth first without recursion: a chain may be as long as the project is large.
 fn circles(
     model: &Model,
-    written: &Written<'_>,
-    edges: &[(Item, Vec<Item>)],
+    written: &Written<'_, '_>,
+    edges: &[&Edge],
     index: &HashMap<Item, usize>,
     broken: &mut HashSet<Item>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -175,7 +174,7 @@ fn circles(
 }
 
 /// A circle of an alias is its target's circle, and told there.
-fn told(model: &Model, written: &Written<'_>, items: &[Item]) -> Option<Diagnostic> {
+fn told(model: &Model, written: &Written<'_, '_>, items: &[Item]) -> Option<Diagnostic> {
     if items.iter().all(|item| cube_of(*item).is_some_and(|cube| model.cube(cube).alias_of.is_some())) {
         return None;
     }

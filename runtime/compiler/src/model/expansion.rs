@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::cycles::{self, Item};
+use super::cycles::{self, Edge, Item};
 use super::written::Written;
-use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
+use super::{Cube, CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::Diagnostic;
 
 /// References inside references.
@@ -24,11 +24,14 @@ struct Size {
     is_foreign: bool,
 }
 
-pub(super) fn check(model: &Model, broken: &mut HashSet<Item>, diagnostics: &mut Vec<Diagnostic>) {
+/// `edges`: what refers to what.
+pub(super) fn check(model: &Model, edges: &[&Edge], broken: &mut HashSet<Item>, diagnostics: &mut Vec<Diagnostic>) {
     let before = broken.len();
-    let mut sizes: HashMap<Item, Size> = HashMap::new();
-    for (item, _) in cycles::graph(model) {
-        measure_item(model, item, broken, &mut sizes);
+    let references: HashMap<Item, &[Item]> = edges.iter().map(|(item, found)| (*item, found.as_slice())).collect();
+    let mut sizes: HashMap<Item, Size> = HashMap::with_capacity(edges.len());
+    for (item, _) in edges.iter().copied() {
+        let item = *item;
+        measure_item(model, item, &references, broken, &mut sizes);
         let Some(size) = sizes.get(&item).filter(|_| !broken.contains(&item)) else { continue };
         let (code, message, hint) = if size.depth > MAX_DEPTH {
             ("reference-depth", format!("refers to members over more than {MAX_DEPTH} steps"), "name columns sooner")
@@ -53,19 +56,24 @@ pub(super) fn check(model: &Model, broken: &mut HashSet<Item>, diagnostics: &mut
         }
     }
     if broken.len() > before {
-        cycles::spread(&cycles::graph(model), broken);
+        cycles::spread(edges, broken);
     }
 }
 
 /// Depth first without recursion: a chain may be as long as the project is large.
-fn measure_item(model: &Model, start: Item, broken: &HashSet<Item>, sizes: &mut HashMap<Item, Size>) {
+fn measure_item(
+    model: &Model,
+    start: Item,
+    references: &HashMap<Item, &[Item]>,
+    broken: &HashSet<Item>,
+    sizes: &mut HashMap<Item, Size>,
+) {
     let mut open = vec![(start, false)];
     while let Some((item, has_parts)) = open.pop() {
         if sizes.contains_key(&item) || broken.contains(&item) {
             continue;
         }
-        let mut found = Vec::new();
-        cycles::of_item(model, item, &mut found);
+        let found = references.get(&item).copied().unwrap_or_default();
         if has_parts {
             let mut size = Size { depth: 0, parts: 1 + found.len(), is_foreign: is_foreign(model, item) };
             for part in found.iter().filter_map(|item| Some((cycles::cube_of(*item), sizes.get(item)?))) {
@@ -77,7 +85,7 @@ fn measure_item(model: &Model, start: Item, broken: &HashSet<Item>, sizes: &mut 
             continue;
         }
         open.push((item, true));
-        open.extend(found.into_iter().filter(|item| !sizes.contains_key(item)).map(|item| (item, false)));
+        open.extend(found.iter().filter(|item| !sizes.contains_key(item)).map(|item| (*item, false)));
     }
 }
 
@@ -102,20 +110,30 @@ fn foreign_side(model: &Model, item: Item, sizes: &HashMap<Item, Size>) -> Optio
     Some(cycles::name(model, foreign))
 }
 
-/// A `number` measure that names no measure has no rows to be computed from.
+/// Whether a cube has a `number` measure that names no measure.
+pub(super) fn has_constants(cube: &Cube) -> bool {
+    cube.measures.iter().any(|measure| matches!(&measure.kind, MeasureKind::Number(sql) if !has_value(sql)))
+}
+
+fn has_value(sql: &Snippet) -> bool {
+    let mut found = false;
+    sql.for_each(&mut |part| found |= matches!(part, SqlPart::Measure(_) | SqlPart::Aggregate(_)));
+    found
+}
+
+/// A `number` measure that names no measure has no rows to be computed from. `cubes`: those that have any.
 pub(super) fn check_constants(
     model: &Model,
-    written: &Written<'_>,
+    cubes: &[CubeId],
+    written: &Written<'_, '_>,
     broken: &mut HashSet<Item>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    for cube in &model.cubes {
+    for cube in cubes.iter().map(|id| model.cube(*id)) {
         for (index, measure) in (0u32..).zip(&cube.measures) {
             let MeasureKind::Number(snippet) = &measure.kind else { continue };
             let item = Item::Measure(super::MeasureId { cube: cube.id, index });
-            let mut has_value = false;
-            snippet.for_each(&mut |part| has_value |= matches!(part, SqlPart::Measure(_) | SqlPart::Aggregate(_)));
-            if has_value || broken.contains(&item) {
+            if has_value(snippet) || broken.contains(&item) {
                 continue;
             }
             broken.insert(item);

@@ -7,8 +7,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use super::cycles::{self, Edge, Item};
+use super::expansion;
 use super::relation::CleanModels;
 use super::tables::Tables;
 use super::{
@@ -68,6 +70,12 @@ impl KeptCubes {
         self.built
     }
 
+    /// Models that were checked by the grammar of these definitions.
+    pub(super) fn models_for(&self, definitions: &Definitions) -> &CleanModels {
+        static NOTHING: LazyLock<CleanModels> = LazyLock::new(CleanModels::default);
+        if self.warehouse == definitions.warehouse { &self.models } else { &NOTHING }
+    }
+
     /// The cube of a name, if it was made of these very definitions.
     pub(super) fn made_of(&self, name: &str, line: &[&Arc<CubeDefinition>]) -> Option<&Arc<KeptCube>> {
         let is_same = |kept: &&Arc<KeptCube>| {
@@ -89,6 +97,21 @@ pub(super) struct KeptCube {
     /// Of its relation, then of its members.
     pub(super) relation_told: Vec<Diagnostic>,
     pub(super) told: Vec<Told>,
+    pub(super) names_told: Vec<Diagnostic>,
+    pub(super) found: Arc<Found>,
+}
+
+/// What is found in a cube that is built, and would be found again.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) edges: Vec<Edge>,
+    pub(super) has_constants: bool,
+}
+
+impl Found {
+    pub(super) fn of(cube: &Cube) -> Found {
+        Found { edges: cycles::of_cube(cube), has_constants: expansion::has_constants(cube) }
+    }
 }
 
 /// A warning of a cube.
@@ -241,8 +264,27 @@ impl KeptCube {
             asked: self.asked.moved(&moved),
             relation_told: self.relation_told.clone(),
             told: self.told.clone(),
+            names_told: self.names_told.clone(),
+            found: Arc::new(Found {
+                edges: self.found.edges.iter().map(|edge| moved_edge(edge, &moved)).collect(),
+                ..Found::clone(&self.found)
+            }),
         }))
     }
+}
+
+fn moved_item(item: Item, moved: &dyn Fn(CubeId) -> CubeId) -> Item {
+    match item {
+        Item::Dimension(id) => Item::Dimension(DimensionId { cube: moved(id.cube), ..id }),
+        Item::Measure(id) => Item::Measure(MeasureId { cube: moved(id.cube), ..id }),
+        Item::Segment(id) => Item::Segment(SegmentId { cube: moved(id.cube), ..id }),
+        Item::Join(cube, index) => Item::Join(moved(cube), index),
+        Item::Metric(_) => item,
+    }
+}
+
+fn moved_edge((item, found): &Edge, moved: &dyn Fn(CubeId) -> CubeId) -> Edge {
+    (moved_item(*item, moved), found.iter().map(|item| moved_item(*item, moved)).collect())
 }
 
 fn moved_member(member: Member, moved: &dyn Fn(CubeId) -> CubeId) -> Member {
@@ -311,11 +353,12 @@ pub(super) struct Made {
     pub(super) asked: Asked,
     pub(super) relation_told: Vec<Diagnostic>,
     pub(super) told: Vec<Told>,
+    pub(super) names_told: Vec<Diagnostic>,
 }
 
 impl Made {
-    pub(super) fn keep(self, cube: &Arc<Cube>) -> Arc<KeptCube> {
-        let Made { line, alias_of, asked, relation_told, told } = self;
+    pub(super) fn keep(self, cube: &Arc<Cube>, found: &Arc<Found>) -> Arc<KeptCube> {
+        let Made { line, alias_of, asked, relation_told, told, names_told } = self;
         Arc::new(KeptCube {
             cube: Arc::clone(cube),
             line,
@@ -323,6 +366,8 @@ impl Made {
             asked,
             relation_told,
             told,
+            names_told,
+            found: Arc::clone(found),
         })
     }
 }

@@ -70,10 +70,9 @@ fn touched(model: &Model, broken: &HashSet<Item>) -> Vec<bool> {
     let mut is_broken = vec![false; model.cubes.len()];
     broken.iter().filter_map(|item| cycles::cube_of(*item)).for_each(|cube| is_broken[cube.0 as usize] = true);
     let mut touched = is_broken.clone();
-    for (item, references) in cycles::graph(model) {
-        let Some(cube) = cycles::cube_of(item) else { continue };
-        touched[cube.0 as usize] |=
-            references.iter().filter_map(|to| cycles::cube_of(*to)).any(|to| is_broken[to.0 as usize]);
+    for (cube, touched) in model.cubes.iter().zip(&mut touched).filter(|(_, is_touched)| !**is_touched) {
+        let references = cycles::of_cube(cube).into_iter().flat_map(|(_, found)| found);
+        *touched = references.filter_map(cycles::cube_of).any(|to| is_broken[to.0 as usize]);
     }
     touched
 }

@@ -62,15 +62,21 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
     check_tokens(&tokens, text).map_err(|problem| vec![problem])?;
     balanced(&tokens, text).map_err(|problem| vec![problem])?;
     let (tokens, braces) = resolve_braces(tokens, text, scope)?;
-    let written = tokens.clone();
+    // For messages alone.
+    let written = || -> Result<Vec<TokenWithSpan>, Vec<Problem>> {
+        let again = tokenize(text, dialect).map_err(|problem| vec![problem])?;
+        Ok(resolve_braces(again, text, scope)?.0)
+    };
     let mut parser = Parser::new(dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let readable = |message: &str| put_back(message, &braces);
-    let mut expr = parser.parse_expr().map_err(|error| vec![explain(&error, text, &written, readable)])?;
+    let mut expr = match parser.parse_expr() {
+        Ok(expr) => expr,
+        Err(error) => return Err(vec![explain(&error, text, &written()?, readable)]),
+    };
     let rest = parser.peek_token();
     if rest.token != Token::EOF {
-        let again = tokenize(text, dialect).map_err(|problem| vec![problem])?;
-        let (tokens, _) = resolve_braces(again, text, scope)?;
-        if let Some(error) = case_error(&tokens, dialect) {
+        let written = written()?;
+        if let Some(error) = case_error(&written, dialect) {
             return Err(vec![explain(&error, text, &written, readable)]);
         }
         let found = readable(&rest.token.to_string());
@@ -181,7 +187,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
 
 /// Replaces `{…}` by stand-ins; every reference that can't be resolved is a problem of its own.
 fn resolve_braces(
-    tokens: Vec<TokenWithSpan>,
+    mut tokens: Vec<TokenWithSpan>,
     text: &str,
     scope: Scope<'_>,
 ) -> Result<(Vec<TokenWithSpan>, Vec<Braces>), Vec<Problem>> {
@@ -209,7 +215,8 @@ fn resolve_braces(
             _ => {}
         }
         if token.token != Token::LBrace {
-            out.push(token.clone());
+            // Nobody looks back at the token.
+            out.push(std::mem::replace(&mut tokens[at], TokenWithSpan::wrap(Token::EOF)));
             at += 1;
             continue;
         }

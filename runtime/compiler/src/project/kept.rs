@@ -18,6 +18,7 @@ use super::{
     sources, yaml,
 };
 use crate::diagnostic::{Diagnostic, Span};
+use crate::parallel;
 use fields::Fields;
 
 /// How much was done, and how much was as it had been.
@@ -121,6 +122,18 @@ pub(super) struct Outlined {
     before: Option<Arc<ReadFile>>,
 }
 
+impl Outlined {
+    fn entries(&self, renderer: &mut Renderer) -> Entries {
+        match &self.document {
+            Some(document) => entries(document, renderer),
+            // It was parsed by an earlier load, which told of it.
+            None if self.before.is_some() => document(&self.outline.file, &mut Vec::new(), &mut BTreeSet::new())
+                .map_or_else(Entries::default, |document| entries(&document, renderer)),
+            None => Entries::default(),
+        }
+    }
+}
+
 /// What the files hold together.
 #[derive(Default)]
 pub(super) struct Lists {
@@ -144,27 +157,29 @@ impl KeptFiles {
 
     /// The file of a path, as it was or anew.
     fn known(&self, path: &str, text: &Arc<str>) -> Option<&Arc<ReadFile>> {
-        self.definitions.get(path).filter(|read| read.outline.text == *text)
+        self.definitions.get(path).filter(|read| is_same(&read.outline.text, text))
     }
 
-    pub(super) fn outline(&self, path: &Arc<str>, text: &Arc<str>) -> Outlined {
-        match self.known(path, text) {
-            Some(before) => Outlined {
-                path: Arc::clone(path),
-                outline: Arc::clone(&before.outline),
-                document: None,
-                before: Some(Arc::clone(before)),
-            },
-            None => {
-                let (outline, document) = outline(file_of(path, text), text);
-                Outlined { path: Arc::clone(path), outline: Arc::new(outline), document, before: None }
-            }
-        }
+    /// The outlines of YAML files, as they were or anew.
+    pub(super) fn outlines(&self, files: &[(&Arc<str>, &Arc<str>)]) -> Vec<Outlined> {
+        let known: Vec<Option<&Arc<ReadFile>>> = files.iter().map(|(path, text)| self.known(path, text)).collect();
+        let new: Vec<_> =
+            files.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| *file).collect();
+        let mut new =
+            parallel::map_with(&new, || (), |(), (path, text)| outline(file_of(path, text), text)).into_iter();
+        let outlined = files.iter().zip(known).filter_map(|((path, _), known)| {
+            let (outline, document) = match known {
+                Some(before) => (Arc::clone(&before.outline), None),
+                None => new.next().map(|(outline, document)| (Arc::new(outline), document))?,
+            };
+            Some(Outlined { path: Arc::clone(path), outline, document, before: known.cloned() })
+        });
+        outlined.collect()
     }
 
     /// Files of models, as they were or anew.
     pub(super) fn sql_file(&self, path: &Arc<str>, text: &Arc<str>) -> Arc<SourceFile> {
-        match self.models.get(path).filter(|read| read.text == *text) {
+        match self.models.get(path).filter(|read| is_same(&read.text, text)) {
             Some(read) => Arc::clone(&read.file),
             None => file_of(path, text),
         }
@@ -217,25 +232,26 @@ impl KeptFiles {
     /// Reads the entries of the files that `before` doesn't know as they are now.
     pub(super) fn read_entries(
         &mut self,
-        files: Vec<Outlined>,
+        files: &[Outlined],
         before: &KeptFiles,
-        renderer: &mut Renderer,
         unread: &mut BTreeSet<Arc<str>>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Lists {
         let is_around_same = self.around.are_same(&before.around);
+        let known = |file: &Outlined| file.before.clone().filter(|read| is_around_same || !read.entries.has_rendered);
+        let known: Vec<Option<Arc<ReadFile>>> = files.iter().map(known).collect();
+        let new: Vec<&Outlined> =
+            files.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| file).collect();
+        let renderer = || Renderer::new(Arc::clone(&self.around));
+        let mut new = parallel::map_with(&new, renderer, |renderer, file| file.entries(renderer)).into_iter();
         let mut lists = Lists::default();
         let mut read_files = Vec::with_capacity(files.len());
-        for Outlined { path, outline, document, before } in files {
-            let known = before.filter(|read| is_around_same || !read.entries.has_rendered);
+        for (file, known) in files.iter().zip(known) {
             self.work.count(known.is_some());
             let read = known.unwrap_or_else(|| {
-                let document =
-                    document.or_else(|| self::document(&outline.file, &mut Vec::new(), &mut BTreeSet::new()));
-                let entries = document.map_or_else(Entries::default, |document| entries(&document, renderer));
-                Arc::new(ReadFile { outline, entries })
+                Arc::new(ReadFile { outline: Arc::clone(&file.outline), entries: new.next().unwrap_or_default() })
             });
-            self.definitions.insert(path, Arc::clone(&read));
+            self.definitions.insert(Arc::clone(&file.path), Arc::clone(&read));
             read_files.push(read);
         }
         // All cubes are told of before the first metric.
@@ -283,6 +299,11 @@ impl KeptFiles {
         self.registered.insert(Arc::clone(&cube.name), read);
         found
     }
+}
+
+/// Texts are shared between loads, so that most are the very same.
+fn is_same(a: &Arc<str>, b: &Arc<str>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
 }
 
 /// Some editors begin a file with a mark that no column should count.

@@ -108,11 +108,12 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
         let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         let is_yaml = matches!(ending.as_deref(), Some("yml" | "yaml"));
         if is_yaml && &**path != settings::FILE && settings.folders.iter().any(|folder| is_in(path, folder)) {
-            yaml_files.push(before.outline(path, text));
+            yaml_files.push((path, text));
         } else if path.ends_with(".sql") && is_in(path, &settings.model_folder) {
             sql_files.push(before.sql_file(path, text));
         }
     }
+    let yaml_files = before.outlines(&yaml_files);
     let mut unread = inputs.unread.clone();
     let told = diagnostics.len();
     let outlines = || yaml_files.iter().map(|file| &*file.outline);
@@ -163,7 +164,7 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     let (models, circular_models) = models::in_order(models, &mut diagnostics);
 
     let kept::Lists { mut cubes, mut metrics, mut policies, mut has_broken_policies } =
-        kept.read_entries(yaml_files, before, &mut renderer, &mut unread, &mut diagnostics);
+        kept.read_entries(&yaml_files, before, &mut unread, &mut diagnostics);
     // Of two policies of one name the second is left out.
     let told = diagnostics.len();
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);

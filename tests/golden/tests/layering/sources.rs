@@ -28,7 +28,7 @@ const IMPURE: &[Ban] = &[
     Ban { phrase: "Zoned::now", reason: "the current time is an input" },
     Ban { phrase: "TimeZone::system", reason: "the zone is an input" },
     Ban { phrase: "async fn", reason: "the compiler waits for nothing" },
-    Ban { phrase: "thread::spawn", reason: "the compiler runs on its caller's thread" },
+    Ban { phrase: "thread::spawn", reason: "threads of the compiler end before its call does: `parallel`" },
     Ban { phrase: "println!", reason: "the compiler answers its caller" },
 ];
 

@@ -1,0 +1,68 @@
+//! The same work on many items, on several threads at once.
+//!
+//! In: items. Out: what became of each, in the order of the items, as if one had been done after the other. The
+//! threads end before it returns. Not here: work whose items need one another.
+
+use std::num::NonZeroUsize;
+use std::thread::{self, Builder};
+
+/// Fewer items for each thread are not worth it.
+const FEWEST: usize = 32;
+const MOST_THREADS: usize = 4;
+/// Texts nest, and so do the calls that read them.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// `state` is made once on each thread.
+pub(crate) fn map_with<T: Sync, S, R: Send>(
+    items: &[T],
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &T) -> R + Sync,
+) -> Vec<R> {
+    let run = |items: &[T]| {
+        let mut state = state();
+        items.iter().map(|item| work(&mut state, item)).collect::<Vec<R>>()
+    };
+    let most = (items.len() / FEWEST).min(MOST_THREADS);
+    if most < 2 {
+        return run(items);
+    }
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(most);
+    let (own, others) = items.split_at(items.len().div_ceil(threads));
+    thread::scope(|scope| {
+        let begun: Vec<_> = others
+            .chunks(own.len())
+            .map(|part| (part, Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || run(part))))
+            .collect();
+        let mut outcomes = run(own);
+        for (part, thread) in begun {
+            match thread.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(done)) => outcomes.extend(done),
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                // The system has no thread to give.
+                Err(_) => outcomes.extend(run(part)),
+            }
+        }
+        outcomes
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_come_in_the_order_of_the_items() {
+        for count in [0, 1, 63, 64, 65, 1_000] {
+            let items: Vec<usize> = (0..count).collect();
+            let outcomes = map_with(
+                &items,
+                || 0,
+                |done, item| {
+                    *done += 1;
+                    (*item, *done > 0)
+                },
+            );
+            assert_eq!(outcomes, items.iter().map(|item| (*item, true)).collect::<Vec<_>>(), "{count}");
+        }
+    }
+}

@@ -237,7 +237,7 @@ async fn read_texts(
     let read = move || {
         let (mut definitions, mut diagnostics, files) = project::read_again(&tree, &inputs, &kept.files);
         match held {
-            Ok(held) => definitions.built = standing(&definitions, &held),
+            Ok(held) => definitions.built = standing(&definitions, &held, &kept.cubes),
             Err(problem) => {
                 definitions.built.is_unknown = true;
                 diagnostics.push(problem);

@@ -14,8 +14,8 @@ use super::settings::Settings;
 use super::source::{SourceFile, Text};
 use super::yaml::{Node, NodeValue};
 use super::{
-    EMPTY_FILE, FILE, RegisteredCube, SourceTree, cubes, fields, list_without_key, metrics, models, names_in, policies, registered,
-    sources, yaml,
+    EMPTY_FILE, FILE, RegisteredCube, SourceTree, cubes, fields, list_without_key, metrics, models, names_in, policies,
+    registered, sources, yaml,
 };
 use crate::diagnostic::{Diagnostic, Span};
 use crate::parallel;

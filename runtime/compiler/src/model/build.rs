@@ -278,8 +278,7 @@ impl Reading {
             reading.check_marks(cube, text);
         }
         let Reading { told, broken } = reading;
-        let tables = Tables::of(&cube.relation, dialect);
-        Filled { dimensions, measures, segments, joins, asked: notes.into_inner(), told, broken, tables }
+        Filled { dimensions, measures, segments, joins, asked: notes.into_inner(), told, broken }
     }
 
     /// Reads one text; what is wrong with an alias is wrong with its target, and told there.

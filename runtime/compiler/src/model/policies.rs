@@ -15,7 +15,7 @@ use super::nearest::suggest;
 use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
 use super::scope::{Place, Scope};
-use super::tables::{Readers, Tables};
+use super::tables::Readers;
 use super::{Cube, CubeId, Member, Model, Snippet};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_compiler::model::{ColumnTypes, CubeId, DimensionId, KeptCubes, Model, TypedCubes, build, build_again};
-use terrane_compiler::project::{Definitions, Inputs, KeptFiles, RegisteredCube, SourceTree, Work, read, read_again};
+use terrane_compiler::project::{Built, Definitions, Inputs, KeptFiles, RegisteredCube, SourceTree, Work, read, read_again};
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::large_project::{inputs, large_cube, large_project};
 
@@ -62,6 +62,19 @@ fn types(model: &Model, salt: u64) -> ColumnTypes {
     types
 }
 
+/// Some models were built as they are, and some of definitions that are no more.
+fn built(definitions: &Definitions, salt: u64) -> Built {
+    let mut built = Built { is_unknown: salt % 7 == 6, ..Built::default() };
+    for (model, at) in definitions.models.iter().zip(salt..) {
+        match (at % 4, model.built_as()) {
+            (1, Some(_)) => drop(built.current.insert(Arc::clone(&model.name.value))),
+            (2, Some((schema, name))) => drop(built.outdated.insert(format!("{schema}.{name}"))),
+            _ => {}
+        }
+    }
+    built
+}
+
 /// What of two models has to be the same; what is computed at first use is made of it.
 fn assert_same(what: &str, again: &(Definitions, Model), cold: &(Definitions, Model)) {
     assert!(again.0 == cold.0, "{what}: definitions\n{:#?}\n{:#?}", again.0, cold.0);
@@ -87,9 +100,11 @@ fn assert_same(what: &str, again: &(Definitions, Model), cold: &(Definitions, Mo
 impl Loaded {
     /// Loads the tree as it is now, and holds the outcome against a first load.
     fn load(&mut self, what: &str, tree: &SourceTree, inputs: &Inputs, salt: u64) {
-        let (definitions, told, files) = read_again(tree, inputs, &self.files);
+        let (mut definitions, told, files) = read_again(tree, inputs, &self.files);
+        definitions.built = built(&definitions, salt);
         let (model, more, cubes) = build_again(&definitions, &self.cubes);
-        let (cold_definitions, cold_told) = read(tree, inputs);
+        let (mut cold_definitions, cold_told) = read(tree, inputs);
+        cold_definitions.built = built(&cold_definitions, salt);
         let (cold_model, cold_more) = build(&cold_definitions);
         assert_eq!(told, cold_told, "{what}: told while reading");
         assert_eq!(more, cold_more, "{what}: told while building");
@@ -164,6 +179,12 @@ fn entangled() -> SourceTree {
              extends: orders\n    dimensions:\n      - {name: season, type: string, sql: \"{days.season}\"}\n",
         ),
         (
+            "cubes/kept.yml",
+            "cubes:\n  - name: kept\n    sql_table: analytics.paid\n    dimensions:\n      - {name: who, type: number, sql: \
+             who}\n  - name: both\n    sql: SELECT * FROM analytics.base JOIN raw.people ON true\n    measures:\n      - \
+             {name: count, type: count}\n",
+        ),
+        (
             "metrics/all.yml",
             "metrics:\n  - {name: income, type: simple, expression: orders.total}\n  - {name: each, type: ratio, numerator: \
              orders.total, denominator: people.count}\n  - {name: more, type: derived, expression: income + each}\n",
@@ -171,7 +192,7 @@ fn entangled() -> SourceTree {
         (
             "policies/all.yml",
             "policies:\n  - {name: own, cubes: [people], row_filter: \"{people}.city IN {{ user.roles }}\"}\n  - {name: \
-             mail, cubes: \"*\", mask: {email: hash}}\n",
+             paid, cubes: [orders], row_filter: \"{orders}.n > 0\"}\n  - {name: mail, cubes: \"*\", mask: {email: hash}}\n",
         ),
     ];
     SourceTree { files: files.into_iter().map(|(path, text)| (path.into(), text.into())).collect() }

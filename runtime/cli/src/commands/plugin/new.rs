@@ -73,7 +73,7 @@ debug = false
 strip = true
 
 [profile.release]
-opt-level = \"s\"
+opt-level = 3
 lto = \"fat\"
 codegen-units = 1
 panic = \"abort\"

@@ -16,7 +16,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_compiler::model::{ColumnTypes, CubeId, DimensionId, KeptCubes, Model, TypedCubes, build, build_again};
-use terrane_compiler::project::{Built, Definitions, Inputs, KeptFiles, RegisteredCube, SourceTree, Work, read, read_again};
+use terrane_compiler::project::{
+    Built, Definitions, Inputs, KeptFiles, RegisteredCube, SourceTree, Work, read, read_again,
+};
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::large_project::{inputs, large_cube, large_project};
 
@@ -346,6 +348,13 @@ fn every_seeded_mistake_comes_and_goes_as_in_a_first_load() {
     for seed in 100..106 {
         run("mistakes", &base, &others, seed, 60);
     }
+}
+
+/// So many files and cubes are read on several threads.
+#[test]
+fn random_edits_of_a_large_project_come_to_what_a_first_load_comes_to() {
+    let tree = large_project(150);
+    run("large", &tree, &texts(std::slice::from_ref(&tree)), 0, 12);
 }
 
 /// What one change has done again: files, models, cubes.

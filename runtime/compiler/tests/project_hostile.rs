@@ -160,6 +160,21 @@ fn long_chains_of_definitions_load() {
     assert!(check(&files).contains(&"model-cycle"));
 }
 
+/// What a cube asks of another is noted once each, however much it is.
+#[test]
+fn a_wide_cube_over_another_wide_cube_loads() {
+    let members = |sql: &dyn Fn(usize) -> String| {
+        (0..20_000).map(|n| format!("      - {{name: d{n}, type: string, sql: '{}'}}\n", sql(n))).collect::<String>()
+    };
+    let cubes = format!(
+        "cubes:\n  - name: a\n    sql_table: a\n    joins: [{{name: b, relationship: many_to_one, sql: '{{a}}.x = \
+         {{b}}.y'}}]\n    dimensions:\n{}  - name: b\n    sql_table: b\n    dimensions:\n{}",
+        members(&|n| format!("{{b.d{n}}}")),
+        members(&|n| format!("c{n}"))
+    );
+    assert_eq!(check(&[("cubes/a.yml", &cubes)]), Vec::<&str>::new());
+}
+
 #[test]
 fn members_that_grow_without_bound_are_refused() {
     let chain = |count: usize, sql: &dyn Fn(usize) -> String| {

@@ -70,6 +70,12 @@ fn benchmark(c: &mut Criterion) {
     let (hooks, context) = (hooks(), RequestContext::default());
     let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
     let facts = Arc::new(facts());
+    c.bench_function("call/20_members", |b| {
+        b.iter(|| {
+            let said = hooks.judge_here(&asking, black_box(&facts));
+            assert!(matches!(said[0].answer, Ok(Decision::Permit(_))), "{:?}", said[0].answer);
+        });
+    });
     c.bench_function("judge/20_members", |b| {
         b.iter(|| {
             let said = runtime.block_on(hooks.judge(&asking, black_box(&facts)));

@@ -2,7 +2,7 @@
 //!
 //! In: nothing. Out: an [`Engine`] that makes stores inside limits. Synchronous; fuel and epochs both
 //! on; pooled instances where the address space allows it, else on demand. One thread advances the
-//! epoch every millisecond while calls are running and sleeps otherwise.
+//! epoch every millisecond while calls are running and sleeps soon after.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -22,6 +22,8 @@ const POOL_INSTANCES: u32 = 64;
 /// would have to be cleared by hand.
 const KEPT_RESIDENT_BYTES: usize = 256 * 1024;
 const TICK: Duration = Duration::from_millis(1);
+/// So many ticks without a call, and the ticker sleeps: waking it costs a call more than a few ticks cost.
+const QUIET_TICKS: u32 = 100;
 
 /// No engine could be made on this machine.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -138,9 +140,17 @@ impl Ticker {
     }
 
     fn tick(&self, engine: &EngineWeak) {
+        let mut quiet = 0;
         loop {
-            let idle = self.changed.wait_while(self.lock(), |calls| calls.running == 0 && !calls.ended);
-            let ended = idle.unwrap_or_else(PoisonError::into_inner).ended;
+            let mut calls = self.lock();
+            quiet = if calls.running == 0 { quiet + 1 } else { 0 };
+            if quiet > QUIET_TICKS {
+                let idle = self.changed.wait_while(calls, |calls| calls.running == 0 && !calls.ended);
+                calls = idle.unwrap_or_else(PoisonError::into_inner);
+                quiet = 0;
+            }
+            let ended = calls.ended;
+            drop(calls);
             match engine.upgrade() {
                 Some(engine) if !ended => {
                     thread::sleep(TICK);

@@ -55,13 +55,25 @@ impl Hooks {
         Ok(Hooks { host, pool: Pool::start()? })
     }
 
+    /// Asks on the caller's own thread, which a hook that loops keeps: for tools that have one to spare.
+    pub fn judge_here(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+        let ask = judging(asking, facts);
+        self.configured().iter().map(|configured| said(configured, &ask)).collect()
+    }
+
+    /// In order of id.
+    fn configured(&self) -> Vec<Configured<PolicyPlugin>> {
+        let mut hooks = self.host.registry.configured::<PolicyPlugin>();
+        hooks.sort_by(|one, other| hook_of(one).id.cmp(&hook_of(other).id));
+        hooks
+    }
+
     /// Asks all hooks on the pool.
     async fn ask<T: Send + 'static>(
         &self,
         ask: impl Fn(&Plugin<PolicyPlugin>) -> Result<T, PluginFault> + Send + 'static,
     ) -> Vec<Said<T>> {
-        let mut hooks = self.host.registry.configured::<PolicyPlugin>();
-        hooks.sort_by(|one, other| hook_of(one).id.cmp(&hook_of(other).id));
+        let hooks = self.configured();
         let unanswered: Vec<Hook> = hooks.iter().map(hook_of).collect();
         let answers = self.pool.run(move || hooks.iter().map(|configured| said(configured, &ask)).collect());
         match tokio::time::timeout(PATIENCE, answers).await {
@@ -75,6 +87,24 @@ impl Hooks {
                 unanswered.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
             }
         }
+    }
+}
+
+/// What one hook is asked of a query.
+fn judging(
+    asking: &Asking<'_>,
+    facts: &Arc<QueryFacts>,
+) -> impl Fn(&Plugin<PolicyPlugin>) -> Result<Decision, PluginFault> + Send + 'static {
+    let (who, moment, facts) = (principal(asking.context), Moment::of_asking(asking), Arc::clone(facts));
+    let surface = surface(asking.context.surface);
+    let caller = caller_of(asking);
+    move |plugin| {
+        let query = to_wire::query_facts(&facts, surface, plugin.grants.query_values);
+        let context = moment.context(plugin.limits, &plugin.config_json);
+        let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
+            guest.terrane_governance_hook().call_on_query(store, &context, &who, &query)
+        };
+        call(plugin, (&caller, ON_QUERY), ask, |verdict| from_wire::decision(verdict.decision))
     }
 }
 
@@ -142,18 +172,7 @@ impl Governance for Hooks {
     }
 
     async fn judge(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
-        let (who, moment, facts) = (principal(asking.context), Moment::of_asking(asking), Arc::clone(facts));
-        let surface = surface(asking.context.surface);
-        let caller = caller_of(asking);
-        self.ask(move |plugin| {
-            let query = to_wire::query_facts(&facts, surface, plugin.grants.query_values);
-            let context = moment.context(plugin.limits, &plugin.config_json);
-            let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
-                guest.terrane_governance_hook().call_on_query(store, &context, &who, &query)
-            };
-            call(plugin, (&caller, ON_QUERY), ask, |verdict| from_wire::decision(verdict.decision))
-        })
-        .await
+        self.ask(judging(asking, facts)).await
     }
 
     async fn certify(

@@ -42,10 +42,12 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     let mut diagnostics = Vec::new();
     let (merged, unusable) = merge(definitions, before, &mut diagnostics);
     let skeleton = assemble(definitions, &merged, unusable, before, &*dialect, &mut diagnostics);
-    let new: Vec<&Cube> = skeleton.model.cubes.iter().zip(&skeleton.kept).filter_map(unfilled).collect();
+    let cubes: Vec<(&Arc<Cube>, &Option<Arc<KeptCube>>)> = skeleton.model.cubes.iter().zip(&skeleton.kept).collect();
     let own_dialect = || grammar(&definitions.warehouse);
-    let fill_one = |dialect: &mut Box<dyn Dialect>, cube: &&Cube| Reading::of(cube, &skeleton, &merged, &**dialect);
-    let filled = parallel::map_with(&new, own_dialect, fill_one);
+    let fill_one = |dialect: &mut Box<dyn Dialect>, (cube, kept): &(&Arc<Cube>, &Option<Arc<KeptCube>>)| {
+        kept.is_none().then(|| Reading::of(cube, &skeleton, &merged, &**dialect))
+    };
+    let filled = parallel::map_with(&cubes, own_dialect, fill_one);
     let written = Written::new(&skeleton, &merged, definitions);
     tell(&skeleton.kept, &filled, &mut diagnostics);
     for (cube, text) in skeleton.model.cubes.iter().zip(&skeleton.texts).filter(|(cube, _)| cube.alias_of.is_none()) {
@@ -82,20 +84,11 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     (model, diagnostics, keeping)
 }
 
-/// A cube that is not as it was.
-fn unfilled<'m>((cube, kept): (&'m Arc<Cube>, &Option<Arc<KeptCube>>)) -> Option<&'m Cube> {
-    kept.is_none().then_some(cube)
-}
-
 /// Tells of every cube, in their order. An inherited text is read once for each heir; its problem is told once.
-fn tell(kept: &[Option<Arc<KeptCube>>], filled: &[Filled], diagnostics: &mut Vec<Diagnostic>) {
-    let mut filled = filled.iter();
-    for kept in kept {
-        let noted = match kept {
-            Some(kept) => &kept.told,
-            None => filled.next().map_or(&[][..], |filled| &filled.told),
-        };
-        for Told { diagnostic, is_shared } in noted {
+fn tell(kept: &[Option<Arc<KeptCube>>], filled: &[Option<Filled>], diagnostics: &mut Vec<Diagnostic>) {
+    for (kept, filled) in kept.iter().zip(filled) {
+        let own = kept.iter().flat_map(|kept| &kept.told);
+        for Told { diagnostic, is_shared } in own.chain(filled.iter().flat_map(|filled| &filled.told)) {
             let is_same = |told: &Diagnostic| told.span == diagnostic.span && told.code == diagnostic.code;
             if !is_shared || !diagnostics.iter().any(is_same) {
                 diagnostics.push(diagnostic.clone());
@@ -108,7 +101,7 @@ fn tell(kept: &[Option<Arc<KeptCube>>], filled: &[Filled], diagnostics: &mut Vec
 /// no second report.
 fn fill(
     skeleton: Skeleton<'_>,
-    filled: Vec<Filled>,
+    filled: Vec<Option<Filled>>,
     merged: &[Merged<'_>],
     warehouse: &Arc<str>,
     broken: &mut HashSet<Item>,
@@ -123,15 +116,14 @@ fn fill(
         ..KeptCubes::default()
     };
     let mut found = Vec::with_capacity(model.cubes.len());
-    let mut filled = filled.into_iter();
-    for (at, (known, relation_told)) in kept.into_iter().zip(relation_told).enumerate() {
+    for (at, ((known, filled), relation_told)) in kept.into_iter().zip(filled).zip(relation_told).enumerate() {
         keeping.built.count(known.is_some());
         if let Some(known) = known {
             found.push(Arc::clone(&known.found));
             keeping.cubes.insert(Arc::clone(&known.cube.name), known);
             continue;
         }
-        let Some(mut new) = filled.next() else { break };
+        let mut new = filled.unwrap_or_else(|| unreachable!("a cube that is not as it was is filled"));
         let is_sound = new.broken.is_empty();
         broken.extend(std::mem::take(&mut new.broken));
         let text = &merged[texts[at]];
@@ -278,7 +270,7 @@ impl Reading {
             reading.check_marks(cube, text);
         }
         let Reading { told, broken } = reading;
-        Filled { dimensions, measures, segments, joins, asked: notes.into_inner(), told, broken }
+        Filled { dimensions, measures, segments, joins, asked: notes.answered(&skeleton.model), told, broken }
     }
 
     /// Reads one text; what is wrong with an alias is wrong with its target, and told there.

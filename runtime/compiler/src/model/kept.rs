@@ -6,7 +6,7 @@
 //! about the whole project and are judged anew each time.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use super::cycles::{self, Edge, Item};
@@ -143,28 +143,52 @@ fn answer(model: &Model, cube: CubeId, name: &str) -> Option<Answer> {
     Some((member, ty))
 }
 
-/// Where answers are written down.
-pub(super) type Notes = RefCell<Asked>;
+/// Where questions are written down, each once.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    names: RefCell<HashMap<Box<str>, Option<CubeId>>>,
+    members: RefCell<HashMap<CubeId, HashSet<Box<str>>>>,
+    reached: RefCell<HashSet<CubeId>>,
+}
+
+impl Notes {
+    pub(super) fn note_name(&self, name: &str, found: Option<CubeId>) {
+        let mut names = self.names.borrow_mut();
+        if !names.contains_key(name) {
+            names.insert(name.into(), found);
+        }
+    }
+
+    pub(super) fn note_member(&self, cube: CubeId, name: &str) {
+        let mut members = self.members.borrow_mut();
+        let members = members.entry(cube).or_default();
+        if !members.contains(name) {
+            members.insert(name.into());
+        }
+    }
+
+    pub(super) fn note_reached(&self, cube: CubeId) {
+        self.reached.borrow_mut().insert(cube);
+    }
+
+    /// All of it, with what the model answers.
+    pub(super) fn answered(self, model: &Model) -> Asked {
+        let members = self.members.into_inner().into_iter();
+        let answered = members.flat_map(|(cube, names)| {
+            names.into_iter().map(move |name| {
+                let answer = answer(model, cube, &name);
+                (cube, name, answer)
+            })
+        });
+        Asked {
+            names: self.names.into_inner().into_iter().collect(),
+            members: answered.collect(),
+            reached: self.reached.into_inner().into_iter().collect(),
+        }
+    }
+}
 
 impl Asked {
-    pub(super) fn note_name(&mut self, name: &str, found: Option<CubeId>) {
-        if !self.names.iter().any(|(known, _)| **known == *name) {
-            self.names.push((name.into(), found));
-        }
-    }
-
-    pub(super) fn note_member(&mut self, model: &Model, cube: CubeId, name: &str) {
-        if !self.members.iter().any(|(of, known, _)| *of == cube && **known == *name) {
-            self.members.push((cube, name.into(), answer(model, cube, name)));
-        }
-    }
-
-    pub(super) fn note_reached(&mut self, cube: CubeId) {
-        if !self.reached.contains(&cube) {
-            self.reached.push(cube);
-        }
-    }
-
     /// Whether a model answers all of it alike.
     fn holds(&self, own: CubeId, model: &Model, moves: &Moves) -> bool {
         let names = self.names.iter().all(|(name, found)| match found {

@@ -75,7 +75,7 @@ impl<'m> Scope<'m> {
     /// A cube of the project.
     pub(super) fn cube_named(&self, name: &str) -> Option<CubeId> {
         let found = self.model.cube_named(name).map(|cube| cube.id);
-        self.notes.borrow_mut().note_name(name, found);
+        self.notes.note_name(name, found);
         found
     }
 
@@ -111,7 +111,7 @@ impl<'m> Scope<'m> {
         };
         let of = self.model.cube(id);
         if Some(id) != self.cube {
-            self.notes.borrow_mut().note_member(self.model, id, name);
+            self.notes.note_member(id, name);
         }
         match of.member(name) {
             Some(member) => self.member(of, name, member),
@@ -265,7 +265,7 @@ impl<'m> Scope<'m> {
             )));
         }
         if self.model.reach(own.id).is_to_one(cube) {
-            self.notes.borrow_mut().note_reached(cube);
+            self.notes.note_reached(cube);
             return Ok(cube);
         }
         if self.may_be_behind_unread(cube) {

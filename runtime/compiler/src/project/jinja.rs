@@ -5,7 +5,8 @@
 //! a stack or grow a value, fuel bounds the steps, and every byte printed is counted, also inside
 //! macros. No filter or function of the template engine's own is available.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use minijinja::value::{Kwargs, Rest, ValueKind};
@@ -26,18 +27,28 @@ const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
 /// What the texts may refer to.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Surroundings {
     /// Name to printed name.
     pub(super) models: BTreeMap<Arc<str>, String>,
     /// Source, then table, to its printed name.
-    pub(super) tables: HashMap<Arc<str>, BTreeMap<Arc<str>, String>>,
+    pub(super) tables: BTreeMap<Arc<str>, BTreeMap<Arc<str>, String>>,
     pub(super) vars: BTreeMap<Arc<str>, Value>,
     pub(super) has_unread_vars: bool,
     pub(super) env: BTreeMap<String, String>,
     pub(super) unread: BTreeSet<Arc<str>>,
     /// The text that `vars` was read of.
     pub(super) settings: Option<Arc<str>>,
+}
+
+/// Variables may hold secrets.
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings")
+            .field("models", &self.models)
+            .field("tables", &self.tables)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Surroundings {

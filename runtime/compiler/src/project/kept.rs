@@ -162,19 +162,15 @@ impl KeptFiles {
 
     /// The outlines of YAML files, as they were or anew.
     pub(super) fn outlines(&self, files: &[(&Arc<str>, &Arc<str>)]) -> Vec<Outlined> {
-        let known: Vec<Option<&Arc<ReadFile>>> = files.iter().map(|(path, text)| self.known(path, text)).collect();
-        let new: Vec<_> =
-            files.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| *file).collect();
-        let mut new =
-            parallel::map_with(&new, || (), |(), (path, text)| outline(file_of(path, text), text)).into_iter();
-        let outlined = files.iter().zip(known).filter_map(|((path, _), known)| {
+        let outlined = |(): &mut (), (path, text): &(&Arc<str>, &Arc<str>)| {
+            let known = self.known(path, text);
             let (outline, document) = match known {
                 Some(before) => (Arc::clone(&before.outline), None),
-                None => new.next().map(|(outline, document)| (Arc::new(outline), document))?,
+                None => outline(file_of(path, text), text),
             };
-            Some(Outlined { path: Arc::clone(path), outline, document, before: known.cloned() })
-        });
-        outlined.collect()
+            Outlined { path: Arc::clone(path), outline, document, before: known.cloned() }
+        };
+        parallel::map_with(files, || (), outlined)
     }
 
     /// Files of models, as they were or anew.
@@ -238,21 +234,19 @@ impl KeptFiles {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Lists {
         let is_around_same = self.around.are_same(&before.around);
-        let known = |file: &Outlined| file.before.clone().filter(|read| is_around_same || !read.entries.has_rendered);
-        let known: Vec<Option<Arc<ReadFile>>> = files.iter().map(known).collect();
-        let new: Vec<&Outlined> =
-            files.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| file).collect();
-        let renderer = || Renderer::new(Arc::clone(&self.around));
-        let mut new = parallel::map_with(&new, renderer, |renderer, file| file.entries(renderer)).into_iter();
+        let around = &self.around;
+        let read_one = |renderer: &mut Option<Renderer>, file: &Outlined| {
+            let known = file.before.as_ref().filter(|read| is_around_same || !read.entries.has_rendered);
+            known.cloned().unwrap_or_else(|| {
+                let renderer = renderer.get_or_insert_with(|| Renderer::new(Arc::clone(around)));
+                Arc::new(ReadFile { outline: Arc::clone(&file.outline), entries: file.entries(renderer) })
+            })
+        };
+        let read_files = parallel::map_with(files, || None, read_one);
         let mut lists = Lists::default();
-        let mut read_files = Vec::with_capacity(files.len());
-        for (file, known) in files.iter().zip(known) {
-            self.work.count(known.is_some());
-            let read = known.unwrap_or_else(|| {
-                Arc::new(ReadFile { outline: Arc::clone(&file.outline), entries: new.next().unwrap_or_default() })
-            });
-            self.definitions.insert(Arc::clone(&file.path), Arc::clone(&read));
-            read_files.push(read);
+        for (file, read) in files.iter().zip(&read_files) {
+            self.work.count(file.before.as_ref().is_some_and(|before| Arc::ptr_eq(before, read)));
+            self.definitions.insert(Arc::clone(&file.path), Arc::clone(read));
         }
         // All cubes are told of before the first metric.
         for read in &read_files {
@@ -315,7 +309,7 @@ pub(super) fn file_of(path: &Arc<str>, text: &Arc<str>) -> Arc<SourceFile> {
 /// A file that could be parsed, and the keys of its lists as they are and as they are written.
 type Document = (Node, Vec<(&'static str, Arc<str>)>);
 
-fn outline(file: Arc<SourceFile>, text: &Arc<str>) -> (Outline, Option<Document>) {
+fn outline(file: Arc<SourceFile>, text: &Arc<str>) -> (Arc<Outline>, Option<Document>) {
     let (mut told, mut unread) = (Vec::new(), BTreeSet::new());
     let document = document(&file, &mut told, &mut unread);
     let mut sources = List::default();
@@ -323,7 +317,8 @@ fn outline(file: Arc<SourceFile>, text: &Arc<str>) -> (Outline, Option<Document>
         each(document, "sources", &mut unread, &mut sources, |node, _, told| sources::source(node, told));
     }
     let has_misplaced_policies = document.as_ref().is_some_and(|(document, _)| policies::is_misplaced(document));
-    (Outline { text: Arc::clone(text), file, told, unread, sources, has_misplaced_policies }, document)
+    let outline = Outline { text: Arc::clone(text), file, told, unread, sources, has_misplaced_policies };
+    (Arc::new(outline), document)
 }
 
 fn document(

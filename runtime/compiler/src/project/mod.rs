@@ -242,7 +242,7 @@ fn plural_stem(what: &str) -> &str {
 fn printed_tables(
     sources: &[Arc<SourceDefinition>],
     dialect: &dyn sqlparser::dialect::Dialect,
-) -> HashMap<Arc<str>, BTreeMap<Arc<str>, String>> {
+) -> BTreeMap<Arc<str>, BTreeMap<Arc<str>, String>> {
     let tables_of = |source: &Arc<SourceDefinition>| {
         let tables = source.tables.iter();
         tables.map(|table| (Arc::clone(&table.name.value), sources::printed_name(source, table, dialect))).collect()

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use sqlparser::dialect::Dialect;
 
 use super::assemble::{Skeleton, assemble};
-use super::cycles::{self, Edge, Item};
+use super::cycles::{self, Edge, Item, Items};
 use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
 use super::kept::{self, Asked, Beside, Found, KeptCube, KeptCubes, Made, Notes, Told};
@@ -54,7 +54,7 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
         let definition = merged[*text].definition;
         pre_aggregations::check(cube, definition, &skeleton.model, &skeleton.unread, &mut diagnostics);
     }
-    let mut broken = HashSet::new();
+    let mut broken = Items::default();
     let (mut model, found, mut keeping, unread) = fill(skeleton, filled, &merged, &definitions.warehouse, &mut broken);
     metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
     let metric_edges = cycles::of_metrics(&model);
@@ -104,7 +104,7 @@ fn fill(
     filled: Vec<Option<Filled>>,
     merged: &[Merged<'_>],
     warehouse: &Arc<str>,
-    broken: &mut HashSet<Item>,
+    broken: &mut Items,
 ) -> (Model, Vec<Arc<Found>>, KeptCubes, BTreeSet<Arc<str>>) {
     let Skeleton { mut model, unread, kept, texts, relation_told, clean, .. } = skeleton;
     let mut keeping = KeptCubes {
@@ -170,7 +170,7 @@ fn read_tables(
 }
 
 /// The names that policies are not told about: what is left out has been told.
-fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &HashSet<Item>, model: &Model) -> BTreeSet<Arc<str>> {
+fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &Items, model: &Model) -> BTreeSet<Arc<str>> {
     unread.extend(broken.iter().map(|item| match item {
         Item::Join(cube, index) => Arc::clone(&model.cube(model.cube(*cube).joins[*index as usize].target).name),
         Item::Dimension(id) => Arc::clone(&model.dimension(*id).name),
@@ -196,7 +196,7 @@ struct Filled {
     joins: Vec<Snippet>,
     asked: Asked,
     told: Vec<Told>,
-    broken: HashSet<Item>,
+    broken: Items,
 }
 
 impl Filled {
@@ -220,7 +220,7 @@ impl Filled {
 #[derive(Default)]
 struct Reading {
     told: Vec<Told>,
-    broken: HashSet<Item>,
+    broken: Items,
 }
 
 impl Reading {

@@ -3,7 +3,7 @@
 //! In: a model whose snippets are read. Out: diagnostics that show each circle as its path; its items
 //! and everything that stands on something broken join the broken ones.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::written::Written;
 use super::{
@@ -20,6 +20,10 @@ pub(super) enum Item {
     Metric(MetricId),
     Join(CubeId, u32),
 }
+
+/// Items are numbers that nobody outside chooses.
+pub(super) type ByItem<T> = FxHashMap<Item, T>;
+pub(super) type Items = FxHashSet<Item>;
 
 /// The items that a snippet refers to, also inside aggregates.
 pub(super) fn references(snippet: &Snippet, found: &mut Vec<Item>) {
@@ -104,20 +108,20 @@ pub(super) fn report(
     model: &Model,
     written: &Written<'_, '_>,
     edges: &[&Edge],
-    broken: &mut HashSet<Item>,
+    broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let index: HashMap<Item, usize> = edges.iter().enumerate().map(|(at, (item, _))| (*item, at)).collect();
+    let index: ByItem<usize> = edges.iter().enumerate().map(|(at, (item, _))| (*item, at)).collect();
     circles(model, written, edges, &index, broken, diagnostics);
     spread(edges, broken);
 }
 
 /// Whatever stands on something broken is broken too.
-pub(super) fn spread(edges: &[&Edge], broken: &mut HashSet<Item>) {
+pub(super) fn spread(edges: &[&Edge], broken: &mut Items) {
     if broken.is_empty() {
         return;
     }
-    let mut dependents: HashMap<Item, Vec<Item>> = HashMap::new();
+    let mut dependents: ByItem<Vec<Item>> = ByItem::default();
     for (item, found) in edges {
         for target in found {
             dependents.entry(*target).or_default().push(*item);
@@ -138,8 +142,8 @@ fn circles(
     model: &Model,
     written: &Written<'_, '_>,
     edges: &[&Edge],
-    index: &HashMap<Item, usize>,
-    broken: &mut HashSet<Item>,
+    index: &ByItem<usize>,
+    broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let mut is_done = vec![false; edges.len()];

@@ -4,9 +4,9 @@
 //! bounds, so that no query does, and for join conditions that would need further joins to be
 //! evaluated. What is wrong joins the broken items, with whatever stands on it.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxBuildHasher;
 
-use super::cycles::{self, Edge, Item};
+use super::cycles::{self, ByItem, Edge, Item, Items};
 use super::written::Written;
 use super::{Cube, CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::Diagnostic;
@@ -25,10 +25,10 @@ struct Size {
 }
 
 /// `edges`: what refers to what.
-pub(super) fn check(model: &Model, edges: &[&Edge], broken: &mut HashSet<Item>, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(model: &Model, edges: &[&Edge], broken: &mut Items, diagnostics: &mut Vec<Diagnostic>) {
     let before = broken.len();
-    let references: HashMap<Item, &[Item]> = edges.iter().map(|(item, found)| (*item, found.as_slice())).collect();
-    let mut sizes: HashMap<Item, Size> = HashMap::with_capacity(edges.len());
+    let references: ByItem<&[Item]> = edges.iter().map(|(item, found)| (*item, found.as_slice())).collect();
+    let mut sizes: ByItem<Size> = ByItem::with_capacity_and_hasher(edges.len(), FxBuildHasher);
     for (item, _) in edges.iter().copied() {
         let item = *item;
         measure_item(model, item, &references, broken, &mut sizes);
@@ -64,9 +64,9 @@ pub(super) fn check(model: &Model, edges: &[&Edge], broken: &mut HashSet<Item>, 
 fn measure_item(
     model: &Model,
     start: Item,
-    references: &HashMap<Item, &[Item]>,
-    broken: &HashSet<Item>,
-    sizes: &mut HashMap<Item, Size>,
+    references: &ByItem<&[Item]>,
+    broken: &Items,
+    sizes: &mut ByItem<Size>,
 ) {
     let mut open = vec![(start, false)];
     while let Some((item, has_parts)) = open.pop() {
@@ -102,7 +102,7 @@ fn names_other(snippet: &Snippet, own: CubeId) -> bool {
 }
 
 /// A dimension in a join's condition that needs a join of its own.
-fn foreign_side(model: &Model, item: Item, sizes: &HashMap<Item, Size>) -> Option<String> {
+fn foreign_side(model: &Model, item: Item, sizes: &ByItem<Size>) -> Option<String> {
     let Item::Join(cube, index) = item else { return None };
     let mut found = Vec::new();
     cycles::references(&model.cube(cube).joins[index as usize].on, &mut found);
@@ -126,7 +126,7 @@ pub(super) fn check_constants(
     model: &Model,
     cubes: &[CubeId],
     written: &Written<'_, '_>,
-    broken: &mut HashSet<Item>,
+    broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for cube in cubes.iter().map(|id| model.cube(*id)) {

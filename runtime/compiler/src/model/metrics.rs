@@ -3,13 +3,13 @@
 //! In: definitions and a model with its cubes. Out: the model's metrics, in file order, and what is
 //! wrong with them. A ratio is one [`SqlPart::Divide`], whatever its sides are made of.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;
 
 use super::assemble::presentation;
-use super::cycles::Item;
+use super::cycles::{Item, Items};
 use super::grammar::Problem;
 use super::kept::Notes;
 use super::nearest::{likely, suggest};
@@ -25,7 +25,7 @@ pub(super) fn add(
     definitions: &Definitions,
     unread: &BTreeSet<Arc<str>>,
     dialect: &dyn Dialect,
-    broken: &mut HashSet<Item>,
+    broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for (index, definition) in (0u32..).zip(&definitions.metrics) {

@@ -3,10 +3,9 @@
 //! In: a model and its broken items, everything that stands on them included. Out: the same model
 //! without them, its ids renumbered. A project without errors passes untouched.
 
-use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use super::cycles::{self, Item};
+use super::cycles::{self, Item, Items};
 use super::{Aggregate, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, SegmentId, Snippet, SqlPart};
 
 /// New index of each old one; `None`: left out.
@@ -16,7 +15,7 @@ struct Renumbered {
     metrics: Vec<Option<u32>>,
 }
 
-pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
+pub(super) fn prune(model: &mut Model, broken: Items) {
     if broken.is_empty() {
         return;
     }
@@ -66,7 +65,7 @@ pub(super) fn prune(model: &mut Model, broken: HashSet<Item>) {
 }
 
 /// The cubes in which something is left out, and those that refer to one of them: its numbers may change.
-fn touched(model: &Model, broken: &HashSet<Item>) -> Vec<bool> {
+fn touched(model: &Model, broken: &Items) -> Vec<bool> {
     let mut is_broken = vec![false; model.cubes.len()];
     broken.iter().filter_map(|item| cycles::cube_of(*item)).for_each(|cube| is_broken[cube.0 as usize] = true);
     let mut touched = is_broken.clone();
@@ -77,7 +76,7 @@ fn touched(model: &Model, broken: &HashSet<Item>) -> Vec<bool> {
     touched
 }
 
-fn cube(model: &mut Model, at: usize, broken: &HashSet<Item>, renumbered: &Renumbered) {
+fn cube(model: &mut Model, at: usize, broken: &Items, renumbered: &Renumbered) {
     let cube = Arc::make_mut(&mut model.cubes[at]);
     let id = cube.id;
     let is_kept = |index: &mut u32, item: &dyn Fn(u32) -> Item| {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::source::{SqlText, Text};
+use super::source::{Origin, SqlText, Text};
 use crate::diagnostic::Span;
 use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
 use crate::types::{Granularity, Value};
@@ -244,7 +244,14 @@ pub enum MetricBody {
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
-    pub values: Vec<Value>,
+    pub values: Vec<WrittenValue>,
+}
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenValue {
+    pub value: Value,
+    pub origin: Origin,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -279,6 +286,6 @@ pub enum MaskDefinition {
     Hash,
     Partial,
     Null,
-    Constant(Value),
+    Constant(WrittenValue),
     Sql(SqlText),
 }

@@ -64,7 +64,7 @@ fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
     MetricFilter {
         member: Arc::clone(&definition.member.value),
         operator: Arc::clone(&definition.operator.value),
-        values: definition.values.iter().map(|written| written.value.clone()).collect(),
+        values: definition.values.iter().flatten().map(|written| written.value.clone()).collect(),
     }
 }
 
@@ -197,9 +197,10 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
 /// What each query of the metric would be refused for.
 fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Diagnostic> {
     let (member, operator) = (filter.member.value.parse().ok()?, filter.operator.value.parse().ok()?);
-    let values: Vec<Value> = filter.values.iter().map(|written| written.value.clone()).collect();
+    let written = filter.values.as_ref()?;
+    let values: Vec<Value> = written.iter().map(|written| written.value.clone()).collect();
     let (error, at) = refusal(dimension, &member, operator, &values)?;
-    let written = at.and_then(|at| filter.values.get(at));
+    let written = at.and_then(|at| written.get(at));
     let (code, hint) = match (&error, written) {
         (QueryError::OperatorNotAllowed { ty, valid_operators, .. }, _) => {
             ("operator-mismatch", format!("operators of a {ty}: {}", valid_operators.join(", ")))

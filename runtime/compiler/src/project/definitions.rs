@@ -244,7 +244,8 @@ pub enum MetricBody {
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
-    pub values: Vec<WrittenValue>,
+    /// `None`: one of them is no value, which was told.
+    pub values: Option<Vec<WrittenValue>>,
 }
 
 /// A value with its place.

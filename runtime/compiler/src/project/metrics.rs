@@ -146,8 +146,10 @@ fn expression(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -
 fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricFilterDefinition> {
     let mut fields = Fields::open_as(node, &FILTER, label, diagnostics)?;
     let (member, operator) = (fields.text("member"), fields.text("operator"));
-    let values = fields.nullable("value").map(|node| values(node, fields.diagnostics()));
-    Some(MetricFilterDefinition { member: member?, operator: operator?, values: values.unwrap_or_default() })
+    let told = fields.diagnostics().len();
+    let values = fields.nullable("value").map(|node| values(node, fields.diagnostics())).unwrap_or_default();
+    let values = (fields.diagnostics().len() == told).then_some(values);
+    Some(MetricFilterDefinition { member: member?, operator: operator?, values })
 }
 
 /// One value, or a list of them.

@@ -14,7 +14,7 @@ use terrane_compiler::lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, KeptCubes, Model, Relation, TypedCubes};
 use terrane_compiler::project::{self, Definitions, Inputs, KeptFiles, SourceTree, Work};
 use terrane_compiler::sql::profile::DialectProfile;
-use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
+use terrane_compiler::sql::{ProbedMember, TypeProbe, column_mistakes, place_of, single_probes, type_probe};
 use terrane_compiler::types::LogicalType;
 use tokio::sync::OnceCell;
 
@@ -204,6 +204,7 @@ pub async fn load(
     let (types, described) = (reading.types, reading.described);
     let plain = model.cubes.clone();
     let model = model.with_types_again(&types, &known.kept.typed);
+    diagnostics.extend(column_mistakes(&model, &profile));
     let typed = TypedCubes::of(plain, &model);
     Ok(Snapshot {
         model,

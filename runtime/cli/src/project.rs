@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::{Inputs, SourceTree};
 
 use crate::config::{self, Config, Environment, PROJECT_FILE};
@@ -41,7 +41,7 @@ impl Project {
         let (config, found) = config::read(settings.as_deref(), environment);
         problems.extend(found);
         let (tree, found) = folder.collect(&config.folders);
-        let is_partial = found.iter().any(Diagnostic::is_error);
+        let unread_files = found.iter().filter(|told| told.is_error()).map(place).collect();
         let unread = found.iter().filter(|told| told.code == "not-utf-8").filter_map(|told| told.span.as_ref());
         let unread = unread.flat_map(|span| folder.names_in(&span.file)).collect();
         problems.extend(found);
@@ -53,9 +53,14 @@ impl Project {
             warehouse: Arc::from(&*config.warehouse.kind),
             env: environment.for_projects(),
             registered: Vec::new(),
-            is_partial,
+            unread_files,
             unread,
         };
         Ok(Project { folder, config, tree, source, inputs, environment: environment.clone(), problems })
     }
+}
+
+/// Where a problem of the files stands; what has no place is the whole project's.
+fn place(told: &Diagnostic) -> Span {
+    told.span.clone().unwrap_or_else(|| Span { file: PROJECT_FILE.into(), line: 1, column: 1, length: 1 })
 }

@@ -247,17 +247,25 @@ fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Di
         return Err(Diagnostic::error("file-too-large", message).hint(hint).at(start_of(path)));
     }
     *bytes_left -= bytes.len() as u64;
-    let text =
-        String::from_utf8(bytes).map_err(|error| {
-            let place = error.utf8_error().valid_up_to();
-            let before = &error.as_bytes()[..place];
-            let line = before.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
-            Diagnostic::error("not-utf-8", format!("`{path}` is not UTF-8 text"))
-                .hint("save the file as UTF-8")
-                .at(Span { file: path.into(), line, column: 1, length: 1 })
-        })?;
+    let not_utf_8 = |message: String, line| {
+        let span = Span { file: path.into(), line, column: 1, length: 1 };
+        Diagnostic::error("not-utf-8", message).hint("save the file as UTF-8").at(span)
+    };
+    if is_utf_16(&bytes) {
+        return Err(not_utf_8(format!("`{path}` is UTF-16 text, not UTF-8"), 1));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
+        not_utf_8(format!("`{path}` is not UTF-8 text"), line)
+    })?;
     // A byte order mark is no part of the text.
     Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).into())
+}
+
+/// It begins with a mark of that encoding, or with a letter that has a zero beside it.
+fn is_utf_16(bytes: &[u8]) -> bool {
+    matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..])
 }
 
 fn start_of(path: &str) -> Span {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+use terrane_compiler::diagnostic::Span;
 use terrane_compiler::lineage::{KnownColumns, Lineage, Sight};
 use terrane_compiler::model::{Model, build};
 use terrane_compiler::project::{Definitions, Inputs, SourceTree, read};
@@ -30,16 +31,19 @@ cubes:
 
 const FILTER: &str = "{name: own, cubes: [orders], row_filter: \"{CUBE}.region = 'north'\"}";
 
-fn served(files: &[(&str, &str)], is_partial: bool) -> (Definitions, Model, bool) {
+/// `unread`: a file that never became part of the tree.
+fn served(files: &[(&str, &str)], unread: Option<&str>) -> (Definitions, Model, bool) {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: shop\n".into());
     tree.files.insert("cubes/shop.yml".into(), CUBES.into());
     tree.files.extend(files.iter().map(|(path, text)| ((*path).into(), (*text).into())));
-    let inputs = Inputs { warehouse: "duckdb".into(), is_partial, ..Inputs::default() };
+    let unread_files = unread.map(|file| Span { file: file.into(), line: 1, column: 1, length: 1 });
+    let unread_files = unread_files.into_iter().collect();
+    let inputs = Inputs { warehouse: "duckdb".into(), unread_files, ..Inputs::default() };
     let (definitions, mut diagnostics) = read(&tree, &inputs);
     let (model, more) = build(&definitions);
     diagnostics.extend(more);
-    (definitions, model, is_partial || diagnostics.iter().any(terrane_compiler::diagnostic::Diagnostic::is_error))
+    (definitions, model, unread.is_some() || diagnostics.iter().any(terrane_compiler::diagnostic::Diagnostic::is_error))
 }
 
 /// Nobody gets rows of the cube that a policy does not let through.
@@ -53,7 +57,7 @@ fn is_protected(model: &Model, name: &str) -> bool {
 #[test]
 fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
     let policy = format!("policies: [{FILTER}]");
-    let (_, model, is_told) = served(&[("policies/a.yml", policy.as_str())], false);
+    let (_, model, is_told) = served(&[("policies/a.yml", policy.as_str())], None);
     assert!(!is_told);
     assert!(is_protected(&model, "orders") && is_protected(&model, "orders_again"));
     assert!(!is_protected(&model, "customers"));
@@ -119,7 +123,7 @@ fn no_mistake_opens_what_a_policy_protects() {
     ];
     let mut open = Vec::new();
     for (about, text) in policies {
-        let (_, model, is_told) = served(&[("policies/a.yml", text.as_str())], false);
+        let (_, model, is_told) = served(&[("policies/a.yml", text.as_str())], None);
         if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
             open.push(format!("{about} (told: {is_told})"));
         }
@@ -182,7 +186,7 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
     let mut open = Vec::new();
     for (about, cubes, policies) in cases {
         let (_, model, is_told) =
-            served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policies.as_str())], false);
+            served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policies.as_str())], None);
         if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
             open.push(format!("{about} (told: {is_told})"));
         }
@@ -196,17 +200,17 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
         ("a folder that is not there", "name: shop\npaths: {policies: securty}\n"),
     ] {
         let (_, model, is_told) =
-            served(&[("service_project.yml", project), ("security/a.yml", policy.as_str())], false);
+            served(&[("service_project.yml", project), ("security/a.yml", policy.as_str())], None);
         if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
             open.push(format!("{about} (told: {is_told})"));
         }
     }
     // A file that is not text, too large, or not ours to read never becomes part of the tree.
-    let (_, model, _) = served(&[], true);
+    let (_, model, _) = served(&[], Some("policies/a.yml"));
     if !is_protected(&model, "orders") {
         open.push("a file that could not be read".to_owned());
     }
-    let (_, model, _) = served(&[("policies/A.YML", policy.as_str())], false);
+    let (_, model, _) = served(&[("policies/A.YML", policy.as_str())], None);
     if !is_protected(&model, "orders") {
         open.push("an ending in capitals".to_owned());
     }
@@ -217,7 +221,7 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
 /// warehouse told of.
 #[test]
 fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
-    let (definitions, model, _) = served(&[("policies/a.yml", "policies: [{name: own")], false);
+    let (definitions, model, _) = served(&[("policies/a.yml", "policies: [{name: own")], None);
     let lineage = Lineage::build(&definitions, &model, &KnownColumns::declared(&definitions));
     let caller = SecurityContext::default();
     let sight = Sight::of(&lineage, &Access::of(&model, &caller));
@@ -226,8 +230,7 @@ fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
     let cubes = CUBES.replacen("sql_table: raw.orders", "sql: \"SELECT o, * FROM raw.orders AS o\"", 1);
     let cubes = cubes.replacen("{name: email, type: string, sql: email}", "{name: whole, type: string, sql: o}", 1);
     let policy = "policies: [{name: own, cubes: [orders], deny: [region]}]";
-    let (definitions, model, is_told) =
-        served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policy)], false);
+    let (definitions, model, is_told) = served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policy)], None);
     assert!(!is_told);
     let mut known = KnownColumns::declared(&definitions);
     known.inspected("raw.orders", ["id", "customer_id", "region", "salary"].map(std::sync::Arc::<str>::from).to_vec());
@@ -243,18 +246,22 @@ fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
 
 #[test]
 fn a_file_that_cannot_be_read_closes_every_cube_and_is_named() {
-    let (definitions, model, is_told) = served(&[("metrics/t.yml", "metrics:\n\t- name: x\n")], false);
+    let (definitions, model, is_told) = served(&[("metrics/t.yml", "metrics:\n\t- name: x\n")], None);
     assert!(is_told);
     let caller = SecurityContext::default();
     let access = Access::of(&model, &caller);
     assert!(model.cubes.iter().all(|cube| access.is_closed(cube)));
     let files: Vec<&str> = definitions.unread_files.iter().map(|span| &*span.file).collect();
     assert_eq!(files, ["metrics/t.yml"]);
+    let (definitions, model, _) = served(&[], Some("policies/a.yml"));
+    let access = Access::of(&model, &caller);
+    assert!(model.cubes.iter().all(|cube| access.is_closed(cube)));
+    assert_eq!(&*definitions.unread_files[0].file, "policies/a.yml");
 }
 
 #[test]
 fn an_empty_file_closes_nothing() {
-    let (definitions, model, is_told) = served(&[("metrics/t.yml", "\n")], false);
+    let (definitions, model, is_told) = served(&[("metrics/t.yml", "\n")], None);
     assert!(!is_told && definitions.unread_files.is_empty());
     assert!(!is_protected(&model, "orders"));
 }

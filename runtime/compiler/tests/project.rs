@@ -15,7 +15,10 @@ use serde::Deserialize;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::{ColumnTypes, DimensionId, MeasureId, MeasureKind, Model, TimeKind, build};
 use terrane_compiler::project::{Inputs, SourceTree, read};
+use terrane_compiler::sql::column_mistakes;
+use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::types::LogicalType;
+use terrane_golden_tests::{checked, first_party_profiles};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -147,6 +150,76 @@ cubes:
         let MeasureKind::Aggregate(revenue) = &cube.measures[0].kind else { panic!("{name}") };
         assert_eq!(revenue.argument_type, LogicalType::Decimal, "{name}");
     }
+}
+
+/// What is told of columns that are all of one type.
+fn of_columns(cubes: &str, ty: LogicalType, profile: &DialectProfile) -> Vec<String> {
+    let files = BTreeMap::from([("cubes/orders.yml".to_owned(), cubes.to_owned())]);
+    let (model, _) = load(files, BTreeMap::new(), "duckdb");
+    let mut types = ColumnTypes::default();
+    for cube in &model.cubes {
+        let id = cube.id;
+        let ids = move |count: usize| (0..count as u32).map(move |index| (id, index));
+        types.dimensions.extend(ids(cube.dimensions.len()).map(|(cube, index)| (DimensionId { cube, index }, ty)));
+        types.measures.extend(ids(cube.measures.len()).map(|(cube, index)| (MeasureId { cube, index }, ty)));
+    }
+    column_mistakes(&model.with_types(&types), profile).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn columns_of_another_type_than_their_members_are_warnings() {
+    let cubes = "
+cubes:
+  - name: orders
+    sql_table: orders
+    dimensions:
+      - {name: label, type: string, sql: a}
+      - {name: number, type: number, sql: b}
+      - {name: placed_at, type: time, sql: c}
+      - {name: is_open, type: boolean, sql: d}
+    measures:
+      - {name: count, type: count}
+      - {name: kinds, type: count_distinct, sql: e}
+      - {name: last, type: max, sql: f}
+      - {name: total, type: sum, sql: g}
+      - {name: mean, type: avg, sql: h}
+      - {name: so_far, type: running_total, sql: i}
+  - {name: old_orders, extends: orders, sql_table: old_orders}
+  - name: lines
+    sql_table: lines
+    dimensions: [{name: label, type: string, sql: a}]
+    joins: [{name: first_order, cube: orders, relationship: many_to_one, sql: '{lines}.first = {first_order}.a'}]
+";
+    let profiles = || first_party_profiles().into_iter().map(checked);
+    let of = |name: &str| profiles().find(|profile| profile.name == name).unwrap();
+    let (duckdb, sqlite, mysql) = (of("duckdb"), of("sqlite"), of("mysql"));
+    let members = |ty, profile: &DialectProfile| {
+        let told = of_columns(cubes, ty, profile).into_iter();
+        told.map(|told| told.split('`').nth(1).unwrap().replace("orders.", "")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(members(LogicalType::Text, &duckdb), "number placed_at is_open total mean so_far");
+    assert_eq!(members(LogicalType::Integer, &duckdb), "placed_at");
+    assert_eq!(members(LogicalType::Float, &duckdb), "placed_at is_open");
+    assert_eq!(members(LogicalType::Boolean, &duckdb), "number placed_at total mean so_far");
+    assert_eq!(members(LogicalType::Date, &duckdb), "number is_open total mean so_far");
+    assert_eq!(members(LogicalType::TimestampTz, &duckdb), "number is_open total mean so_far");
+    for nobody_knows in [LogicalType::Unknown, LogicalType::Binary, LogicalType::Geo] {
+        assert_eq!(members(nobody_knows, &duckdb), "");
+    }
+    assert_eq!(members(LogicalType::Text, &sqlite), "number is_open total mean so_far", "times are texts there");
+    assert_eq!(members(LogicalType::Boolean, &mysql), "placed_at", "booleans are integers there");
+
+    let told = of_columns(cubes, LogicalType::Text, &duckdb);
+    assert_eq!(
+        told[0],
+        "cubes/orders.yml:7:43: warning[column-mismatch]: dimension `orders.number` is a number, and its column is \
+         not: it is a text\n  hint: write `type: string`, or an `sql` that makes a number of it"
+    );
+    assert_eq!(
+        told[3],
+        "cubes/orders.yml:14:39: warning[column-mismatch]: measure `orders.total` adds up what is no number: it is a \
+         text\n  hint: write an `sql` that makes a number of it, or `type: count_distinct`"
+    );
 }
 
 #[test]

@@ -57,7 +57,11 @@ impl ProjectService {
             let missing = missing_ref(&snapshot.diagnostics, &texts.source, &snapshot.definitions);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing });
         }
-        snapshot.diagnostics.extend(closed_cubes(&snapshot.definitions));
+        let closed = closed_cubes(&snapshot.definitions);
+        if let Some(closed) = &closed {
+            tracing::warn!(event = "cubes_closed", error_message = &*closed.message);
+        }
+        snapshot.diagnostics.extend(closed);
         let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
         let mut record = self.record("project_loaded", caller, format!("project:{}", texts.folder));
         record.after = Some(contents(&snapshot).into());

@@ -1,7 +1,8 @@
 //! Reads `tests/*.yml`: a top-level list `tests:`.
 //!
 //! In: the texts of a project's `tests` folder. Out: expectations in the order of the files, and a
-//! diagnostic for each that can't be read.
+//! diagnostic for each that can't be read, or whose query no server would take. Not here: whether its members exist,
+//! which a run tells.
 
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::model::nearest;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
+
+use crate::wire;
 
 /// Where a project keeps its expectations.
 pub const FOLDER: &str = "tests";
@@ -103,12 +106,16 @@ fn known(map: &[(Key, Node)], keys: &[&str], what: &str, diagnostics: &mut Vec<D
             diagnostics.push(Diagnostic::error("duplicate-key", message).hint("keep one").at(key.origin.span()));
         }
         if !keys.contains(&&*key.text) {
-            let near = nearest(&key.text, keys.iter().copied(), keys.len());
-            let hint = format!("did you mean `{}`? possible: {}", near.first().unwrap_or(&""), near.join(", "));
-            let message = format!("{what} has an unknown key `{}`", key.text);
-            diagnostics.push(Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span()));
+            diagnostics.push(unknown_key(key, keys, what));
         }
     }
+}
+
+fn unknown_key(key: &Key, known: &[&str], what: &str) -> Diagnostic {
+    let near = nearest(&key.text, known.iter().copied(), known.len());
+    let hint = format!("did you mean `{}`? possible: {}", near.first().unwrap_or(&""), near.join(", "));
+    let message = format!("{what} has an unknown key `{}`", key.text);
+    Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span())
 }
 
 fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expectation> {
@@ -150,6 +157,8 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
             );
         })
         .ok()?;
+    let is_refusal = matches!(expected, Expected::Error { .. });
+    diagnostics.extend(refusal(&name, query).filter(|_| !is_refusal));
     Some(Expectation {
         name,
         description: text("description"),
@@ -158,6 +167,43 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         expected,
         is_ordered: text("ordered").as_deref() != Some("false"),
     })
+}
+
+/// What a server would refuse a query for before it looks at the project.
+fn refusal(case: &str, query: &Node) -> Option<Diagnostic> {
+    let refused = wire::parse(&json(query).to_string()).err()?;
+    let path = refused.details.get("field").and_then(Value::as_str).unwrap_or_default();
+    let (key, value) = at_path(query, path);
+    if let (Some(key), Some(Value::Array(known))) = (key, refused.details.get("known_fields")) {
+        let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
+        return Some(unknown_key(key, &known, &format!("the query of case `{case}`")));
+    }
+    let message = format!("the query of case `{case}` would be refused: {}", refused.message);
+    let hint = format!("correct it, or expect the refusal: `error: {{code: {}}}`", refused.code);
+    Some(problem(message, &hint).at(value.origin.span()))
+}
+
+/// What a path like `filters[0].operator` leads to, as far as it leads: its last key, and the value.
+fn at_path<'n>(query: &'n Node, path: &str) -> (Option<&'n Key>, &'n Node) {
+    let (mut key, mut node, mut rest) = (None, query, path);
+    loop {
+        let step = match &node.value {
+            NodeValue::Map(map) => map.iter().find_map(|(name, value)| {
+                let rest = rest.trim_start_matches('.').strip_prefix(&*name.text)?;
+                (rest.is_empty() || rest.starts_with(['.', '['])).then_some((Some(name), value, rest))
+            }),
+            NodeValue::List(items) => item_of(rest).and_then(|(index, rest)| Some((None, items.get(index)?, rest))),
+            _ => None,
+        };
+        let Some(next) = step else { return (key, node) };
+        (key, node, rest) = next;
+    }
+}
+
+/// `[0].operator`: 0, and what is behind.
+fn item_of(path: &str) -> Option<(usize, &str)> {
+    let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
+    Some((index.parse().ok()?, rest))
 }
 
 fn rows(node: &Node) -> Option<Vec<Map<String, Value>>> {
@@ -213,9 +259,9 @@ mod tests {
     #[test]
     fn a_case_keeps_digits_texts_and_order() {
         let (cases, problems) =
-            check("tests:\n  - name: a\n    query: {limit: 2, x: \"2\"}\n    rows: [{b: 1.10, a: null, c: true}]\n");
+            check("tests:\n  - name: a\n    query: {limit: 2, cube: \"2\"}\n    rows: [{b: 1.10, a: null, c: true}]\n");
         assert!(problems.is_empty(), "{problems:?}");
-        assert_eq!(cases[0].query.to_string(), r#"{"limit":2,"x":"2"}"#);
+        assert_eq!(cases[0].query.to_string(), r#"{"limit":2,"cube":"2"}"#);
         let Expected::Rows(rows) = &cases[0].expected else { panic!("{:?}", cases[0].expected) };
         assert_eq!(serde_json::to_string(rows).unwrap(), r#"[{"b":1.10,"a":null,"c":true}]"#);
     }
@@ -229,6 +275,22 @@ mod tests {
         assert!(problems[0].contains("exactly one"), "{problems:?}");
         let (_, problems) = check("tests:\n  - {name: a, query: {}, rows: []}\n  - {name: a, query: {}, rows: []}\n");
         assert!(problems[0].contains("two cases"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_query_that_no_server_takes_has_its_place() {
+        let problems_of = |query: &str| check(&format!("tests:\n  - name: a\n    rows: []\n    query: {query}\n")).1;
+        let problems = problems_of("{mesures: [orders.count]}");
+        assert!(problems[0].starts_with("tests/a.yml:4:13: error[unknown-key]"), "{problems:?}");
+        assert!(problems[0].contains("did you mean `measures`"), "{problems:?}");
+        let problems = problems_of("{filters: [{member: orders.id, operater: equals, value: 1}]}");
+        assert!(problems[0].starts_with("tests/a.yml:4:43: error[unknown-key]"), "{problems:?}");
+        assert!(problems[0].contains("did you mean `operator`"), "{problems:?}");
+        let problems = problems_of("{measures: [orders.count], limit: many}");
+        assert!(problems[0].starts_with("tests/a.yml:4:46: error[wrong-expectation]"), "{problems:?}");
+        let (_, problems) =
+            check("tests:\n  - {name: a, query: {mesures: []}, error: {code: INVALID_QUERY, contains: mesures}}\n");
+        assert!(problems.is_empty(), "{problems:?}");
     }
 
     #[test]

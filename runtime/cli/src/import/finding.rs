@@ -2,9 +2,12 @@
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
+/// The code of what the project does not have.
+pub(super) const LEFT_OUT: &str = "not-carried-over";
+
 /// Something that the project does not have.
 pub(super) fn left_out(span: Span, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
-    Diagnostic::warning("not-carried-over", what).hint(cure).at(span)
+    Diagnostic::warning(LEFT_OUT, what).hint(cure).at(span)
 }
 
 /// Something that the project has in another way.

@@ -121,7 +121,7 @@ fn rolling(entry: &Entry<'_>, window: &Entry<'_>, ty: &'static str, reading: &mu
         return None;
     }
     if !matches!(ty, "sum" | "count" | "running_total") || (ty == "count" && entry.has("sql")) {
-        reading.lost(entry, &format!("a running total adds up, and this is a {ty}"), "write it as a sum");
+        reading.lost(entry, &format!("a running total adds up, and its type is `{ty}`"), "write it as a sum");
         return None;
     }
     if let Some(offset) = window.word("offset").filter(|offset| offset != "end") {

@@ -3,6 +3,7 @@
 //! In: drafts. Out: the project's texts, without an error. The compiler is asked; what it objects to is
 //! taken away and told in its words, and it is asked again, since others may have stood on that.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
@@ -11,12 +12,14 @@ use terrane_compiler::project::yaml::{self, Node, NodeValue};
 use terrane_compiler::project::{self, Inputs, SourceFile, SourceTree};
 
 use super::draft::{Draft, ITEMS, LISTS, MEASURES};
-use super::finding::left_out;
+use super::finding::{LEFT_OUT, left_out};
 use crate::authoring::yaml::{Yaml, document};
 use crate::config::PROJECT_FILE;
 
 /// A list of a draft and an index in it.
 type Place = (usize, usize);
+/// A draft's name by the place of a member.
+type Owners = HashMap<Span, String>;
 
 const GREETING: &str = "Made by `terrane import cube`, and yours from now on.";
 
@@ -26,6 +29,7 @@ pub(super) fn settle(
     warehouse: &str,
     findings: &mut Vec<Diagnostic>,
 ) -> Vec<(String, String)> {
+    let owners = owners(drafts);
     loop {
         let files = files(drafts);
         let problems = problems(&files, warehouse);
@@ -42,51 +46,67 @@ pub(super) fn settle(
         if guilty.is_empty() {
             return files;
         }
-        // From the end, so that places stay true.
         guilty.sort_by_key(|(cube, place, _)| (*cube, *place));
+        for (cube, place, problem) in &guilty {
+            tell(&drafts[*cube], *place, problem, &owners, findings);
+        }
+        // From the end, so that places stay true.
         for (cube, place, problem) in guilty.into_iter().rev() {
-            take_away(drafts, cube, place, problem, findings);
+            take_away(drafts, cube, place, problem);
         }
     }
 }
 
-fn take_away(
-    drafts: &mut Vec<Draft>,
-    cube: usize,
-    place: Option<Place>,
-    problem: &Diagnostic,
-    findings: &mut Vec<Diagnostic>,
-) {
-    let cure = problem.hint.clone().unwrap_or_default();
-    let original = drafts[cube].original.clone();
+/// Says what goes. A view's copy of a member goes with the member, which is told where it was written.
+fn tell(draft: &Draft, place: Option<Place>, problem: &Diagnostic, owners: &Owners, findings: &mut Vec<Diagnostic>) {
+    let (cure, original) = (problem.hint.clone().unwrap_or_default(), &draft.original);
+    let Some((list, member)) = place.and_then(|(list, index)| Some((list, draft.lists[list].get(index)?))) else {
+        let what = format!("cube `{original}` is not carried over: {}", problem.message);
+        findings.push(left_out(draft.span.clone(), what, cure));
+        return;
+    };
+    let is_copy = owners.get(&member.span).is_some_and(|owner| *owner != draft.name);
+    if is_copy && findings.iter().any(|told| told.code == LEFT_OUT && told.span.as_ref() == Some(&member.span)) {
+        return;
+    }
+    let item = format!("{} `{}` of cube `{original}`", ITEMS[list], member.name);
+    let what = match is_drill(list, problem) {
+        true => format!("`drill_members` of {item} are not carried over: {}", problem.message),
+        false => format!("{item} is not carried over: {}", problem.message),
+    };
+    findings.push(left_out(member.span.clone(), what, cure));
+}
+
+fn take_away(drafts: &mut Vec<Draft>, cube: usize, place: Option<Place>, problem: &Diagnostic) {
     match place {
         Some((list, index)) if index < drafts[cube].lists[list].len() => {
-            let member = &mut drafts[cube].lists[list][index];
-            // A drill that leads nowhere costs the drills, not the measure.
-            if list == MEASURES && problem.message.contains("drilled") {
-                let what = format!(
-                    "`drill_members` of measure `{}` of cube `{original}` are not carried over: {}",
-                    member.name, problem.message
-                );
-                findings.push(left_out(member.span.clone(), what, cure));
-                if let Yaml::Map(entries) = &mut member.yaml {
-                    entries.retain(|(key, _)| key != "drill_members");
-                }
-                return;
+            let members = &mut drafts[cube].lists[list];
+            if !is_drill(list, problem) {
+                members.remove(index);
+            } else if let Yaml::Map(entries) = &mut members[index].yaml {
+                entries.retain(|(key, _)| key != "drill_members");
             }
-            let what = format!(
-                "{} `{}` of cube `{original}` is not carried over: {}",
-                ITEMS[list], member.name, problem.message
-            );
-            findings.push(left_out(member.span.clone(), what, cure));
-            drafts[cube].lists[list].remove(index);
         }
         _ => {
-            let what = format!("cube `{original}` is not carried over: {}", problem.message);
-            findings.push(left_out(drafts[cube].span.clone(), what, cure));
             drafts.remove(cube);
         }
     }
+}
+
+/// A drill that leads nowhere costs the drills, not the measure.
+fn is_drill(list: usize, problem: &Diagnostic) -> bool {
+    list == MEASURES && problem.message.contains("drilled")
+}
+
+/// The cube where each member was written: views come after the cubes that they copy from.
+fn owners(drafts: &[Draft]) -> Owners {
+    let mut owners = Owners::new();
+    for draft in drafts {
+        for member in draft.lists.iter().flatten() {
+            owners.entry(member.span.clone()).or_insert_with(|| draft.name.clone());
+        }
+    }
+    owners
 }
 
 fn files(drafts: &[Draft]) -> Vec<(String, String)> {

@@ -15,10 +15,11 @@ use super::kept::Notes;
 use super::nearest::{likely, suggest};
 use super::read::read;
 use super::scope::{Place, Scope};
-use super::{Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart};
+use super::{Dimension, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart, misfit};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
-use crate::query::Operator;
+use crate::query::{Operator, QueryError, refusal};
+use crate::types::Value;
 
 pub(super) fn add(
     model: &mut Model,
@@ -63,7 +64,7 @@ fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
     MetricFilter {
         member: Arc::clone(&definition.member.value),
         operator: Arc::clone(&definition.operator.value),
-        values: definition.values.clone(),
+        values: definition.values.iter().flatten().map(|written| written.value.clone()).collect(),
     }
 }
 
@@ -137,7 +138,7 @@ const SIGNS: [(&str, &str); 14] = [
     ("like", "contains"),
 ];
 
-/// The member must be there; its values are judged where a query's are.
+/// The member must be there, and be what it can be compared with.
 fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let known: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
     if !known.contains(&&*filter.operator.value) {
@@ -162,7 +163,10 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
                     let known = scope.model.cubes.iter().map(|cube| &*cube.name);
                     Some(("unknown-cube", format!("there is no cube `{cube}`"), suggest(cube, "cubes", known)))
                 }
-                Some((_, Some(Member::Dimension(_)))) => None,
+                Some((of, Some(Member::Dimension(id)))) => {
+                    diagnostics.extend(refused(filter, &of.dimensions[id.index as usize]));
+                    None
+                }
                 Some((_, Some(Member::Segment(_)))) => Some((
                     "misplaced-member",
                     format!("`{member}` is a segment, and a metric's filter compares a dimension"),
@@ -188,6 +192,26 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
         let is_whole = !member.contains('.');
         if is_whole { problem.in_text(&place) } else { problem.narrowed(member).in_text(&place) }
     }));
+}
+
+/// What each query of the metric would be refused for.
+fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Diagnostic> {
+    let (member, operator) = (filter.member.value.parse().ok()?, filter.operator.value.parse().ok()?);
+    let written = filter.values.as_ref()?;
+    let values: Vec<Value> = written.iter().map(|written| written.value.clone()).collect();
+    let (error, at) = refusal(dimension, &member, operator, &values)?;
+    let written = at.and_then(|at| written.get(at));
+    let (code, hint) = match (&error, written) {
+        (QueryError::OperatorNotAllowed { ty, valid_operators, .. }, _) => {
+            ("operator-mismatch", format!("operators of a {ty}: {}", valid_operators.join(", ")))
+        }
+        (QueryError::ValueCount { expected: "no value", .. }, _) => ("value-count", "remove `value`".to_owned()),
+        (QueryError::ValueCount { expected, .. }, _) => ("value-count", format!("write {expected} as `value`")),
+        (_, Some(written)) => ("value-mismatch", misfit::cure(&written.value, dimension)),
+        (_, None) => return None,
+    };
+    let span = written.map_or_else(|| filter.operator.span(), |written| written.origin.span());
+    Some(Diagnostic::error(code, error.to_string()).hint(hint).at(span))
 }
 
 /// The dimensions of a name, with their cubes.

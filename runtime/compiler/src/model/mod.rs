@@ -16,6 +16,7 @@ mod inherit;
 mod kept;
 mod kin;
 mod metrics;
+mod misfit;
 pub mod nearest;
 mod policies;
 mod policy;

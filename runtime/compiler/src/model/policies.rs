@@ -16,7 +16,7 @@ use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
 use super::scope::{Place, Scope};
 use super::tables::Readers;
-use super::{Cube, CubeId, Member, Model, Snippet};
+use super::{Cube, CubeId, Member, Model, Snippet, misfit};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};
 
@@ -48,6 +48,7 @@ pub(super) fn add(
                 _ => closed.fill(true),
             }
         }
+        diagnostics.extend(reading.constants());
         policies.push(Policy {
             name: Arc::clone(&policy.name.value),
             when: policy.when.clone(),
@@ -195,6 +196,22 @@ impl Reading<'_> {
         }
     }
 
+    /// Each constant that one of its dimensions can't have, told once.
+    fn constants(&self) -> Vec<Diagnostic> {
+        let named = self.named(&mut Vec::new());
+        let masks = self.policy.masks.iter().filter_map(|(member, mask)| match mask {
+            MaskDefinition::Constant(constant) => Some((member, constant)),
+            _ => None,
+        });
+        let misfit = |member: &Text, constant| {
+            named.iter().find_map(|cube| match cube.member(&member.value) {
+                Some(Member::Dimension(id)) => misfit::of_mask(constant, cube, &cube.dimensions[id.index as usize]),
+                _ => None,
+            })
+        };
+        masks.filter_map(|(member, constant)| misfit(member, constant)).collect()
+    }
+
     /// What the policy, written for `origin`, does to `cube`.
     fn effect(&self, cube: &Cube, origin: &Cube, diagnostics: Option<&mut Vec<Diagnostic>>) -> CubePolicy {
         let mut problems = Vec::new();
@@ -209,7 +226,7 @@ impl Reading<'_> {
                 MaskDefinition::Null => Mask::Null,
                 MaskDefinition::Hash => Mask::Hash,
                 MaskDefinition::Partial => Mask::Partial,
-                MaskDefinition::Constant(value) => Mask::Constant(value.clone()),
+                MaskDefinition::Constant(constant) => Mask::Constant(constant.value.clone()),
                 MaskDefinition::Sql(sql) => match self.snippet(sql, cube.id, origin, &mut problems, &mut is_unread) {
                     Some(snippet) => Mask::Sql(snippet),
                     None => Mask::Null,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::source::{SqlText, Text};
+use super::source::{Origin, SqlText, Text};
 use crate::diagnostic::Span;
 use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
 use crate::types::{Granularity, Value};
@@ -244,7 +244,15 @@ pub enum MetricBody {
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
-    pub values: Vec<Value>,
+    /// `None`: one of them is no value, which was told.
+    pub values: Option<Vec<WrittenValue>>,
+}
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenValue {
+    pub value: Value,
+    pub origin: Origin,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -279,6 +287,6 @@ pub enum MaskDefinition {
     Hash,
     Partial,
     Null,
-    Constant(Value),
+    Constant(WrittenValue),
     Sql(SqlText),
 }

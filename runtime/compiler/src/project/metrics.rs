@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::cube_keys::GRANULARITIES;
 use super::cubes::wording;
-use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition};
+use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition, WrittenValue};
 use super::fields::Fields;
 use super::jinja::Renderer;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
@@ -146,22 +146,25 @@ fn expression(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -
 fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricFilterDefinition> {
     let mut fields = Fields::open_as(node, &FILTER, label, diagnostics)?;
     let (member, operator) = (fields.text("member"), fields.text("operator"));
-    let values = fields.nullable("value").map(|node| values(node, fields.diagnostics()));
-    Some(MetricFilterDefinition { member: member?, operator: operator?, values: values.unwrap_or_default() })
+    let told = fields.diagnostics().len();
+    let values = fields.nullable("value").map(|node| values(node, fields.diagnostics())).unwrap_or_default();
+    let values = (fields.diagnostics().len() == told).then_some(values);
+    Some(MetricFilterDefinition { member: member?, operator: operator?, values })
 }
 
 /// One value, or a list of them.
-pub(super) fn values(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<Value> {
+pub(super) fn values(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<WrittenValue> {
     match &node.value {
         NodeValue::List(items) => items.iter().filter_map(|item| value(item, diagnostics)).collect(),
         _ => value(node, diagnostics).into_iter().collect(),
     }
 }
 
-pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
+pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<WrittenValue> {
+    let written = |value| Some(WrittenValue { value, origin: node.origin.clone() });
     match &node.value {
-        NodeValue::Null => Some(Value::Null),
-        NodeValue::Scalar { text, plain } => Some(scalar(text, *plain)),
+        NodeValue::Null => written(Value::Null),
+        NodeValue::Scalar { text, plain } => written(scalar(text, *plain)),
         NodeValue::List(_) | NodeValue::Map(_) => {
             diagnostics.push(
                 Diagnostic::error("wrong-type", "a value must be a text, a number, true, false or null")

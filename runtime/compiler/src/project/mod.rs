@@ -30,7 +30,7 @@ pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MODEL_SCHEMA,
     MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
     MetricFilterDefinition, ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference,
-    RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording,
+    RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording, WrittenValue,
 };
 pub(crate) use jinja::{quote as quote_name, quoted};
 pub use kept::{KeptFiles, Work};
@@ -68,8 +68,8 @@ pub struct Inputs {
     pub env: BTreeMap<String, String>,
     /// Cubes that no file defines, oldest first.
     pub registered: Vec<RegisteredCube>,
-    /// A file or a folder of the project could not be read: it may have held policies.
-    pub is_partial: bool,
+    /// Places of files and folders of the project that could not be read: they may have held policies.
+    pub unread_files: Vec<Span>,
     /// What looks like names in such files.
     pub unread: BTreeSet<Arc<str>>,
 }
@@ -130,9 +130,9 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
     // policies; so may cubes under a key that they don't have.
     let unread_now = || diagnostics[told..].iter().filter(|told| told.code != EMPTY_FILE);
-    let is_all_read = unread_now().next().is_none() && !settings.has_unread_paths && !inputs.is_partial;
-    let spans = unread_now().filter_map(|told| told.span.clone());
-    let mut unread_files: Vec<Span> = spans.filter(|span| &*span.file != settings::FILE).collect();
+    let is_all_read = unread_now().next().is_none() && !settings.has_unread_paths && inputs.unread_files.is_empty();
+    let spans = unread_now().filter_map(|told| told.span.clone()).filter(|span| &*span.file != settings::FILE);
+    let mut unread_files: Vec<Span> = inputs.unread_files.iter().cloned().chain(spans).collect();
     unread_files.dedup_by(|a, b| a.file == b.file);
     let is_misplaced = outlines().any(|outline| outline.has_misplaced_policies);
     let dialect = crate::model::grammar(&inputs.warehouse);

@@ -237,7 +237,7 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
             let hint = format!("write values, as in `{}`, or remove the attribute", fields.example(key));
             fields.report(Diagnostic::error("missing-value", message).hint(hint).at(name.origin.span()));
         }
-        conditions.push((name.text.clone(), values));
+        conditions.push((name.text.clone(), values.into_iter().map(|written| written.value).collect()));
     }
     conditions
 }

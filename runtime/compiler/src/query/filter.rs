@@ -8,7 +8,7 @@ use super::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
 use super::time::TimeAxis;
 use super::{DateRange, Filter, MemberRef, Operator, QueryError};
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, DimensionId, DimensionType, MeasureKind, Model, SqlPart, TimeKind,
+    Aggregate, AggregateFunction, Cube, Dimension, DimensionId, DimensionType, MeasureKind, Model, SqlPart, TimeKind,
 };
 use crate::types::{LogicalType, Value};
 
@@ -18,6 +18,31 @@ pub const MAX_FILTER_DEPTH: usize = 32;
 const MAX_LIST_VALUES: usize = 10_000;
 /// Conditions in one query.
 const MAX_CONDITIONS: usize = 1_000;
+
+/// Why a condition never fits its dimension as it is declared, whatever the column, the time and the zone; and
+/// which of the values it is, where it is one. What only a query can tell, it tells.
+pub(crate) fn refusal(
+    dimension: &Dimension,
+    member: &MemberRef,
+    operator: Operator,
+    values: &[Value],
+) -> Option<(QueryError, Option<usize>)> {
+    // Phrases look back: from the end of the calendar each has its stretch.
+    let (zone, now) = (jiff::tz::TimeZone::UTC, jiff::Timestamp::MAX);
+    let comparable = Comparable::of(dimension);
+    let test = |operator: Operator, values: &[Value]| {
+        Condition { member, comparable, operator, on_groups: false, zone: &zone, now }.test(values)
+    };
+    let is_misfit = |value: &Value| {
+        let operator = if values.len() == 1 { operator } else { Operator::Equals };
+        matches!(test(operator, std::slice::from_ref(value)), Err(QueryError::ValueDoesNotFit { .. }))
+    };
+    match test(operator, values).err()? {
+        error @ QueryError::ValueDoesNotFit { .. } => Some((error, values.iter().position(is_misfit))),
+        error @ (QueryError::OperatorNotAllowed { .. } | QueryError::ValueCount { .. }) => Some((error, None)),
+        _ => None,
+    }
+}
 
 /// What a member can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +121,9 @@ impl Filters<'_> {
             Filter::Not(inner) => Predicate::Not(Box::new(self.predicate(inner, on_groups)?)),
             Filter::Condition { member, operator, values } => {
                 let (operand, comparable) = self.operand(member, on_groups)?;
-                let test = self.test(member, comparable, *operator, values, on_groups)?;
-                Predicate::Test { operand, test }
+                let (operator, zone, now) = (*operator, self.zone, self.now);
+                let condition = Condition { member, comparable, operator, on_groups, zone, now };
+                Predicate::Test { operand, test: condition.test(values)? }
             }
         })
     }
@@ -125,28 +151,29 @@ impl Filters<'_> {
     }
 
     fn comparable(&self, id: DimensionId, member: &MemberRef, on_groups: bool) -> Comparable {
-        let dimension = self.names.model.dimension(id);
-        let column_type = dimension.column_type;
-        match dimension.ty {
-            DimensionType::String | DimensionType::Geo => Comparable::Text,
-            DimensionType::Number => Comparable::Number,
-            DimensionType::Boolean => Comparable::Boolean,
-            DimensionType::Time if on_groups => {
+        match Comparable::of(self.names.model.dimension(id)) {
+            Comparable::Time { column_type, .. } if on_groups => {
                 Comparable::Time { kind: self.names.grouped_kind(id, member.granularity), column_type }
             }
-            DimensionType::Time => Comparable::Time { kind: dimension.time, column_type },
+            comparable => comparable,
         }
     }
+}
 
-    /// The test that `operator` makes of `values` on a member.
-    fn test(
-        &self,
-        member: &MemberRef,
-        comparable: Comparable,
-        operator: Operator,
-        values: &[Value],
-        on_groups: bool,
-    ) -> Result<Test, QueryError> {
+/// One condition while its values are read.
+struct Condition<'a> {
+    member: &'a MemberRef,
+    comparable: Comparable,
+    operator: Operator,
+    on_groups: bool,
+    zone: &'a jiff::tz::TimeZone,
+    now: jiff::Timestamp,
+}
+
+impl Condition<'_> {
+    /// The test that the operator makes of `values` on the member.
+    fn test(&self, values: &[Value]) -> Result<Test, QueryError> {
+        let Condition { member, comparable, operator, .. } = *self;
         let valid = valid_operators(comparable);
         if !valid.contains(&operator) {
             return Err(QueryError::OperatorNotAllowed {
@@ -156,53 +183,41 @@ impl Filters<'_> {
                 valid_operators: valid.iter().map(|o| o.as_str()).collect(),
             });
         }
-        let context = Condition { filters: self, member, comparable, operator, on_groups };
         let one = || match values {
             [value] => Ok(value),
-            _ => Err(context.count("one value", values.len())),
+            _ => Err(self.count("one value", values.len())),
         };
         let not = |test: Test| Test::Not(Box::new(test));
         Ok(match operator {
             Operator::Set | Operator::NotSet => {
                 if !values.is_empty() {
-                    return Err(context.count("no value", values.len()));
+                    return Err(self.count("no value", values.len()));
                 }
                 if operator == Operator::Set { not(Test::IsNull) } else { Test::IsNull }
             }
             Operator::Equals | Operator::NotEquals => {
                 let test = match values {
-                    [] => return Err(context.count("a value", 0)),
-                    [value] => context.equals(value)?,
-                    several => context.list(several)?,
+                    [] => return Err(self.count("a value", 0)),
+                    [value] => self.equals(value)?,
+                    several => self.list(several)?,
                 };
                 if operator == Operator::Equals { test } else { not(test) }
             }
-            Operator::InList => context.list(values)?,
-            Operator::NotInList => not(context.list(values)?),
-            Operator::Contains => context.text_match(TextMatch::Contains, one()?)?,
-            Operator::NotContains => not(context.text_match(TextMatch::Contains, one()?)?),
-            Operator::StartsWith => context.text_match(TextMatch::StartsWith, one()?)?,
-            Operator::EndsWith => context.text_match(TextMatch::EndsWith, one()?)?,
-            Operator::Gt | Operator::AfterDate => context.after(one()?, false)?,
-            Operator::Gte => context.after(one()?, true)?,
-            Operator::Lt | Operator::BeforeDate => context.before(one()?, false)?,
-            Operator::Lte => context.before(one()?, true)?,
-            Operator::Between | Operator::InDateRange => context.between(values)?,
-            Operator::NotInDateRange => not(context.between(values)?),
+            Operator::InList => self.list(values)?,
+            Operator::NotInList => not(self.list(values)?),
+            Operator::Contains => self.text_match(TextMatch::Contains, one()?)?,
+            Operator::NotContains => not(self.text_match(TextMatch::Contains, one()?)?),
+            Operator::StartsWith => self.text_match(TextMatch::StartsWith, one()?)?,
+            Operator::EndsWith => self.text_match(TextMatch::EndsWith, one()?)?,
+            Operator::Gt | Operator::AfterDate => self.after(one()?, false)?,
+            Operator::Gte => self.after(one()?, true)?,
+            Operator::Lt | Operator::BeforeDate => self.before(one()?, false)?,
+            Operator::Lte => self.before(one()?, true)?,
+            Operator::Between | Operator::InDateRange => self.between(values)?,
+            Operator::NotInDateRange => not(self.between(values)?),
         })
     }
-}
 
-/// One condition while its values are read.
-struct Condition<'a> {
-    filters: &'a Filters<'a>,
-    member: &'a MemberRef,
-    comparable: Comparable,
-    operator: Operator,
-    on_groups: bool,
-}
-
-impl Condition<'_> {
     fn count(&self, expected: &'static str, found: usize) -> QueryError {
         QueryError::ValueCount { member: self.member.text.clone(), operator: self.operator.as_str(), expected, found }
     }
@@ -217,8 +232,8 @@ impl Condition<'_> {
             kind,
             column_type,
             granularity: self.member.granularity.filter(|_| !self.on_groups || kind == TimeKind::WallClock),
-            zone: self.filters.zone,
-            now: self.filters.now,
+            zone: self.zone,
+            now: self.now,
         }
     }
 
@@ -335,6 +350,15 @@ impl Condition<'_> {
 }
 
 impl Comparable {
+    fn of(dimension: &Dimension) -> Comparable {
+        match dimension.ty {
+            DimensionType::String | DimensionType::Geo => Comparable::Text,
+            DimensionType::Number => Comparable::Number,
+            DimensionType::Boolean => Comparable::Boolean,
+            DimensionType::Time => Comparable::Time { kind: dimension.time, column_type: dimension.column_type },
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Comparable::Text => "string",

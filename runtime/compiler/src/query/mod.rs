@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) use axis::MAX_STEPS;
 pub use error::{ErrorCode, QueryError};
 pub use filter::MAX_FILTER_DEPTH;
-pub(crate) use filter::number;
+pub(crate) use filter::{number, refusal};
 pub use resolve::resolve;
 pub use resolved::{
     Axis, AxisBounds, Bound, Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter,

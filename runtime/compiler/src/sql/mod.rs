@@ -1,6 +1,7 @@
 //! From a secured plan to SQL text: the tree, the lowering, the printer, the dialect profile.
 
 mod ast;
+mod column_mistakes;
 mod columns;
 mod compiled;
 mod data_check;
@@ -16,6 +17,7 @@ mod scope;
 pub mod template;
 mod zone;
 
+pub use column_mistakes::{COLUMN_MISMATCH, column_mistakes};
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};

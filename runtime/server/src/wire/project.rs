@@ -11,6 +11,7 @@ use terrane_app::ports::builder::BuildError;
 use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded, NOT_READY};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
 use terrane_compiler::graph::DependencyGraph;
+use terrane_compiler::sql::COLUMN_MISMATCH;
 
 use super::body::parse;
 use super::fields::{Fields, Misfit, Path};
@@ -192,7 +193,8 @@ pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) ->
 
 /// The message, without the warehouse's own words for whoever is no operator.
 fn message(told: &Diagnostic, is_operator: bool) -> &str {
-    if is_operator || ![NOT_DESCRIBED, NOT_READABLE, BUILDS_UNKNOWN, NOT_READY].contains(&told.code) {
+    const OF_WAREHOUSE: [&str; 5] = [NOT_DESCRIBED, NOT_READABLE, COLUMN_MISMATCH, BUILDS_UNKNOWN, NOT_READY];
+    if is_operator || !OF_WAREHOUSE.contains(&told.code) {
         return &told.message;
     }
     told.message.split_once(": ").map_or(&told.message, |(ours, _)| ours)
@@ -245,5 +247,9 @@ mod tests {
         };
         assert_eq!(failure(&build, false).as_deref(), Some("the warehouse did not build it"));
         assert!(failure(&build, true).is_some_and(|told| told.contains("salary")));
+        let message = "dimension `people.salary` is a number, and its column is not: it is a text";
+        let told = Diagnostic::warning(COLUMN_MISMATCH, message);
+        assert_eq!(super::message(&told, false), "dimension `people.salary` is a number, and its column is not");
+        assert_eq!(super::message(&told, true), message);
     }
 }

@@ -207,6 +207,12 @@ fn links_inside_the_project_are_followed_and_loops_are_read_once() {
 fn files_that_are_no_text() {
     let project = Scratch::project().with_bytes("cubes/b.yml", b"cubes:\n  - name: \xff\xfe\n");
     assert_explains(&run("check", project.path(), &[]), &["cubes/b.yml:2:1: error[not-utf-8]"]);
+    for mark in ["\u{feff}", ""] {
+        let text: Vec<u8> = format!("{mark}cubes: []\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let project = Scratch::project().with_bytes("cubes/b.yml", &text);
+        let told = ["cubes/b.yml:1:1: error[not-utf-8]", "UTF-16", "save the file as UTF-8"];
+        assert_explains(&run("check", project.path(), &[]), &told);
+    }
     let project = Scratch::project().with("cubes/b.yml", &"# long\n".repeat(1_000_000));
     assert_explains(&run("check", project.path(), &[]), &["cubes/b.yml", "file-too-large"]);
 }

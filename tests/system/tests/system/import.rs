@@ -147,6 +147,35 @@ fn without_a_place_nothing_is_written() {
 }
 
 #[test]
+fn a_member_that_views_copy_is_told_once_where_it_was_written() {
+    let model = r#"cubes:
+  - name: orders
+    sql_table: orders
+    dimensions:
+      - name: broken
+        sql: "upper({CUBE}.status"
+        type: string
+      - {name: status, sql: status, type: string}
+    measures:
+      - {name: mean, sql: amount, type: avg, rolling_window: {trailing: unbounded}}
+views:
+  - {name: first, cubes: [{join_path: orders, includes: [{name: broken, alias: word}, status]}]}
+  - {name: second, cubes: [{join_path: orders, includes: [{name: broken, alias: word}]}]}
+"#;
+    let place = Scratch::empty().with("model.yml", model);
+    let output = Program::new(BINARY, &["import", "cube"], place.path()).arguments(&["--json"]).run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let of_line = |line: u64| -> Vec<&str> {
+        let findings = json["findings"].as_array().unwrap().iter().filter(|finding| finding["line"] == line);
+        findings.map(|finding| finding["message"].as_str().unwrap()).collect()
+    };
+    let told = of_line(5);
+    assert!(told.len() == 1 && told[0].starts_with("dimension `broken` of cube `orders`"), "{told:?}");
+    assert!(of_line(10)[0].ends_with("its type is `avg`"), "{:?}", of_line(10));
+}
+
+#[test]
 fn a_folder_without_a_model_is_told() {
     let place = Scratch::empty().with("Old.js", "cube(`Old`, {})");
     let output = Program::new(BINARY, &["import", "cube"], place.path()).run().unwrap();

@@ -270,6 +270,24 @@ fn a_hangup_loads_anew_and_a_broken_project_leaves_the_old_one() {
 }
 
 #[test]
+fn a_file_that_is_no_text_closes_every_cube_and_is_named_to_whoever_loads() {
+    let project = project();
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    let text: Vec<u8> = format!("\u{feff}{POLICY}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let _project = project.with_bytes("policies/own.yml", &text);
+    let (status, loaded) = send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"strict": false}));
+    assert_eq!(status, 200, "{loaded}");
+    let told = loaded["problems"].as_array().unwrap().iter().find(|told| told["code"] == "closed-cubes");
+    assert!(told.is_some_and(|told| told["message"].to_string().contains("policies/own.yml")), "{loaded}");
+    let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query", &json!({"measures": ["t.count"]}));
+    let words = refusal.to_string();
+    assert!(status == 403 && words.contains("can't be read") && !words.contains("own.yml"), "{refusal}");
+    let (_, log) = server.terminate().unwrap();
+    assert!(log.lines().any(|line| line.contains("cubes_closed") && line.contains("policies/own.yml")), "{log}");
+}
+
+#[test]
 fn a_watched_folder_is_loaded_when_it_changes() {
     let project = project();
     let reader = key(&project, &["--name", "reader"]);

@@ -1,0 +1,99 @@
+//! Columns whose type, as the warehouse told, is not what their dimension or measure is made for.
+//!
+//! In: a model with its column types. Out: warnings, since the rest can be served. A type that nobody knows is never
+//! judged, nor is one that the dialect writes like a type that fits: there a text may be a time, and an integer a
+//! boolean. Texts take everything. Not here: asking the warehouse (app).
+
+use super::profile::DialectProfile;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::model::{Aggregate, AggregateFunction, Cube, Dimension, DimensionType, Measure, MeasureKind, Model};
+use crate::types::LogicalType;
+
+/// A column that its member can't be made of.
+pub const COLUMN_MISMATCH: &str = "column-mismatch";
+
+const NUMBERS: &[LogicalType] = &[LogicalType::Integer, LogicalType::Decimal, LogicalType::Float];
+const TIMES: &[LogicalType] = &[LogicalType::Date, LogicalType::Timestamp, LogicalType::TimestampTz];
+/// Whole numbers are booleans where a comparison gives 0 or 1.
+const BOOLEANS: &[LogicalType] = &[LogicalType::Boolean, LogicalType::Integer];
+
+/// Every such column, each place once: cubes that extend another have its members.
+pub fn column_mistakes(model: &Model, profile: &DialectProfile) -> Vec<Diagnostic> {
+    let mut told: Vec<Diagnostic> = Vec::new();
+    for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
+        let dimensions = cube.dimensions.iter().filter_map(|dimension| of_dimension(cube, dimension, profile));
+        let measures = cube.measures.iter().filter_map(|measure| of_measure(cube, measure, profile));
+        for diagnostic in dimensions.chain(measures) {
+            if diagnostic.span.is_none() || told.iter().all(|other| other.span != diagnostic.span) {
+                told.push(diagnostic);
+            }
+        }
+    }
+    told
+}
+
+fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) -> Option<Diagnostic> {
+    let (fitting, wanted) = match dimension.ty {
+        DimensionType::Number => (NUMBERS, "a number"),
+        DimensionType::Time => (TIMES, "a time"),
+        DimensionType::Boolean => (BOOLEANS, "true or false"),
+        DimensionType::String | DimensionType::Geo => return None,
+    };
+    let (found, natural) = misfit(dimension.column_type, fitting, profile)?;
+    let message =
+        format!("dimension `{}.{}` is {wanted}, and its column is not: it is {found}", cube.name, dimension.name);
+    let hint = format!("write `type: {natural}`, or an `sql` that makes {wanted} of it");
+    Some(warning(message, hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))
+}
+
+fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Option<Diagnostic> {
+    let (MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. }) = &measure.kind else {
+        return None;
+    };
+    let verb = verb_of(aggregate)?;
+    let (found, natural) = misfit(aggregate.argument_type, NUMBERS, profile)?;
+    let message = format!("measure `{}.{}` {verb} what is no number: it is {found}", cube.name, measure.name);
+    let hint = match natural {
+        "boolean" => "count the rows where it is true: `type: count`, with it in `filters`",
+        "time" => "write `type: min` or `type: max`, or an `sql` that makes a number of it",
+        _ => "write an `sql` that makes a number of it, or `type: count_distinct`",
+    };
+    Some(warning(message, hint.to_owned(), measure.sql_span.as_ref().or(measure.span.as_ref())))
+}
+
+/// What an aggregation does that only numbers allow.
+fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
+    match aggregate.function {
+        AggregateFunction::Sum => Some("adds up"),
+        AggregateFunction::Avg => Some("averages"),
+        _ => None,
+    }
+}
+
+/// What the column is in words, and the type of a dimension over it; `None` where it may be one of `fitting`.
+fn misfit(
+    found: LogicalType,
+    fitting: &[LogicalType],
+    profile: &DialectProfile,
+) -> Option<(&'static str, &'static str)> {
+    let is_alike = |ty: &LogicalType| *ty == found || profile.type_name(*ty) == profile.type_name(found);
+    if fitting.iter().any(is_alike) {
+        return None;
+    }
+    match found {
+        LogicalType::Text => Some(("a text", "string")),
+        LogicalType::Integer | LogicalType::Decimal | LogicalType::Float => Some(("a number", "number")),
+        LogicalType::Boolean => Some(("true or false", "boolean")),
+        LogicalType::Date => Some(("a date", "time")),
+        LogicalType::Timestamp | LogicalType::TimestampTz => Some(("a timestamp", "time")),
+        LogicalType::Geo | LogicalType::Binary | LogicalType::Unknown => None,
+    }
+}
+
+fn warning(message: String, hint: String, span: Option<&Span>) -> Diagnostic {
+    let diagnostic = Diagnostic::warning(COLUMN_MISMATCH, message).hint(hint);
+    match span {
+        Some(span) => diagnostic.at(span.clone()),
+        None => diagnostic,
+    }
+}

@@ -12,9 +12,10 @@ const MOST_THREADS: usize = 4;
 /// Texts nest, and so do the calls that read them.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// `state` is made once on each thread.
+/// `state` is made once on each thread; `heavy` of the items are real work.
 pub(crate) fn map_with<T: Sync, S, R: Send>(
     items: &[T],
+    heavy: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &T) -> R + Sync,
 ) -> Vec<R> {
@@ -22,7 +23,7 @@ pub(crate) fn map_with<T: Sync, S, R: Send>(
         let mut state = state();
         items.iter().map(|item| work(&mut state, item)).collect::<Vec<R>>()
     };
-    let most = (items.len() / FEWEST).min(MOST_THREADS);
+    let most = (heavy.min(items.len()) / FEWEST).min(MOST_THREADS);
     if most < 2 {
         return run(items);
     }
@@ -56,6 +57,7 @@ mod tests {
             let items: Vec<usize> = (0..count).collect();
             let outcomes = map_with(
                 &items,
+                count,
                 || 0,
                 |done, item| {
                     *done += 1;

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use sqlparser::dialect::Dialect;
 
 use super::assemble::{Skeleton, assemble};
-use super::cycles::{self, Edge, Item, Items};
+use super::cycles::{self, Edge, Item, Items, References};
 use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
 use super::kept::{self, Asked, Beside, Found, KeptCube, KeptCubes, Made, Notes, Told};
@@ -47,7 +47,8 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     let fill_one = |dialect: &mut Box<dyn Dialect>, (cube, kept): &(&Arc<Cube>, &Option<Arc<KeptCube>>)| {
         kept.is_none().then(|| Reading::of(cube, &skeleton, &merged, &**dialect))
     };
-    let filled = parallel::map_with(&cubes, own_dialect, fill_one);
+    let new = skeleton.kept.iter().filter(|kept| kept.is_none()).count();
+    let filled = parallel::map_with(&cubes, new, own_dialect, fill_one);
     let written = Written::new(&skeleton, &merged, definitions);
     tell(&skeleton.kept, &filled, &mut diagnostics);
     for (cube, text) in skeleton.model.cubes.iter().zip(&skeleton.texts).filter(|(cube, _)| cube.alias_of.is_none()) {
@@ -56,14 +57,16 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     }
     let mut broken = Items::default();
     let (mut model, found, mut keeping, unread) = fill(skeleton, filled, &merged, &definitions.warehouse, &mut broken);
-    metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
+    keeping.metrics =
+        metrics::add(&mut model, definitions, before, (&unread, &*dialect), &mut broken, &mut diagnostics);
     let metric_edges = cycles::of_metrics(&model);
     let edges: Vec<&Edge> = found.iter().flat_map(|found| &found.edges).chain(&metric_edges).collect();
     let constants = model.cubes.iter().zip(&found).filter(|(_, found)| found.has_constants).map(|(cube, _)| cube.id);
     let constants: Vec<CubeId> = constants.collect();
     expansion::check_constants(&model, &constants, &written, &mut broken, &mut diagnostics);
-    cycles::report(&model, &written, &edges, &mut broken, &mut diagnostics);
-    expansion::check(&model, &edges, &mut broken, &mut diagnostics);
+    let references = References::of(&model, edges);
+    cycles::report(&model, &written, &references, &mut broken, &mut diagnostics);
+    expansion::check(&model, &references, &mut broken, &mut diagnostics);
     let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
     model.tables = read_tables(&model, definitions, before, &mut keeping, &*dialect);

@@ -22,7 +22,6 @@ pub(super) enum Item {
 }
 
 /// Items are numbers that nobody outside chooses.
-pub(super) type ByItem<T> = FxHashMap<Item, T>;
 pub(super) type Items = FxHashSet<Item>;
 
 /// The items that a snippet refers to, also inside aggregates.
@@ -103,17 +102,71 @@ pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
     edges
 }
 
+/// All that refers to anything, and where to find it.
+pub(super) struct References<'e> {
+    pub(super) edges: Vec<&'e Edge>,
+    /// Of each cube the numbers of its first dimension, measure, segment and join.
+    starts: Vec<[usize; 4]>,
+    first_metric: usize,
+    /// By number: the edge of an item.
+    found: Vec<Option<u32>>,
+}
+
+impl<'e> References<'e> {
+    pub(super) fn of(model: &Model, edges: Vec<&'e Edge>) -> Self {
+        let mut next = 0;
+        let starts = model.cubes.iter().map(|cube| {
+            let counts = [cube.dimensions.len(), cube.measures.len(), cube.segments.len(), cube.joins.len()];
+            counts.map(|count| {
+                next += count;
+                next - count
+            })
+        });
+        let starts = starts.collect();
+        let found = vec![None; next + model.metrics.len()];
+        let mut references = References { edges, starts, first_metric: next, found };
+        for (at, (item, _)) in (0u32..).zip(&references.edges) {
+            let number = references.number(*item);
+            references.found[number] = Some(at);
+        }
+        references
+    }
+
+    /// Every item has one, from nought on.
+    pub(super) fn number(&self, item: Item) -> usize {
+        match item {
+            Item::Dimension(id) => self.starts[id.cube.0 as usize][0] + id.index as usize,
+            Item::Measure(id) => self.starts[id.cube.0 as usize][1] + id.index as usize,
+            Item::Segment(id) => self.starts[id.cube.0 as usize][2] + id.index as usize,
+            Item::Join(cube, index) => self.starts[cube.0 as usize][3] + index as usize,
+            Item::Metric(id) => self.first_metric + id.0 as usize,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.found.len()
+    }
+
+    fn edge_of(&self, item: Item) -> Option<usize> {
+        self.found[self.number(item)].map(|at| at as usize)
+    }
+
+    /// What an item refers to.
+    pub(super) fn from(&self, item: Item) -> &'e [Item] {
+        self.edge_of(item).map_or(&[], |at| &self.edges[at].1)
+    }
+}
+
 /// Reports circles and completes `broken`.
 pub(super) fn report(
     model: &Model,
     written: &Written<'_, '_>,
-    edges: &[&Edge],
+    references: &References<'_>,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let index: ByItem<usize> = edges.iter().enumerate().map(|(at, (item, _))| (*item, at)).collect();
-    circles(model, written, edges, &index, broken, diagnostics);
-    spread(edges, broken);
+    circles(model, written, references, broken, diagnostics);
+    spread(&references.edges, broken);
 }
 
 /// Whatever stands on something broken is broken too.
@@ -121,7 +174,7 @@ pub(super) fn spread(edges: &[&Edge], broken: &mut Items) {
     if broken.is_empty() {
         return;
     }
-    let mut dependents: ByItem<Vec<Item>> = ByItem::default();
+    let mut dependents: FxHashMap<Item, Vec<Item>> = FxHashMap::default();
     for (item, found) in edges {
         for target in found {
             dependents.entry(*target).or_default().push(*item);
@@ -141,15 +194,16 @@ pub(super) fn spread(edges: &[&Edge], broken: &mut Items) {
 fn circles(
     model: &Model,
     written: &Written<'_, '_>,
-    edges: &[&Edge],
-    index: &ByItem<usize>,
+    references: &References<'_>,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
+    let edges = &references.edges;
     let mut is_done = vec![false; edges.len()];
     let mut is_open = vec![false; edges.len()];
+    let mut stack: Vec<(usize, usize)> = Vec::new();
     for start in 0..edges.len() {
-        let mut stack = vec![(start, 0)];
+        stack.push((start, 0));
         while let Some((at, next)) = stack.pop() {
             if next == 0 {
                 if is_done[at] {
@@ -162,7 +216,7 @@ fn circles(
                 continue;
             };
             stack.push((at, next + 1));
-            let Some(&target) = index.get(target) else { continue };
+            let Some(target) = references.edge_of(*target) else { continue };
             if is_open[target] {
                 let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
                 let circle: Vec<Item> = stack[from..].iter().map(|(open, _)| edges[*open].0).collect();

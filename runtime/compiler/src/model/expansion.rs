@@ -4,9 +4,7 @@
 //! bounds, so that no query does, and for join conditions that would need further joins to be
 //! evaluated. What is wrong joins the broken items, with whatever stands on it.
 
-use rustc_hash::FxBuildHasher;
-
-use super::cycles::{self, ByItem, Edge, Item, Items};
+use super::cycles::{self, Item, Items, References};
 use super::written::Written;
 use super::{Cube, CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::Diagnostic;
@@ -24,15 +22,27 @@ struct Size {
     is_foreign: bool,
 }
 
-/// `edges`: what refers to what.
-pub(super) fn check(model: &Model, edges: &[&Edge], broken: &mut Items, diagnostics: &mut Vec<Diagnostic>) {
+/// The sizes that are known, by the items' numbers.
+struct Sizes<'r> {
+    references: &'r References<'r>,
+    known: Vec<Option<Size>>,
+}
+
+impl Sizes<'_> {
+    fn of(&self, item: Item) -> Option<&Size> {
+        self.known[self.references.number(item)].as_ref()
+    }
+}
+
+pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Items, diagnostics: &mut Vec<Diagnostic>) {
     let before = broken.len();
-    let references: ByItem<&[Item]> = edges.iter().map(|(item, found)| (*item, found.as_slice())).collect();
-    let mut sizes: ByItem<Size> = ByItem::with_capacity_and_hasher(edges.len(), FxBuildHasher);
-    for (item, _) in edges.iter().copied() {
+    let mut sizes = Sizes { references, known: std::iter::repeat_with(|| None).take(references.count()).collect() };
+    let mut open = Vec::new();
+    for (item, _) in references.edges.iter().copied() {
         let item = *item;
-        measure_item(model, item, &references, broken, &mut sizes);
-        let Some(size) = sizes.get(&item).filter(|_| !broken.contains(&item)) else { continue };
+        open.push((item, false));
+        measure_items(model, &mut open, broken, &mut sizes);
+        let Some(size) = sizes.of(item).filter(|_| !broken.contains(&item)) else { continue };
         let (code, message, hint) = if size.depth > MAX_DEPTH {
             ("reference-depth", format!("refers to members over more than {MAX_DEPTH} steps"), "name columns sooner")
         } else if size.parts > MAX_PARTS {
@@ -56,36 +66,30 @@ pub(super) fn check(model: &Model, edges: &[&Edge], broken: &mut Items, diagnost
         }
     }
     if broken.len() > before {
-        cycles::spread(edges, broken);
+        cycles::spread(&references.edges, broken);
     }
 }
 
 /// Depth first without recursion: a chain may be as long as the project is large.
-fn measure_item(
-    model: &Model,
-    start: Item,
-    references: &ByItem<&[Item]>,
-    broken: &Items,
-    sizes: &mut ByItem<Size>,
-) {
-    let mut open = vec![(start, false)];
+fn measure_items(model: &Model, open: &mut Vec<(Item, bool)>, broken: &Items, sizes: &mut Sizes<'_>) {
     while let Some((item, has_parts)) = open.pop() {
-        if sizes.contains_key(&item) || broken.contains(&item) {
+        if sizes.of(item).is_some() || broken.contains(&item) {
             continue;
         }
-        let found = references.get(&item).copied().unwrap_or_default();
-        if has_parts {
+        let found = sizes.references.from(item);
+        if has_parts || found.is_empty() {
             let mut size = Size { depth: 0, parts: 1 + found.len(), is_foreign: is_foreign(model, item) };
-            for part in found.iter().filter_map(|item| Some((cycles::cube_of(*item), sizes.get(item)?))) {
+            for part in found.iter().filter_map(|item| Some((cycles::cube_of(*item), sizes.of(*item)?))) {
                 size.depth = size.depth.max(part.1.depth + 1);
                 size.parts = size.parts.saturating_add(part.1.parts);
                 size.is_foreign |= part.1.is_foreign || part.0 != cycles::cube_of(item);
             }
-            sizes.insert(item, size);
+            let number = sizes.references.number(item);
+            sizes.known[number] = Some(size);
             continue;
         }
         open.push((item, true));
-        open.extend(found.iter().filter(|item| !sizes.contains_key(item)).map(|item| (*item, false)));
+        open.extend(found.iter().filter(|item| sizes.of(**item).is_none()).map(|item| (*item, false)));
     }
 }
 
@@ -102,11 +106,11 @@ fn names_other(snippet: &Snippet, own: CubeId) -> bool {
 }
 
 /// A dimension in a join's condition that needs a join of its own.
-fn foreign_side(model: &Model, item: Item, sizes: &ByItem<Size>) -> Option<String> {
+fn foreign_side(model: &Model, item: Item, sizes: &Sizes<'_>) -> Option<String> {
     let Item::Join(cube, index) = item else { return None };
     let mut found = Vec::new();
     cycles::references(&model.cube(cube).joins[index as usize].on, &mut found);
-    let foreign = found.into_iter().find(|item| sizes.get(item).is_some_and(|size| size.is_foreign))?;
+    let foreign = found.into_iter().find(|item| sizes.of(*item).is_some_and(|size| size.is_foreign))?;
     Some(cycles::name(model, foreign))
 }
 

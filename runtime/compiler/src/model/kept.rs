@@ -18,7 +18,7 @@ use super::{
     SegmentId, Snippet, SqlPart,
 };
 use crate::diagnostic::Diagnostic;
-use crate::project::{Built, CubeDefinition, Definitions, ModelDefinition, Work};
+use crate::project::{Built, CubeDefinition, Definitions, MetricDefinition, ModelDefinition, Work};
 
 /// What was built of a project.
 #[derive(Debug, Default)]
@@ -35,7 +35,46 @@ pub struct KeptCubes {
     /// What each cube reads, by name, and what that depends on besides the cube.
     pub(super) tables: HashMap<Arc<str>, Arc<Tables>>,
     pub(super) beside: Beside,
+    pub(super) metrics: KeptMetrics,
     pub(super) built: Work,
+}
+
+/// The bodies of metrics, by number.
+#[derive(Debug, Default)]
+pub(super) struct KeptMetrics {
+    /// `None`: it could not be read.
+    metrics: Vec<(Arc<str>, Option<Arc<KeptMetric>>)>,
+}
+
+#[derive(Debug)]
+pub(super) struct KeptMetric {
+    pub(super) definition: Arc<MetricDefinition>,
+    pub(super) asked: Asked,
+    pub(super) body: Snippet,
+}
+
+impl KeptMetrics {
+    /// Them, where every metric and every cube has the number that it had: bodies speak of both by number.
+    pub(super) fn still(&self, model: &Model, before: &KeptCubes) -> Option<&KeptMetrics> {
+        let are_same = self.metrics.len() == model.metrics.len()
+            && self.metrics.iter().zip(&model.metrics).all(|((name, _), now)| *name == now.name);
+        let is_still = |(number, name): (u32, &Arc<str>)| model.cube_named(name).is_none_or(|now| now.id.0 == number);
+        (are_same && (0u32..).zip(&before.names).all(is_still)).then_some(self)
+    }
+
+    /// The body of a metric that was made of this very definition and asked what is answered alike.
+    pub(super) fn body(&self, at: usize, of: &Arc<MetricDefinition>, model: &Model) -> Option<Arc<KeptMetric>> {
+        let known = self.metrics.get(at)?.1.as_ref()?;
+        (Arc::ptr_eq(&known.definition, of) && known.asked.is_answered_alike(model)).then(|| Arc::clone(known))
+    }
+
+    pub(super) fn push(&mut self, name: &Arc<str>, metric: Option<Arc<KeptMetric>>) {
+        self.metrics.push((Arc::clone(name), metric));
+    }
+
+    pub(super) fn bodies(&self) -> impl Iterator<Item = Option<&Snippet>> {
+        self.metrics.iter().map(|(_, metric)| metric.as_ref().map(|metric| &metric.body))
+    }
 }
 
 /// Any cube may name what a model is built as.
@@ -189,6 +228,15 @@ impl Notes {
 }
 
 impl Asked {
+    /// Whether a model whose cubes have the numbers that they had answers all of it alike. No rows are reached.
+    fn is_answered_alike(&self, model: &Model) -> bool {
+        let names = self.names.iter().all(|(name, found)| model.cube_named(name).map(|cube| cube.id) == *found);
+        let is_alike = |(cube, name, found): &(CubeId, Box<str>, Option<Answer>)| {
+            model.cubes.get(cube.0 as usize).is_some() && answer(model, *cube, name) == *found
+        };
+        names && self.members.iter().all(is_alike) && self.reached.is_empty()
+    }
+
     /// Whether a model answers all of it alike.
     fn holds(&self, own: CubeId, model: &Model, moves: &Moves) -> bool {
         let names = self.names.iter().all(|(name, found)| match found {

@@ -11,7 +11,7 @@ use sqlparser::dialect::Dialect;
 use super::assemble::presentation;
 use super::cycles::{Item, Items};
 use super::grammar::Problem;
-use super::kept::Notes;
+use super::kept::{KeptCubes, KeptMetric, KeptMetrics, Notes};
 use super::nearest::{likely, suggest};
 use super::read::read;
 use super::scope::{Place, Scope};
@@ -21,14 +21,15 @@ use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefi
 use crate::query::{Operator, QueryError, refusal};
 use crate::types::Value;
 
+/// Also what was read of each metric, for the next time.
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
-    unread: &BTreeSet<Arc<str>>,
-    dialect: &dyn Dialect,
+    before: &KeptCubes,
+    (unread, dialect): (&BTreeSet<Arc<str>>, &dyn Dialect),
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
-) {
+) -> KeptMetrics {
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
         let name = Arc::clone(&definition.name.value);
         model.metric_names.insert(Arc::clone(&name), MetricId(index));
@@ -42,22 +43,32 @@ pub(super) fn add(
             span: Some(definition.name.span()),
         });
     }
-    let mut bodies = Vec::with_capacity(definitions.metrics.len());
+    let known = before.metrics.still(model, before);
+    let mut kept = KeptMetrics::default();
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
-        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread, notes: &Notes::default() };
-        let before = diagnostics.len();
+        let notes = Notes::default();
+        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread, notes: &notes };
+        let told = diagnostics.len();
         for filter in &definition.filters {
             check_filter(filter, scope, diagnostics);
         }
-        let body = body(definition, scope, dialect, diagnostics);
-        if diagnostics.len() > before || body.is_none() {
+        let again = known.and_then(|known| known.body(index as usize, definition, model));
+        let body = match again {
+            Some(again) => Some(again),
+            None => body(definition, scope, dialect, diagnostics).map(|body| {
+                let asked = notes.answered(model);
+                Arc::new(KeptMetric { definition: Arc::clone(definition), asked, body })
+            }),
+        };
+        if diagnostics.len() > told || body.is_none() {
             broken.insert(Item::Metric(MetricId(index)));
         }
-        bodies.push(body.unwrap_or_default());
+        kept.push(&definition.name.value, body);
     }
-    for (metric, body) in model.metrics.iter_mut().zip(bodies) {
-        metric.body = body;
+    for (metric, body) in model.metrics.iter_mut().zip(kept.bodies()) {
+        metric.body = body.cloned().unwrap_or_default();
     }
+    kept
 }
 
 fn filter(definition: &MetricFilterDefinition) -> MetricFilter {

@@ -193,7 +193,7 @@ impl<'m> Scope<'m> {
     }
 
     fn member(&self, of: &Cube, name: &str, member: Member) -> Result<Target, Unresolved> {
-        let full = format!("{}.{name}", of.name);
+        let full = || format!("{}.{name}", of.name);
         match (member, self.place) {
             (Member::Measure(id), Place::Number | Place::Metric) => Ok(Target::Part(SqlPart::Measure(id))),
             (Member::Dimension(id), place) if !matches!(place, Place::Number | Place::Metric) => {
@@ -202,12 +202,12 @@ impl<'m> Scope<'m> {
             }
             (Member::Dimension(_), Place::Metric) => Err(Some(Problem::new(
                 "misplaced-member",
-                format!("`{full}` is a dimension, and a metric is made of measures"),
+                format!("`{}` is a dimension, and a metric is made of measures", full()),
                 format!("define a measure over it in cube `{}`, for example `type: sum`", of.name),
             ))),
             (Member::Dimension(_), _) => Err(Some(Problem::new(
                 "misplaced-member",
-                format!("dimension `{full}` stands outside an aggregation"),
+                format!("dimension `{}` stands outside an aggregation", full()),
                 format!(
                     "aggregate it, as in SUM({{{name}}}), or refer to a measure, as in {{{}}}",
                     self.some_measure(of)
@@ -219,12 +219,12 @@ impl<'m> Scope<'m> {
                     Place::Segment => "use a column or dimension; a query can filter by the measure itself",
                     _ => "use the column that the measure aggregates",
                 };
-                let message = format!("`{full}` is a measure, which {} can't refer to", place.called());
+                let message = format!("`{}` is a measure, which {} can't refer to", full(), place.called());
                 Err(Some(Problem::new("misplaced-member", message, hint)))
             }
             (Member::Segment(_), _) => Err(Some(Problem::new(
                 "misplaced-member",
-                format!("`{full}` is a segment, which no expression can refer to"),
+                format!("`{}` is a segment, which no expression can refer to", full()),
                 "repeat its condition, or make it a boolean dimension",
             ))),
         }

@@ -123,6 +123,11 @@ pub(super) struct Outlined {
 }
 
 impl Outlined {
+    /// What was read of it, if that holds.
+    fn known(&self, is_around_same: bool) -> Option<&Arc<ReadFile>> {
+        self.before.as_ref().filter(|read| is_around_same || !read.entries.has_rendered)
+    }
+
     fn entries(&self, renderer: &mut Renderer) -> Entries {
         match &self.document {
             Some(document) => entries(document, renderer),
@@ -162,15 +167,17 @@ impl KeptFiles {
 
     /// The outlines of YAML files, as they were or anew.
     pub(super) fn outlines(&self, files: &[(&Arc<str>, &Arc<str>)]) -> Vec<Outlined> {
-        let outlined = |(): &mut (), (path, text): &(&Arc<str>, &Arc<str>)| {
-            let known = self.known(path, text);
-            let (outline, document) = match known {
+        type File<'a> = (&'a Arc<str>, &'a Arc<str>, Option<&'a Arc<ReadFile>>);
+        let files: Vec<File<'_>> = files.iter().map(|(path, text)| (*path, *text, self.known(path, text))).collect();
+        let new = files.iter().filter(|(.., known)| known.is_none()).count();
+        let outlined = |(): &mut (), (path, text, known): &File<'_>| {
+            let (outline, document) = match *known {
                 Some(before) => (Arc::clone(&before.outline), None),
                 None => outline(file_of(path, text), text),
             };
             Outlined { path: Arc::clone(path), outline, document, before: known.cloned() }
         };
-        parallel::map_with(files, || (), outlined)
+        parallel::map_with(&files, new, || (), outlined)
     }
 
     /// Files of models, as they were or anew.
@@ -235,14 +242,14 @@ impl KeptFiles {
     ) -> Lists {
         let is_around_same = self.around.are_same(&before.around);
         let around = &self.around;
+        let new = files.iter().filter(|file| file.known(is_around_same).is_none()).count();
         let read_one = |renderer: &mut Option<Renderer>, file: &Outlined| {
-            let known = file.before.as_ref().filter(|read| is_around_same || !read.entries.has_rendered);
-            known.cloned().unwrap_or_else(|| {
+            file.known(is_around_same).cloned().unwrap_or_else(|| {
                 let renderer = renderer.get_or_insert_with(|| Renderer::new(Arc::clone(around)));
                 Arc::new(ReadFile { outline: Arc::clone(&file.outline), entries: file.entries(renderer) })
             })
         };
-        let read_files = parallel::map_with(files, || None, read_one);
+        let read_files = parallel::map_with(files, new, || None, read_one);
         let mut lists = Lists::default();
         for (file, read) in files.iter().zip(&read_files) {
             self.work.count(file.before.as_ref().is_some_and(|before| Arc::ptr_eq(before, read)));

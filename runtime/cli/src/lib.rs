@@ -9,6 +9,7 @@ pub mod caller;
 pub mod clock;
 pub mod commands;
 pub mod config;
+mod ending;
 pub mod expectations;
 pub mod failure;
 pub mod import;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 use terrane_app::builds::{ModelBuild, Outcome, Progress, RunError, Wanted};
 use terrane_app::ports::builder::{BuildError, NotReady};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Terminal, operator_entry, print, tell, tell_problems};
+use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -160,26 +160,6 @@ fn explain(error: &RunError) -> Failure {
         RunError::NotReady(NotReady::Cant(why)) => failure.hint(why.hint()),
         RunError::Busy => failure.hint("wait until it is over; one that died is waited for 15 s"),
         _ => failure,
-    }
-}
-
-/// The signals that end a run.
-struct Ending {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Ending {
-    fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("listening for signals: {error}")));
-        Ok(Ending { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    async fn comes(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
     }
 }
 

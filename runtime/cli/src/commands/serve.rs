@@ -10,12 +10,12 @@ use terrane_server::telemetry::Watch;
 use terrane_server::{App, Ports, ServeError, Watchers, telemetry};
 use terrane_store::StateStore;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::check::contents;
 use super::{Terminal, tell, tell_problems};
+use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::reload::{self, FolderWatch};
@@ -201,30 +201,5 @@ fn explain_bind(error: &ServeError) -> Failure {
         }
         ServeError::NotAllowed { .. } => failure.hint("`--port 8000`"),
         _ => failure,
-    }
-}
-
-/// The signals that end the server.
-struct Ending {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Ending {
-    fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("listening for signals: {error}")));
-        Ok(Ending { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    async fn comes(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-
-    async fn comes_twice(&mut self) {
-        self.comes().await;
-        self.comes().await;
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! In: each cube with what it was made of: its definitions, and what its texts asked of other cubes while they
 //! were read. Out: the same cube, shared, where all of that is as it was; where only numbers of cubes have moved,
-//! a copy with the new numbers. What is broken is never kept. Not here: metrics, circles and policies, which are
-//! about the whole project and are judged anew each time.
+//! a copy with the new numbers. The same for expressions of metrics, where no number has moved. What is broken is
+//! never kept. Not here: circles, sizes and policies, which are about the whole project and are judged anew each time.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

@@ -1,13 +1,15 @@
 //! The adapter of the `Governance` port: asks every configured hook, one after the other, in order of id.
 //!
 //! In: who asks, and the facts. Out: what each hook said, checked against the contract; a hook that is not
-//! there has a fault in place of an answer. A query's hooks run on a small pool of threads of their own with
-//! a bounded queue, so that a hook that loops takes no worker of the server; where the queue is full, or the
-//! turn does not come in time, each hook has the fault of being overloaded. Not here: what a fault means for
-//! the query (the app decides), and whether cubes and members exist (the compiler knows).
+//! there has a fault in place of an answer. Hooks that have been quick are asked on the spot (`pace`), others on a
+//! small pool of threads of their own with a bounded queue, so that a hook that loops takes a worker of the server
+//! for one call in ten seconds at most; where the queue is full, or the turn does not come in time, each hook has the
+//! fault of being overloaded. Not here: what a fault means for the query (the app decides), and whether cubes and
+//! members exist (the compiler knows).
 
 mod arena;
 pub(crate) mod from_wire;
+mod pace;
 mod pool;
 mod to_wire;
 
@@ -27,11 +29,13 @@ use wasmtime::Store;
 use crate::bindings::common::PluginError;
 use crate::bindings::governance::PolicyPlugin;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
+use crate::elapsed::Elapsed;
 use crate::engine::Guest;
 use crate::host::PluginHost;
 use crate::plugin::{Caller, Configured, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
+use pace::Pace;
 use pool::Pool;
 use to_wire::{principal, surface};
 
@@ -44,6 +48,7 @@ const ON_QUERY: &str = "on-query";
 pub struct Hooks {
     host: Arc<PluginHost>,
     pool: Pool,
+    pace: Arc<Pace>,
 }
 
 impl Hooks {
@@ -52,13 +57,13 @@ impl Hooks {
     /// # Errors
     /// The system has no thread to give.
     pub fn new(host: Arc<PluginHost>) -> std::io::Result<Hooks> {
-        Ok(Hooks { host, pool: Pool::start()? })
+        let pace = Arc::new(Pace::new(Elapsed::default()));
+        Ok(Hooks { host, pool: Pool::start()?, pace })
     }
 
     /// Asks on the caller's own thread, which a hook that loops keeps: for tools that have one to spare.
     pub fn judge_here(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
-        let ask = judging(asking, facts);
-        self.configured().iter().map(|configured| said(configured, &ask)).collect()
+        all_said(&self.configured(), judging(asking, facts))
     }
 
     /// In order of id.
@@ -68,25 +73,30 @@ impl Hooks {
         hooks
     }
 
-    /// Asks all hooks on the pool.
+    /// Asks all hooks: on the spot where they are quick, else on the pool.
     async fn ask<T: Send + 'static>(
         &self,
         ask: impl Fn(&Plugin<PolicyPlugin>) -> Result<T, PluginFault> + Send + 'static,
     ) -> Vec<Said<T>> {
         let hooks = self.configured();
         let unanswered: Vec<Hook> = hooks.iter().map(hook_of).collect();
-        let answers = self.pool.run(move || hooks.iter().map(|configured| said(configured, &ask)).collect());
-        match tokio::time::timeout(PATIENCE, answers).await {
-            Ok(Some(said)) => said,
-            outcome => {
-                let message = match outcome {
-                    Ok(_) => "too many queries wait for their hooks",
-                    Err(_) => "the hooks' turn did not come in time",
-                };
-                let fault = HookFault { message: message.to_owned() };
-                unanswered.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
+        let pace = Arc::clone(&self.pace);
+        let question = move || pace.timed(|| all_said(&hooks, ask));
+        let message = if self.pace.is_quick() {
+            // A panic is the host's own; it must not end the request.
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(question)) {
+                Ok(said) => return said,
+                Err(_) => "the host broke off",
             }
-        }
+        } else {
+            match tokio::time::timeout(PATIENCE, self.pool.run(question)).await {
+                Ok(Some(said)) => return said,
+                Ok(None) => "too many queries wait for their hooks",
+                Err(_) => "the hooks' turn did not come in time",
+            }
+        };
+        let fault = HookFault { message: message.to_owned() };
+        unanswered.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
     }
 }
 
@@ -117,6 +127,13 @@ fn hook_of(configured: &Configured<PolicyPlugin>) -> Hook {
             Hook { id: id.clone(), is_required: *is_required, is_monitored: *is_monitored }
         }
     }
+}
+
+fn all_said<T>(
+    hooks: &[Configured<PolicyPlugin>],
+    ask: impl Fn(&Plugin<PolicyPlugin>) -> Result<T, PluginFault>,
+) -> Vec<Said<T>> {
+    hooks.iter().map(|configured| said(configured, &ask)).collect()
 }
 
 fn said<T>(

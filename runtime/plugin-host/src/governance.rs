@@ -2,7 +2,7 @@
 //!
 //! In: who asks, and the facts. Out: what each hook said, checked against the contract; a hook that is not
 //! there has a fault in place of an answer. Hooks that have been quick are asked on the spot (`pace`), others on a
-//! small pool of threads of their own with a bounded queue, so that a hook that loops takes a worker of the server
+//! small pool of threads of their own with a bounded queue, so that a hook that loops takes each worker of the server
 //! for one call in ten seconds at most; where the queue is full, or the turn does not come in time, each hook has the
 //! fault of being overloaded. Not here: what a fault means for the query (the app decides), and whether cubes and
 //! members exist (the compiler knows).

@@ -4,6 +4,7 @@
 //! diagnostics at the tag. Bounded on every side: [`guard`](super::guard) refuses what could overflow
 //! a stack or grow a value, fuel bounds the steps, and every byte printed is counted, also inside
 //! macros. No filter or function of the template engine's own is available.
+//! One file: the calls, their bounds and the words for what goes wrong share one record of a rendering.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -2,8 +2,9 @@
 //!
 //! In: how long each round of questions took. Out: on the caller's thread, or on the pool. Handing a question to
 //! another thread and its answer back takes longer than a quick hook takes. One slow round sends all questions to the
-//! pool for ten seconds, and then until hooks have been quick for a while, so a hook that loops holds a worker of the
-//! server for one call in ten seconds at most.
+//! pool for ten seconds, and then until hooks have been quick for a while, so a hook that loops holds each worker of
+//! the server for one call, up to its time limit, in ten seconds at most. Certification and changes of metadata are
+//! asked the same way.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;

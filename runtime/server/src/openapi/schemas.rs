@@ -2,7 +2,7 @@
 //!
 //! Bodies are read field by field in `wire`, so what is known there is held against what is said here by
 //! a test. Objects that a client sends are closed, as their readers are; objects that it gets are open,
-//! because fields may be added.
+//! because fields may be added. One file, since it is one table: a shape is added or changed, and nothing else.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_app::ports::plugins::{PluginRole, PluginState};

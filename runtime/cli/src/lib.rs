@@ -42,6 +42,11 @@ use failure::Failure;
 use project::Project;
 use report::Style;
 
+/// Of every program that links this. Loading a project and answering a query ask for many small pieces of memory on
+/// several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// For workers, and for the thread that reads a project: deeply nested text must not end the process.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 

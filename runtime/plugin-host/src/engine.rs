@@ -1,19 +1,19 @@
-//! The wasmtime engine and its ticker: what every guest runs on.
+//! The wasmtime engine: what every guest runs on.
 //!
 //! In: nothing. Out: an [`Engine`] that makes stores inside limits. Synchronous; fuel and epochs both
-//! on; pooled instances where the address space allows it, else on demand. One thread advances the
-//! epoch every millisecond while calls are running and sleeps soon after.
+//! on; pooled instances where the address space allows it, else on demand. Not here: when a call's time is
+//! over (`ticker`).
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
-use wasmtime::{Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 
 use crate::limits::{CallLimits, GuestLimits, Limiter, MEMORIES};
 use crate::log::LogBudget;
 use crate::memo::MemoDoor;
 use crate::terms::Terms;
+use crate::ticker::{Running, Ticker};
 
 const GUEST_STACK_BYTES: usize = 512 * 1024;
 /// Instances that may live at once in the pool: one for each turn (`budget`), with all that each may have.
@@ -21,9 +21,6 @@ const POOL_INSTANCES: u32 = 64;
 /// Kept in memory per slot where the kernel can tell which pages were touched; elsewhere all of it
 /// would have to be cleared by hand.
 const KEPT_RESIDENT_BYTES: usize = 256 * 1024;
-const TICK: Duration = Duration::from_millis(1);
-/// So many ticks without a call, and the ticker sleeps: waking it costs a call more than a few ticks cost.
-const QUIET_TICKS: u32 = 100;
 
 /// No engine could be made on this machine.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -50,18 +47,15 @@ impl Engine {
         Ok(Engine { wasmtime, guest, ticker })
     }
 
-    /// A fresh store on a plugin's terms, for one tenant; its clock and fuel run from now on. The guard keeps
-    /// the ticker going; hold it until the call has returned.
+    /// A fresh store on a plugin's terms, for one tenant; its clock and fuel run from now on. Hold the guard until
+    /// the call has returned.
     pub(crate) fn store_on(&self, terms: &Terms, tenant: &str, limits: CallLimits) -> (Store<Guest>, Running) {
         let mut store = Store::new(&self.wasmtime, terms.guest(tenant));
         store.limiter(|guest| &mut guest.limiter);
         store.set_hostcall_fuel(terms.limits.transfer_bytes);
         // Infallible with `consume_fuel`, which `config` turns on.
         let _ = store.set_fuel(limits.fuel);
-        store.epoch_deadline_trap();
-        let running = self.ticker.run();
-        // The tick under way may be nearly over, so one more keeps the promise.
-        store.set_epoch_deadline(limits.time_ms.saturating_add(1));
+        let running = self.ticker.begin(&mut store, Duration::from_millis(limits.time_ms));
         (store, running)
     }
 }
@@ -116,75 +110,8 @@ fn pooling(guest: &GuestLimits) -> wasmtime::Result<wasmtime::Engine> {
     wasmtime::Engine::new(&config(InstanceAllocationStrategy::Pooling(pool), guest))
 }
 
-/// Advances the epoch while at least one call runs.
-struct Ticker {
-    calls: Mutex<Calls>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Calls {
-    running: usize,
-    ended: bool,
-}
-
-impl Ticker {
-    fn start(engine: EngineWeak) -> Result<Arc<Ticker>, EngineError> {
-        let ticker = Arc::new(Ticker { calls: Mutex::default(), changed: Condvar::new() });
-        let shared = Arc::clone(&ticker);
-        thread::Builder::new()
-            .name("plugin-ticker".to_owned())
-            .spawn(move || shared.tick(&engine))
-            .map_err(|error| EngineError { message: format!("the ticker's thread did not start: {error}") })?;
-        Ok(ticker)
-    }
-
-    fn tick(&self, engine: &EngineWeak) {
-        let mut quiet = 0;
-        loop {
-            let mut calls = self.lock();
-            quiet = if calls.running == 0 { quiet + 1 } else { 0 };
-            if quiet > QUIET_TICKS {
-                let idle = self.changed.wait_while(calls, |calls| calls.running == 0 && !calls.ended);
-                calls = idle.unwrap_or_else(PoisonError::into_inner);
-                quiet = 0;
-            }
-            let ended = calls.ended;
-            drop(calls);
-            match engine.upgrade() {
-                Some(engine) if !ended => {
-                    thread::sleep(TICK);
-                    engine.increment_epoch();
-                }
-                _ => return,
-            }
-        }
-    }
-
-    fn run(self: &Arc<Self>) -> Running {
-        self.lock().running += 1;
-        self.changed.notify_one();
-        Running(Arc::clone(self))
-    }
-
-    /// Two numbers that are changed in one step each can't be left half changed.
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.ticker.lock().ended = true;
-        self.ticker.changed.notify_one();
-    }
-}
-
-/// A call is under way.
-pub(crate) struct Running(Arc<Ticker>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.lock().running -= 1;
+        self.ticker.end();
     }
 }

@@ -3,12 +3,13 @@
 //! In: who asks, and the facts. Out: what each hook said, checked against the contract; a hook that is not
 //! there has a fault in place of an answer. Hooks that have been quick are asked on the spot (`pace`), others on a
 //! small pool of threads of their own with a bounded queue, so that a hook that loops takes each worker of the server
-//! for one call in ten seconds at most; where the queue is full, or the turn does not come in time, each hook has the
+//! for two calls in ten seconds at most; where the queue is full, or the turn does not come in time, each hook has the
 //! fault of being overloaded. Not here: what a fault means for the query (the app decides), and whether cubes and
 //! members exist (the compiler knows).
 
 mod arena;
 pub(crate) mod from_wire;
+pub(crate) mod guest;
 mod pace;
 mod pool;
 mod to_wire;
@@ -27,7 +28,6 @@ use terrane_compiler::governance::QueryFacts;
 use wasmtime::Store;
 
 use crate::bindings::common::PluginError;
-use crate::bindings::governance::PolicyPlugin;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::elapsed::Elapsed;
 use crate::engine::Guest;
@@ -35,6 +35,7 @@ use crate::host::PluginHost;
 use crate::plugin::{Caller, Configured, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
+use guest::{PolicyGuest, QueryFacts as LoweredFacts};
 use pace::Pace;
 use pool::Pool;
 use to_wire::{principal, surface};
@@ -67,8 +68,8 @@ impl Hooks {
     }
 
     /// In order of id.
-    fn configured(&self) -> Vec<Configured<PolicyPlugin>> {
-        let mut hooks = self.host.registry.configured::<PolicyPlugin>();
+    fn configured(&self) -> Vec<Configured<PolicyGuest>> {
+        let mut hooks = self.host.registry.configured::<PolicyGuest>();
         hooks.sort_by(|one, other| hook_of(one).id.cmp(&hook_of(other).id));
         hooks
     }
@@ -76,7 +77,7 @@ impl Hooks {
     /// Asks all hooks: on the spot where they are quick, else on the pool.
     async fn ask<T: Send + 'static>(
         &self,
-        ask: impl Fn(&Plugin<PolicyPlugin>) -> Result<T, PluginFault> + Send + 'static,
+        ask: impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault> + Send + 'static,
     ) -> Vec<Said<T>> {
         let hooks = self.configured();
         let unanswered: Vec<Hook> = hooks.iter().map(hook_of).collect();
@@ -104,21 +105,19 @@ impl Hooks {
 fn judging(
     asking: &Asking<'_>,
     facts: &Arc<QueryFacts>,
-) -> impl Fn(&Plugin<PolicyPlugin>) -> Result<Decision, PluginFault> + Send + 'static {
+) -> impl Fn(&Plugin<PolicyGuest>) -> Result<Decision, PluginFault> + Send + 'static {
     let (who, moment, facts) = (principal(asking.context), Moment::of_asking(asking), Arc::clone(facts));
     let surface = surface(asking.context.surface);
     let caller = caller_of(asking);
     move |plugin| {
-        let query = to_wire::query_facts(&facts, surface, plugin.grants.query_values);
+        let query = LoweredFacts::new(&facts, surface, plugin.grants.query_values);
         let context = moment.context(plugin.limits, &plugin.config_json);
-        let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
-            guest.terrane_governance_hook().call_on_query(store, &context, &who, &query)
-        };
+        let ask = |guest: &PolicyGuest, store: &mut Store<Guest>| guest.on_query(store, &context, &who, &query);
         call(plugin, (&caller, ON_QUERY), ask, |verdict| from_wire::decision(verdict.decision))
     }
 }
 
-fn hook_of(configured: &Configured<PolicyPlugin>) -> Hook {
+fn hook_of(configured: &Configured<PolicyGuest>) -> Hook {
     match configured {
         Configured::Active(plugin) => {
             Hook { id: plugin.id.clone(), is_required: plugin.is_required, is_monitored: plugin.is_monitored }
@@ -130,15 +129,15 @@ fn hook_of(configured: &Configured<PolicyPlugin>) -> Hook {
 }
 
 fn all_said<T>(
-    hooks: &[Configured<PolicyPlugin>],
-    ask: impl Fn(&Plugin<PolicyPlugin>) -> Result<T, PluginFault>,
+    hooks: &[Configured<PolicyGuest>],
+    ask: impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
 ) -> Vec<Said<T>> {
     hooks.iter().map(|configured| said(configured, &ask)).collect()
 }
 
 fn said<T>(
-    configured: &Configured<PolicyPlugin>,
-    ask: &impl Fn(&Plugin<PolicyPlugin>) -> Result<T, PluginFault>,
+    configured: &Configured<PolicyGuest>,
+    ask: &impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
 ) -> Said<T> {
     let answer = match configured {
         Configured::Active(plugin) => ask(plugin),
@@ -150,9 +149,9 @@ fn said<T>(
 /// One call on behalf of a caller: what the guest itself declined, and what `check` finds wrong with its
 /// answer, are faults of the call.
 fn call<T, U>(
-    plugin: &Plugin<PolicyPlugin>,
+    plugin: &Plugin<PolicyGuest>,
     (caller, export): (&Caller, &'static str),
-    ask: impl FnOnce(&PolicyPlugin, &mut Store<Guest>) -> wasmtime::Result<Result<T, PluginError>>,
+    ask: impl FnOnce(&PolicyGuest, &mut Store<Guest>) -> wasmtime::Result<Result<T, PluginError>>,
     check: impl FnOnce(T) -> Result<U, String>,
 ) -> Result<U, PluginFault> {
     plugin.call_checked(caller, export, ask, |answer| {
@@ -174,12 +173,12 @@ fn caller_of(asking: &Asking<'_>) -> Caller {
 #[async_trait]
 impl Governance for Hooks {
     fn is_silent(&self) -> bool {
-        !self.host.registry.has_any::<PolicyPlugin>()
+        !self.host.registry.has_any::<PolicyGuest>()
     }
 
     fn blame(&self, asking: &Asking<'_>, hook: &Hook, fault: &str) {
         let fault = PluginFault::Answer { call: ON_QUERY, message: fault.to_owned() };
-        for configured in self.host.registry.configured::<PolicyPlugin>() {
+        for configured in self.host.registry.configured::<PolicyGuest>() {
             if let Configured::Active(plugin) = configured
                 && plugin.id == hook.id
             {
@@ -205,8 +204,8 @@ impl Governance for Hooks {
         let caller = caller_of(asking);
         self.ask(move |plugin| {
             let context = moment.context(plugin.limits, &plugin.config_json);
-            let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
-                guest.terrane_governance_hook().call_on_certify(store, &context, &who, &item, step, &notes)
+            let ask = |guest: &PolicyGuest, store: &mut Store<Guest>| {
+                guest.hook(&mut *store)?.call_on_certify(store, &context, &who, &item, step, &notes)
             };
             call(plugin, (&caller, CALL), ask, from_wire::findings)
         })
@@ -227,8 +226,8 @@ impl Governance for Hooks {
         self.ask(move |plugin| {
             let context = moment.context(plugin.limits, &plugin.config_json);
             let (before, after) = (before.as_ref(), after.as_ref());
-            let ask = |guest: &PolicyPlugin, store: &mut Store<Guest>| {
-                guest.terrane_governance_hook().call_on_metadata_change(store, &context, &who, before, after)
+            let ask = |guest: &PolicyGuest, store: &mut Store<Guest>| {
+                guest.hook(&mut *store)?.call_on_metadata_change(store, &context, &who, before, after)
             };
             call(plugin, (&caller, CALL), ask, from_wire::findings)
         })

@@ -12,13 +12,13 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
-use crate::bindings::governance::PolicyPlugin;
 use crate::blocking::Blocking;
 use crate::budget::{Budget, HostLimits};
 use crate::cache::Cache;
 use crate::dialects::Dialects;
 use crate::elapsed::Elapsed;
 use crate::engine::{Engine, EngineError};
+use crate::governance::guest::PolicyGuest;
 use crate::limits::{CallLimits, GuestLimits};
 use crate::loader::SearchPath;
 use crate::making::Workshop;
@@ -105,7 +105,7 @@ impl PluginHost {
         let registry = Registry::new(Arc::clone(&workshop), settings.search, settings.keys);
         for plugin in others {
             match plugin.role {
-                PluginRole::Dialect | PluginRole::Governance => registry.list::<PolicyPlugin>(plugin),
+                PluginRole::Dialect | PluginRole::Governance => registry.list::<PolicyGuest>(plugin),
                 PluginRole::Detector => registry.list::<DetectorPlugin>(plugin),
                 PluginRole::Check => registry.list::<CheckPlugin>(plugin),
             }

@@ -39,6 +39,7 @@ pub mod signature;
 mod slot;
 mod tally;
 mod terms;
+mod ticker;
 mod wire;
 pub mod workbench;
 

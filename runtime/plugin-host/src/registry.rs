@@ -10,7 +10,7 @@ use terrane_app::ports::plugins::PluginFault;
 
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
-use crate::bindings::governance::PolicyPlugin;
+use crate::governance::guest::PolicyGuest;
 use crate::loader::SearchPath;
 use crate::making::Workshop;
 use crate::plugin::{Configured, PluginSettings};
@@ -25,7 +25,7 @@ pub(crate) struct Registry {
     keys: Vec<PublicKey>,
     detectors: Table<DetectorPlugin>,
     checks: Table<CheckPlugin>,
-    hooks: Table<PolicyPlugin>,
+    hooks: Table<PolicyGuest>,
 }
 
 pub(crate) struct Table<R: Role> {
@@ -72,7 +72,7 @@ macro_rules! registered {
 
 registered!(DetectorPlugin, detectors, Some("detector-"));
 registered!(CheckPlugin, checks, Some("check-"));
-registered!(PolicyPlugin, hooks, None);
+registered!(PolicyGuest, hooks, None);
 
 impl Registry {
     pub(crate) fn new(workshop: Arc<Workshop>, search: SearchPath, keys: Vec<PublicKey>) -> Registry {
@@ -141,7 +141,7 @@ impl Registry {
             let slots = if all { registry.slots::<R>() } else { R::table(registry).slots() };
             slots.into_iter().map(|slot| slot as Arc<dyn AnySlot>)
         }
-        let hooks = of::<PolicyPlugin>(self, all);
+        let hooks = of::<PolicyGuest>(self, all);
         hooks.chain(of::<DetectorPlugin>(self, all)).chain(of::<CheckPlugin>(self, all)).collect()
     }
 }

@@ -13,9 +13,10 @@ use wasmtime::Store;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 
 use crate::bindings::common::{Issue, PluginError};
-use crate::bindings::{check, detector, dialect, governance, log, memo};
+use crate::bindings::{check, detector, dialect, log, memo};
 use crate::engine::{Engine, Guest};
 use crate::error::{call_fault, shortened};
+use crate::governance::guest::{PolicyGuest, PolicyPre};
 use crate::limits::CallLimits;
 use crate::probe;
 use crate::terms::Terms;
@@ -94,14 +95,39 @@ macro_rules! role {
 role!(dialect, DialectPlugin, DialectPluginPre, Dialect, "terrane:dialect/dialect", probe::nothing);
 role!(detector, DetectorPlugin, DetectorPluginPre, Detector, "terrane:anomaly/detector", probe::detectors);
 role!(check, CheckPlugin, CheckPluginPre, Check, "terrane:profiling/check", probe::nothing);
-role!(governance, PolicyPlugin, PolicyPluginPre, Governance, "terrane:governance/hook", probe::nothing);
+
+impl Role for PolicyGuest {
+    type Pre = PolicyPre;
+    const ROLE: PluginRole = PluginRole::Governance;
+    const INTERFACE: &'static str = "terrane:governance/hook";
+
+    fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre> {
+        PolicyPre::new(instance)
+    }
+
+    fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self> {
+        pre.instantiate(store)
+    }
+
+    fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info> {
+        self.describe(store)
+    }
+
+    fn call_check_config(&self, store: &mut Store<Guest>, json: &str) -> wasmtime::Result<Result<(), Vec<Issue>>> {
+        self.check_config(store, json)
+    }
+
+    fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault> {
+        probe::nothing(linked, limits)
+    }
+}
 
 /// Interfaces that make a role, without their versions.
 pub(crate) const ROLES: [(PluginRole, &str); 4] = [
     (PluginRole::Dialect, dialect::DialectPlugin::INTERFACE),
     (PluginRole::Detector, detector::DetectorPlugin::INTERFACE),
     (PluginRole::Check, check::CheckPlugin::INTERFACE),
-    (PluginRole::Governance, governance::PolicyPlugin::INTERFACE),
+    (PluginRole::Governance, PolicyGuest::INTERFACE),
 ];
 
 /// A component that is linked for its role.

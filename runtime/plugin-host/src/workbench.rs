@@ -20,12 +20,12 @@ use wasmtime::component::{Component, HasSelf, InstancePre, Linker, Type, Val};
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::dialect::DialectPlugin;
-use crate::bindings::governance::PolicyPlugin;
 use crate::bindings::{log, memo};
 use crate::dialect;
 use crate::elapsed::Elapsed;
 use crate::engine::{Engine, Guest};
 use crate::error::{call_fault, shortened};
+use crate::governance::guest::PolicyGuest;
 use crate::limits::{CallLimits, GuestLimits};
 use crate::loader;
 use crate::memo::Memo;
@@ -154,7 +154,7 @@ impl Workbench {
             }
             PluginRole::Detector => self.probe_as::<DetectorPlugin>(config_json),
             PluginRole::Check => self.probe_as::<CheckPlugin>(config_json),
-            PluginRole::Governance => self.probe_as::<PolicyPlugin>(config_json),
+            PluginRole::Governance => self.probe_as::<PolicyGuest>(config_json),
         }
     }
 

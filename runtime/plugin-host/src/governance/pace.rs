@@ -1,10 +1,10 @@
 //! Whether hooks answer so quickly that they are asked on the spot.
 //!
 //! In: how long each round of questions took. Out: on the caller's thread, or on the pool. Handing a question to
-//! another thread and its answer back takes longer than a quick hook takes. One slow round sends all questions to the
-//! pool for ten seconds, and then until hooks have been quick for a while, so a hook that loops holds each worker of
-//! the server for one call, up to its time limit, in ten seconds at most. Certification and changes of metadata are
-//! asked the same way.
+//! another thread and its answer back takes longer than a quick hook takes. Quick rounds earn credit and a slow one
+//! costs it: one among many may be the machine's, two send all questions to the pool for ten seconds, and then until
+//! hooks have been quick for a while. So a hook that loops holds each worker of the server for two calls, up to its
+//! time limit each, in ten seconds at most. Certification and changes of metadata are asked the same way.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,25 +14,26 @@ use crate::elapsed::Elapsed;
 /// A thread that had to wait for the processor in between may still count as quick; a hook that loops is broken off
 /// after many times that.
 const QUICK: Duration = Duration::from_millis(2);
-/// So many quick rounds in a row, and the next is on the spot.
-const ROUNDS: u32 = 32;
+/// So many more quick rounds than slow ones cost, and the next is on the spot.
+const ENOUGH: u32 = 32;
+const MOST: u32 = 2 * ENOUGH;
 const PENALTY: Duration = Duration::from_secs(10);
 
 pub(super) struct Pace {
     clock: Elapsed,
-    quick_rounds: AtomicU32,
+    /// One for each quick round, up to [`MOST`]; a slow one takes [`ENOUGH`].
+    credit: AtomicU32,
     /// On the pool until then, in milliseconds of the clock.
     slow_until_ms: AtomicU64,
 }
 
 impl Pace {
     pub(super) fn new(clock: Elapsed) -> Pace {
-        Pace { clock, quick_rounds: AtomicU32::new(0), slow_until_ms: AtomicU64::new(0) }
+        Pace { clock, credit: AtomicU32::new(0), slow_until_ms: AtomicU64::new(0) }
     }
 
     pub(super) fn is_quick(&self) -> bool {
-        self.quick_rounds.load(Ordering::Relaxed) >= ROUNDS
-            && self.now_ms() >= self.slow_until_ms.load(Ordering::Relaxed)
+        self.credit.load(Ordering::Relaxed) >= ENOUGH && self.now_ms() >= self.slow_until_ms.load(Ordering::Relaxed)
     }
 
     /// Asks, and notes how long it took.
@@ -44,11 +45,18 @@ impl Pace {
     }
 
     fn note(&self, took: Duration) {
-        if took > QUICK {
-            self.quick_rounds.store(0, Ordering::Relaxed);
+        let credit = self.credit.load(Ordering::Relaxed);
+        // Threads that note at once may lose a round, which is none of importance.
+        if took <= QUICK {
+            if credit < MOST {
+                self.credit.store(credit + 1, Ordering::Relaxed);
+            }
+            return;
+        }
+        let left = credit.saturating_sub(ENOUGH);
+        self.credit.store(left, Ordering::Relaxed);
+        if left < ENOUGH {
             self.slow_until_ms.store(self.now_ms() + PENALTY.as_millis() as u64, Ordering::Relaxed);
-        } else if self.quick_rounds.load(Ordering::Relaxed) < ROUNDS {
-            self.quick_rounds.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -62,27 +70,44 @@ mod tests {
     use super::*;
     use crate::elapsed::tests::Still;
 
+    const QUICKLY: Duration = Duration::from_micros(90);
+    const SLOWLY: Duration = Duration::from_millis(10);
+
     #[test]
-    fn one_slow_round_sends_questions_to_the_pool_for_a_while() {
+    fn a_second_slow_round_sends_questions_to_the_pool_for_a_while() {
         let clock = Still::default();
         let pace = Pace::new(clock.elapsed());
         let round = |took: Duration| pace.timed(|| clock.advance(took));
         assert!(!pace.is_quick(), "nobody knows yet");
-        (0..ROUNDS).for_each(|_| round(Duration::from_micros(90)));
-        assert!(pace.is_quick());
-        round(Duration::from_millis(10));
-        (0..2 * ROUNDS).for_each(|_| round(Duration::from_micros(90)));
+        (0..MOST).for_each(|_| round(QUICKLY));
+        round(SLOWLY);
+        assert!(pace.is_quick(), "one may be the machine's");
+        round(SLOWLY);
+        (0..2 * MOST).for_each(|_| round(QUICKLY));
         assert!(!pace.is_quick(), "the while is not over");
         clock.advance(PENALTY);
         assert!(pace.is_quick());
     }
 
     #[test]
-    fn after_the_while_hooks_have_to_be_quick_again() {
+    fn hooks_that_are_slow_now_and_then_stay_on_the_spot() {
         let clock = Still::default();
         let pace = Pace::new(clock.elapsed());
-        pace.timed(|| clock.advance(Duration::from_millis(3)));
+        (0..MOST).for_each(|_| pace.timed(|| clock.advance(QUICKLY)));
+        for _ in 0..20 {
+            pace.timed(|| clock.advance(SLOWLY));
+            assert!(pace.is_quick());
+            (0..ENOUGH).for_each(|_| pace.timed(|| clock.advance(QUICKLY)));
+        }
+    }
+
+    #[test]
+    fn without_credit_one_slow_round_is_enough() {
+        let clock = Still::default();
+        let pace = Pace::new(clock.elapsed());
+        (0..ENOUGH).for_each(|_| pace.timed(|| clock.advance(QUICKLY)));
+        pace.timed(|| clock.advance(SLOWLY));
         clock.advance(PENALTY);
-        assert!(!pace.is_quick());
+        assert!(!pace.is_quick(), "hooks have to be quick again");
     }
 }

@@ -1,17 +1,13 @@
 //! What hooks are told, in the contract's types.
 //!
-//! In: the app's and the compiler's nouns. Out: wire types. Nothing is judged here; values of filters are
-//! left out unless they are granted.
+//! In: the app's nouns. Out: wire types. Nothing is judged here. Not here: the facts of a query (`guest`).
 
 use terrane_app::ports::governance::{Artifact, Surface, Transition};
 use terrane_app::query::RequestContext;
 use terrane_app::security::{AuthMethod, caller_json};
-use terrane_compiler::governance::{MemberUse, QueryFacts, Usage};
 
-use super::arena;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::ir::Arena;
-use crate::wire::values::logical_type;
 
 pub(super) fn principal(context: &RequestContext) -> wire::Principal {
     let caller = &context.caller;
@@ -47,23 +43,6 @@ pub(super) fn surface(surface: Surface) -> wire::Surface {
     }
 }
 
-/// Conditions that don't fit into an arena are left out, and `extra` says so: which members are filtered
-/// by still stands among the members.
-pub(super) fn query_facts(facts: &QueryFacts, surface: wire::Surface, with_values: bool) -> wire::QueryFacts {
-    let filters = arena::of_conditions(&facts.filters, with_values);
-    let left_out = filters.is_none().then(|| ("filters-left-out".to_owned(), "true".to_owned()));
-    wire::QueryFacts {
-        surface,
-        cubes: facts.cubes.iter().map(ToString::to_string).collect(),
-        members: facts.members.iter().map(member_use).collect(),
-        filters: filters.unwrap_or_else(empty_arena),
-        limit: Some(facts.limit),
-        estimated_bytes: None,
-        estimated_cost: None,
-        extra: left_out.into_iter().collect(),
-    }
-}
-
 pub(super) fn empty_arena() -> Arena {
     Arena {
         nodes: Vec::new(),
@@ -72,24 +51,6 @@ pub(super) fn empty_arena() -> Arena {
         literals: Vec::new(),
         names: Vec::new(),
         roots: Vec::new(),
-    }
-}
-
-fn member_use(member: &MemberUse) -> wire::MemberUse {
-    wire::MemberUse {
-        cube: member.cube.to_string(),
-        member: member.member.to_string(),
-        ty: logical_type(member.ty),
-        is_measure: member.is_measure,
-        used_as: match member.usage {
-            Usage::Selected => wire::Usage::Selected,
-            Usage::Filtered => wire::Usage::Filtered,
-            Usage::Ordered => wire::Usage::Ordered,
-            Usage::Joined => wire::Usage::Joined,
-        },
-        tags: member.tags.iter().map(ToString::to_string).collect(),
-        pii: member.pii,
-        classification: member.classification.as_deref().map(str::to_owned),
     }
 }
 

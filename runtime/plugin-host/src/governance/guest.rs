@@ -1,0 +1,174 @@
+//! A fresh instance of a hook, as queries ask it.
+//!
+//! In: a linked component, and a query's facts. Out: a verdict, unchecked. `bindgen!` would compare the types of all
+//! five functions at each instantiation, and would own each text of the facts; that was a quarter of a call. Here the
+//! function that is asked is compared, and texts stay where they are until they are copied into the guest.
+
+use std::sync::Arc;
+
+use terrane_compiler::governance as facts;
+use wasmtime::Store;
+use wasmtime::component::{Component, ComponentExportIndex, ComponentType, Instance, InstancePre, Lower};
+
+use super::{arena, to_wire};
+use crate::bindings::common::{CallContext, Issue, LogicalType, PluginError};
+use crate::bindings::governance::exports::terrane::governance::hook as wire;
+use crate::bindings::governance::exports::terrane::types::plugin;
+use crate::bindings::ir::Arena;
+use crate::engine::Guest;
+use crate::role::Info;
+use crate::wire::values::logical_type;
+
+/// An instance of a governance hook.
+pub(crate) struct PolicyGuest {
+    instance: Instance,
+    exports: Exports,
+}
+
+/// Where a component has its functions.
+#[derive(Clone)]
+struct Exports {
+    plugin: Arc<plugin::GuestIndices>,
+    hook: Arc<wire::GuestIndices>,
+    on_query: ComponentExportIndex,
+}
+
+/// A component that is ready to be made an instance of.
+pub(crate) struct PolicyPre {
+    instance: InstancePre<Guest>,
+    exports: Exports,
+}
+
+impl PolicyPre {
+    /// # Errors
+    /// The component lacks a function of the contract.
+    pub(crate) fn new(instance: InstancePre<Guest>) -> wasmtime::Result<PolicyPre> {
+        let exports = Exports {
+            plugin: Arc::new(plugin::GuestIndices::new(&instance)?),
+            hook: Arc::new(wire::GuestIndices::new(&instance)?),
+            on_query: function(instance.component(), "terrane:governance/hook@0.1.0", "on-query")?,
+        };
+        Ok(PolicyPre { instance, exports })
+    }
+
+    pub(crate) fn instantiate(&self, store: &mut Store<Guest>) -> wasmtime::Result<PolicyGuest> {
+        Ok(PolicyGuest { instance: self.instance.instantiate(store)?, exports: self.exports.clone() })
+    }
+}
+
+fn function(component: &Component, interface: &str, name: &str) -> wasmtime::Result<ComponentExportIndex> {
+    let interface = component.get_export_index(None, interface);
+    interface
+        .and_then(|interface| component.get_export_index(Some(&interface), name))
+        .ok_or_else(|| wasmtime::format_err!("there is no function `{name}`"))
+}
+
+impl PolicyGuest {
+    pub(super) fn on_query(
+        &self,
+        store: &mut Store<Guest>,
+        context: &CallContext,
+        who: &wire::Principal,
+        query: &QueryFacts<'_>,
+    ) -> wasmtime::Result<Result<wire::Verdict, PluginError>> {
+        type Params<'a> = (&'a CallContext, &'a wire::Principal, &'a QueryFacts<'a>);
+        type Answer = (Result<wire::Verdict, PluginError>,);
+        let on_query = self.instance.get_typed_func::<Params<'_>, Answer>(&mut *store, self.exports.on_query)?;
+        Ok(on_query.call(store, (context, who, query))?.0)
+    }
+
+    /// All functions of a hook.
+    pub(super) fn hook(&self, store: &mut Store<Guest>) -> wasmtime::Result<wire::Guest> {
+        self.exports.hook.load(store, &self.instance)
+    }
+
+    pub(crate) fn describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info> {
+        // All types are compared here, which is asked of a component before anything else.
+        self.hook(&mut *store)?;
+        let info = self.exports.plugin.load(&mut *store, &self.instance)?.call_describe(store)?;
+        Ok(Info {
+            id: info.id,
+            version: info.version,
+            display_name: info.display_name,
+            api: info.api,
+            config_schema_json: info.config_schema_json,
+        })
+    }
+
+    pub(crate) fn check_config(
+        &self,
+        store: &mut Store<Guest>,
+        json: &str,
+    ) -> wasmtime::Result<Result<(), Vec<Issue>>> {
+        self.exports.plugin.load(&mut *store, &self.instance)?.call_check_config(store, json)
+    }
+}
+
+/// `query-facts` of the contract, borrowed.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct QueryFacts<'a> {
+    surface: wire::Surface,
+    cubes: &'a [Arc<str>],
+    members: Vec<MemberUse<'a>>,
+    filters: Arena,
+    limit: Option<u64>,
+    #[component(name = "estimated-bytes")]
+    estimated_bytes: Option<u64>,
+    #[component(name = "estimated-cost")]
+    estimated_cost: Option<f64>,
+    extra: Vec<(&'static str, &'static str)>,
+}
+
+/// `member-use` of the contract, borrowed.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct MemberUse<'a> {
+    cube: &'a str,
+    member: &'a str,
+    ty: LogicalType,
+    #[component(name = "is-measure")]
+    is_measure: bool,
+    #[component(name = "used-as")]
+    used_as: wire::Usage,
+    tags: &'a [Arc<str>],
+    pii: bool,
+    classification: Option<&'a str>,
+}
+
+impl<'a> QueryFacts<'a> {
+    /// Conditions that don't fit into an arena are left out, and `extra` says so: which members are filtered
+    /// by still stands among the members.
+    pub(super) fn new(facts: &'a facts::QueryFacts, surface: wire::Surface, with_values: bool) -> QueryFacts<'a> {
+        let filters = arena::of_conditions(&facts.filters, with_values);
+        let left_out = filters.is_none().then_some(("filters-left-out", "true"));
+        QueryFacts {
+            surface,
+            cubes: &facts.cubes,
+            members: facts.members.iter().map(member_use).collect(),
+            filters: filters.unwrap_or_else(to_wire::empty_arena),
+            limit: Some(facts.limit),
+            estimated_bytes: None,
+            estimated_cost: None,
+            extra: left_out.into_iter().collect(),
+        }
+    }
+}
+
+fn member_use(member: &facts::MemberUse) -> MemberUse<'_> {
+    MemberUse {
+        cube: &member.cube,
+        member: &member.member,
+        ty: logical_type(member.ty),
+        is_measure: member.is_measure,
+        used_as: match member.usage {
+            facts::Usage::Selected => wire::Usage::Selected,
+            facts::Usage::Filtered => wire::Usage::Filtered,
+            facts::Usage::Ordered => wire::Usage::Ordered,
+            facts::Usage::Joined => wire::Usage::Joined,
+        },
+        tags: &member.tags,
+        pii: member.pii,
+        classification: member.classification.as_deref(),
+    }
+}

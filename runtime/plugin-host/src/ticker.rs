@@ -1,0 +1,205 @@
+//! Breaks calls off when their time is over.
+//!
+//! In: calls that begin, each with its limit, and end. Out: an epoch that moves on once a deadline has passed; each
+//! store then looks whether it was its own. One thread, which sleeps until the next deadline. While calls come and go
+//! it wakes once in the shortest limit, so that a call needn't wake it: that would cost a quick one more than the rest
+//! of it; after a while without calls it sleeps until the next.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use wasmtime::{EngineWeak, Store, UpdateDeadline};
+
+use crate::elapsed::Elapsed;
+use crate::engine::EngineError;
+
+/// A call that is overdue may be about to set its store's deadline, or be in the host: it is told again.
+const AGAIN: Duration = Duration::from_millis(1);
+/// So long without a call, and the thread sleeps until there is one.
+const QUIET: Duration = Duration::from_secs(1);
+
+pub(crate) struct Ticker {
+    clock: Elapsed,
+    calls: Mutex<Calls>,
+    changed: Condvar,
+}
+
+struct Calls {
+    /// Of those that run, in no order: there are no more than turns (`budget`).
+    deadlines: Vec<Duration>,
+    last_began: Duration,
+    /// Of all limits so far.
+    shortest: Duration,
+    /// `None`: when it is told.
+    wakes_at: Option<Duration>,
+    has_ended: bool,
+}
+
+impl Ticker {
+    pub(crate) fn start(engine: EngineWeak) -> Result<Arc<Ticker>, EngineError> {
+        let ticker =
+            Arc::new(Ticker { clock: Elapsed::default(), calls: Mutex::new(Calls::new()), changed: Condvar::new() });
+        let shared = Arc::clone(&ticker);
+        thread::Builder::new()
+            .name("plugin-ticker".to_owned())
+            .spawn(move || shared.tick(&engine))
+            .map_err(|error| EngineError { message: format!("the ticker's thread did not start: {error}") })?;
+        Ok(ticker)
+    }
+
+    /// From now on the store's guest has so much time. Hold what comes back until the call has returned.
+    pub(crate) fn begin<T: 'static>(self: &Arc<Self>, store: &mut Store<T>, limit: Duration) -> Running {
+        let now = self.clock.now();
+        let deadline = now.saturating_add(limit);
+        let clock = self.clock.clone();
+        store.epoch_deadline_callback(move |_| {
+            Ok(if clock.now() >= deadline { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })
+        });
+        store.set_epoch_deadline(1);
+        if self.lock().begin(now, limit) {
+            self.changed.notify_one();
+        }
+        Running { ticker: Arc::clone(self), deadline }
+    }
+
+    pub(crate) fn end(&self) {
+        self.lock().has_ended = true;
+        self.changed.notify_one();
+    }
+
+    fn tick(&self, engine: &EngineWeak) {
+        let mut calls = self.lock();
+        while !calls.has_ended {
+            let now = self.clock.now();
+            if calls.is_any_overdue(now) {
+                let Some(engine) = engine.upgrade() else { return };
+                engine.increment_epoch();
+            }
+            calls.wakes_at = calls.next(now);
+            calls = match calls.wakes_at {
+                Some(at) => {
+                    let waited = self.changed.wait_timeout(calls, at.saturating_sub(now));
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(calls).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// Nothing that is done under the lock can leave it half done.
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Calls {
+    fn new() -> Calls {
+        Calls { deadlines: Vec::new(), last_began: Duration::ZERO, shortest: QUIET, wakes_at: None, has_ended: false }
+    }
+
+    /// Whether the thread would sleep too long for this one.
+    fn begin(&mut self, now: Duration, limit: Duration) -> bool {
+        let deadline = now.saturating_add(limit);
+        self.deadlines.push(deadline);
+        self.last_began = self.last_began.max(now);
+        self.shortest = self.shortest.min(limit).max(AGAIN);
+        self.wakes_at.is_none_or(|at| at > deadline)
+    }
+
+    fn end(&mut self, deadline: Duration) {
+        if let Some(at) = self.deadlines.iter().position(|other| *other == deadline) {
+            self.deadlines.swap_remove(at);
+        }
+    }
+
+    fn is_any_overdue(&self, now: Duration) -> bool {
+        self.deadlines.iter().any(|deadline| *deadline <= now)
+    }
+
+    /// When the thread has to look again.
+    fn next(&self, now: Duration) -> Option<Duration> {
+        let soonest = self.deadlines.iter().min().map(|deadline| (*deadline).max(now + AGAIN));
+        let is_quiet = now.saturating_sub(self.last_began) >= QUIET;
+        let for_the_next = (!is_quiet).then(|| now + self.shortest);
+        soonest.into_iter().chain(for_the_next).min()
+    }
+}
+
+/// A call is under way.
+pub(crate) struct Running {
+    ticker: Arc<Ticker>,
+    deadline: Duration,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.ticker.lock().end(self.deadline);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(number: u64) -> Duration {
+        Duration::from_millis(number)
+    }
+
+    /// After so long the thread has slept until a call comes.
+    fn idle() -> Calls {
+        Calls { wakes_at: None, ..Calls::new() }
+    }
+
+    #[test]
+    fn only_a_call_that_ends_sooner_wakes_the_thread() {
+        let mut calls = idle();
+        assert!(calls.begin(ms(5_000), ms(100)), "it sleeps until it is told");
+        calls.wakes_at = calls.next(ms(5_000));
+        assert_eq!(calls.wakes_at, Some(ms(5_100)));
+        assert!(!calls.begin(ms(5_001), ms(100)));
+        assert!(!calls.begin(ms(5_002), ms(5_000)));
+        assert!(calls.begin(ms(5_003), ms(10)));
+        assert_eq!(calls.next(ms(5_003)), Some(ms(5_013)));
+    }
+
+    #[test]
+    fn while_calls_come_and_go_it_wakes_in_time_for_the_next() {
+        let mut calls = idle();
+        calls.begin(ms(5_000), ms(10));
+        calls.end(ms(5_010));
+        calls.wakes_at = calls.next(ms(5_010));
+        assert_eq!(calls.wakes_at, Some(ms(5_020)));
+        assert!(!calls.begin(ms(5_012), ms(10)));
+        calls.end(ms(5_022));
+        assert_eq!(calls.next(ms(6_012)), None, "nothing for a second");
+    }
+
+    #[test]
+    fn an_overdue_call_is_told_again() {
+        let mut calls = idle();
+        calls.begin(ms(5_000), ms(10));
+        assert!(!calls.is_any_overdue(ms(5_009)));
+        assert!(calls.is_any_overdue(ms(5_010)));
+        assert_eq!(calls.next(ms(5_010)), Some(ms(5_011)));
+        calls.end(ms(5_010));
+        assert!(!calls.is_any_overdue(ms(5_020)));
+    }
+
+    #[test]
+    fn calls_with_one_deadline_end_one_by_one() {
+        let mut calls = idle();
+        calls.begin(ms(5_000), ms(10));
+        calls.begin(ms(5_000), ms(10));
+        calls.end(ms(5_010));
+        assert!(calls.is_any_overdue(ms(5_010)));
+    }
+
+    #[test]
+    fn a_limit_of_no_time_does_not_keep_the_thread_awake() {
+        let mut calls = idle();
+        calls.begin(ms(5_000), ms(0));
+        calls.end(ms(5_000));
+        assert_eq!(calls.next(ms(5_000)), Some(ms(5_001)));
+    }
+}

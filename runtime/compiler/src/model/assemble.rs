@@ -75,10 +75,10 @@ pub(super) fn assemble<'d>(
     for (at, cube) in merged.iter().enumerate() {
         let name = &cube.definition.name.value;
         let known = before.made_of(name, &cube.line).filter(|known| {
-            known.alias_of.is_none()
+            known.made.alias_of.is_none()
                 && cube.relation.is_some_and(|relation| models.makes(relation, &known.cube.relation))
         });
-        let mut told = known.map_or_else(Vec::new, |known| known.relation_told.clone());
+        let mut told = known.map_or_else(Vec::new, |known| known.made.relation_told.clone());
         let relation = match known {
             Some(known) => Some(known.cube.relation.clone()),
             None => cube.relation.and_then(|relation| models.relation(relation, dialect, &mut told)),
@@ -192,9 +192,9 @@ impl<'d> Skeleton<'d> {
                 None => {
                     let text = self.texts[target.0 as usize];
                     let name = Arc::clone(&join.name.value);
-                    let known = before
-                        .made_of(&name, &merged[text].line)
-                        .filter(|known| known.alias_of.as_ref() == Some(&original) && known.cube.relation == relation);
+                    let known = before.made_of(&name, &merged[text].line).filter(|known| {
+                        known.made.alias_of.as_ref() == Some(&original) && known.cube.relation == relation
+                    });
                     self.relation_told.push(Vec::new());
                     self.add(text, &merged[text], name, Some(target), relation, known);
                     spans.insert(Arc::clone(&join.name.value), join.name.span());

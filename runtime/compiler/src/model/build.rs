@@ -90,7 +90,7 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
 /// Tells of every cube, in their order. An inherited text is read once for each heir; its problem is told once.
 fn tell(kept: &[Option<Arc<KeptCube>>], filled: &[Option<Filled>], diagnostics: &mut Vec<Diagnostic>) {
     for (kept, filled) in kept.iter().zip(filled) {
-        let own = kept.iter().flat_map(|kept| &kept.told);
+        let own = kept.iter().flat_map(|kept| &kept.made.told);
         for Told { diagnostic, is_shared } in own.chain(filled.iter().flat_map(|filled| &filled.told)) {
             let is_same = |told: &Diagnostic| told.span == diagnostic.span && told.code == diagnostic.code;
             if !is_shared || !diagnostics.iter().any(is_same) {
@@ -142,15 +142,16 @@ fn fill(
         new.into_cube(Arc::make_mut(cube));
         let of_cube = Arc::new(Found::of(cube));
         if is_sound {
-            keeping.cubes.insert(Arc::clone(&cube.name), made.keep(cube, &of_cube));
+            let kept = KeptCube { cube: Arc::clone(cube), made, found: Arc::clone(&of_cube) };
+            keeping.cubes.insert(Arc::clone(&cube.name), Arc::new(kept));
         }
         found.push(of_cube);
     }
     (model, found, keeping, unread)
 }
 
-/// What each cube reads. What was found of a cube that is as it was holds while models are, too: any cube may name
-/// what a model is built as.
+/// What each cube reads. What was found of a cube that is as it was holds while the models that it was found through
+/// are, and what all models are built as: any cube may name that.
 fn read_tables(
     model: &Model,
     definitions: &Definitions,
@@ -159,13 +160,16 @@ fn read_tables(
     dialect: &dyn Dialect,
 ) -> Vec<Arc<Tables>> {
     keeping.beside = Beside::of(definitions);
-    let is_same_beside = keeping.beside == before.beside;
+    let changed = keeping.beside.changed(&before.beside).filter(|_| keeping.warehouse == before.warehouse);
     let reader = TableReader::new(definitions, dialect);
+    let known = |cube: &Cube| {
+        let changed = changed.as_ref()?;
+        before.cubes.get(&cube.name).filter(|kept| kept.cube.relation == cube.relation)?;
+        before.tables.get(&cube.name).filter(|tables| tables.hold_without(changed))
+    };
     let mut all = Vec::with_capacity(model.cubes.len());
     for cube in &model.cubes {
-        let is_same = |kept: &&Arc<KeptCube>| is_same_beside && kept.cube.relation == cube.relation;
-        let known = before.cubes.get(&cube.name).filter(is_same).and_then(|_| before.tables.get(&cube.name));
-        let tables = known.map_or_else(|| Arc::new(reader.tables(&cube.relation)), Arc::clone);
+        let tables = known(cube).map_or_else(|| Arc::new(reader.tables(&cube.relation)), Arc::clone);
         keeping.tables.insert(Arc::clone(&cube.name), Arc::clone(&tables));
         all.push(tables);
     }

@@ -63,7 +63,7 @@ pub(super) fn merge<'d>(
     for cube in &definitions.cubes {
         let line = ancestors(cube, &by_name, definitions);
         let known = line.as_ref().ok().and_then(|line| before.made_of(&cube.name.value, line));
-        let names_told = known.map_or_else(|| check_own_names(cube), |known| known.names_told.clone());
+        let names_told = known.map_or_else(|| check_own_names(cube), |known| known.made.names_told.clone());
         diagnostics.extend(names_told.iter().cloned());
         match line {
             Ok(line) => merged.push(Merged {

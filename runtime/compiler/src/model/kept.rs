@@ -90,11 +90,21 @@ impl Beside {
     }
 }
 
-impl PartialEq for Beside {
-    fn eq(&self, other: &Beside) -> bool {
-        self.models.len() == other.models.len()
-            && self.models.iter().zip(&other.models).all(|(a, b)| Arc::ptr_eq(a, b))
-            && self.built == other.built
+impl Beside {
+    /// The models that are defined anew, where nothing else has changed: each has its name, and is built as what it
+    /// was. `None`: anything may mean something else now.
+    pub(super) fn changed(&self, before: &Beside) -> Option<HashSet<Arc<str>>> {
+        if self.models.len() != before.models.len() || self.built != before.built {
+            return None;
+        }
+        let mut changed = HashSet::new();
+        for (now, then) in self.models.iter().zip(&before.models).filter(|(now, then)| !Arc::ptr_eq(now, then)) {
+            if now.name.value != then.name.value || now.built_as() != then.built_as() {
+                return None;
+            }
+            changed.insert(Arc::clone(&now.name.value));
+        }
+        Some(changed)
     }
 }
 
@@ -118,7 +128,7 @@ impl KeptCubes {
     /// The cube of a name, if it was made of these very definitions.
     pub(super) fn made_of(&self, name: &str, line: &[&Arc<CubeDefinition>]) -> Option<&Arc<KeptCube>> {
         let is_same = |kept: &&Arc<KeptCube>| {
-            kept.line.len() == line.len() && kept.line.iter().zip(line).all(|(a, b)| Arc::ptr_eq(a, b))
+            kept.made.line.len() == line.len() && kept.made.line.iter().zip(line).all(|(a, b)| Arc::ptr_eq(a, b))
         };
         self.cubes.get(name).filter(is_same)
     }
@@ -129,6 +139,13 @@ impl KeptCubes {
 pub(super) struct KeptCube {
     /// As it was built: nothing left out, no types, no policies.
     pub(super) cube: Arc<Cube>,
+    pub(super) made: Made,
+    pub(super) found: Arc<Found>,
+}
+
+/// What a cube was made of, and what was told of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Made {
     /// Its definition and those that it extends, the eldest first; an alias has its target's.
     pub(super) line: Vec<Arc<CubeDefinition>>,
     pub(super) alias_of: Option<Arc<str>>,
@@ -137,7 +154,6 @@ pub(super) struct KeptCube {
     pub(super) relation_told: Vec<Diagnostic>,
     pub(super) told: Vec<Told>,
     pub(super) names_told: Vec<Diagnostic>,
-    pub(super) found: Arc<Found>,
 }
 
 /// What is found in a cube that is built, and would be found again.
@@ -320,7 +336,7 @@ impl KeptCube {
 
     /// The same with the numbers of now; `None` where something that it asked is answered otherwise.
     pub(super) fn again(self: &Arc<KeptCube>, id: CubeId, model: &Model, moves: &Moves) -> Option<Arc<KeptCube>> {
-        if !self.asked.holds(id, model, moves) {
+        if !self.made.asked.holds(id, model, moves) {
             return None;
         }
         if moves.is_still && self.cube.id == id {
@@ -331,12 +347,7 @@ impl KeptCube {
         cube.move_to(id, &moved);
         Some(Arc::new(KeptCube {
             cube: Arc::new(cube),
-            line: self.line.clone(),
-            alias_of: self.alias_of.clone(),
-            asked: self.asked.moved(&moved),
-            relation_told: self.relation_told.clone(),
-            told: self.told.clone(),
-            names_told: self.names_told.clone(),
+            made: Made { asked: self.made.asked.moved(&moved), ..self.made.clone() },
             found: Arc::new(Found {
                 edges: self.found.edges.iter().map(|edge| moved_edge(edge, &moved)).collect(),
                 ..Found::clone(&self.found)
@@ -414,32 +425,5 @@ fn move_snippet(snippet: &mut Snippet, moved: &dyn Fn(CubeId) -> CubeId) {
             }
             SqlPart::Text(_) | SqlPart::Metric(_) | SqlPart::User(_) => {}
         }
-    }
-}
-
-/// What a cube that was built now was made of.
-#[derive(Default)]
-pub(super) struct Made {
-    pub(super) line: Vec<Arc<CubeDefinition>>,
-    pub(super) alias_of: Option<Arc<str>>,
-    pub(super) asked: Asked,
-    pub(super) relation_told: Vec<Diagnostic>,
-    pub(super) told: Vec<Told>,
-    pub(super) names_told: Vec<Diagnostic>,
-}
-
-impl Made {
-    pub(super) fn keep(self, cube: &Arc<Cube>, found: &Arc<Found>) -> Arc<KeptCube> {
-        let Made { line, alias_of, asked, relation_told, told, names_told } = self;
-        Arc::new(KeptCube {
-            cube: Arc::clone(cube),
-            line,
-            alias_of,
-            asked,
-            relation_told,
-            told,
-            names_told,
-            found: Arc::clone(found),
-        })
     }
 }

@@ -6,7 +6,7 @@
 //! built of a definition that is no more may hold anything.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub(crate) struct Tables {
     built: BTreeSet<String>,
     /// The one model whose rows it takes, as it is built.
     only_model: Option<String>,
+    /// The models whose definitions say all this, besides the relation.
+    models: Vec<Arc<str>>,
 }
 
 impl Tables {
@@ -53,6 +55,11 @@ impl Tables {
         let single = self.read.as_ref().filter(|all| all.len() == 1).and_then(|all| all.first());
         let single = single.filter(|_| self.exactly.is_none() || self.is_made);
         self.exactly.iter().chain(single).chain(&self.only_model).map(String::as_str)
+    }
+
+    /// Whether all that was found would be found again, were these models defined anew under their names.
+    pub(super) fn hold_without(&self, changed: &HashSet<Arc<str>>) -> bool {
+        changed.is_empty() || !self.models.iter().any(|model| changed.contains(model))
     }
 
     /// A table of the warehouse's own, as it is.
@@ -189,7 +196,8 @@ impl<'d> TableReader<'d> {
             // What stands for a model's definition is what the definition reads.
             read.remove(own);
         }
-        Tables { exactly, is_made, read: (!is_unknown).then_some(read), built, only_model }
+        let models = followed.iter().map(|at| Arc::clone(&self.definitions.models[*at].name.value)).collect();
+        Tables { exactly, is_made, read: (!is_unknown).then_some(read), built, only_model, models }
     }
 
     /// What a single model is built as.

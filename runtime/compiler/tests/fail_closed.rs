@@ -265,3 +265,63 @@ fn an_empty_file_closes_nothing() {
     assert!(!is_told && definitions.unread_files.is_empty());
     assert!(!is_protected(&model, "orders"));
 }
+
+const JOINED: &str = r#"
+cubes:
+  - name: paid
+    sql: "SELECT o.*, c.email FROM raw.orders AS o JOIN raw.customers AS c ON o.customer_id = c.id"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+      - {name: email, type: string, sql: email}
+    measures: [{name: count, type: count}]
+  - name: heir
+    extends: paid
+  - name: twin
+    sql: "SELECT o.*, c.email FROM raw.orders AS o JOIN raw.customers AS c ON o.customer_id = c.id"
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: mail, type: string, sql: email}]
+    measures: [{name: count, type: count}]
+  - name: other
+    extends: paid
+    sql: "SELECT * FROM raw.others"
+  - name: by_two
+    sql_table: "{{ ref('two') }}"
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: email, type: string, sql: email}]
+    measures: [{name: count, type: count}]
+  - name: by_two_again
+    extends: by_two
+"#;
+
+/// No table stands for rows of several, so what is written does.
+#[test]
+fn a_policy_on_a_query_of_several_tables_reaches_whoever_reads_the_same() {
+    let two = "{{ config(materialized='ephemeral') }} SELECT o.*, c.email FROM raw.orders AS o JOIN raw.customers AS c \
+               ON o.customer_id = c.id";
+    let of = |policy: &str| {
+        let policy = format!("policies: [{policy}]");
+        let files = [("cubes/joined.yml", JOINED), ("models/two.sql", two), ("policies/a.yml", policy.as_str())];
+        let (_, model, is_told) = served(&files, None);
+        assert!(!is_told);
+        model
+    };
+    let model = of("{name: own, cubes: [paid], row_filter: \"{CUBE}.region = 'north'\"}");
+    for (cube, is_reached) in
+        [("paid", true), ("heir", true), ("twin", true), ("other", false), ("by_two", false), ("orders", false)]
+    {
+        assert_eq!(is_protected(&model, cube), is_reached, "{cube}");
+    }
+    let model = of("{name: own, cubes: [by_two], row_filter: \"{CUBE}.id = 1\"}");
+    for (cube, is_reached) in [("by_two", true), ("by_two_again", true), ("paid", false), ("customers", false)] {
+        assert_eq!(is_protected(&model, cube), is_reached, "{cube}");
+    }
+    let model = of("{name: own, cubes: [paid], mask: {email: hash}}");
+    let caller = SecurityContext::default();
+    let access = Access::of(&model, &caller);
+    for (cube, member, is_closed) in
+        [("heir", "email", true), ("twin", "mail", true), ("twin", "id", false), ("other", "email", false)]
+    {
+        let cube = model.cube_named(cube).unwrap();
+        let Some(terrane_compiler::model::Member::Dimension(id)) = cube.member(member) else { panic!("{member}") };
+        assert_eq!(access.check(&model.dimension(id).sql, false).is_err(), is_closed, "{}.{member}", cube.name);
+    }
+}

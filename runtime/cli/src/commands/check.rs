@@ -63,11 +63,16 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     problems.extend(start_rules::warnings(&project.config));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);
-    problems.extend(expectations::read(&expected).1);
+    let (cases, unreadable) = expectations::read(&expected);
+    problems.extend(unreadable);
     // A server starts with what can be read and without what it must have; a project like that is not in order.
     const NOT_IN_ORDER: [&str; 3] = [NOT_DESCRIBED, NOT_READABLE, wiring::REQUIRED_REFUSED];
     for problem in problems.iter_mut().filter(|problem| NOT_IN_ORDER.contains(&problem.code)) {
         problem.severity = Severity::Error;
+    }
+    // What a project lacks because of its errors, its expectations lack too.
+    if let Some(engine) = engine.as_ref().filter(|_| !problems.iter().any(Diagnostic::is_error)) {
+        problems.extend(expectations::refused(engine, &cases).await);
     }
     let checked = match engine.as_ref().filter(|_| arguments.data) {
         Some(engine) => {

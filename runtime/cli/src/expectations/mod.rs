@@ -7,8 +7,10 @@
 mod compare;
 mod numbers;
 mod read;
+mod refused;
 mod run;
 
 pub use compare::difference;
 pub use read::{Expectation, Expected, FOLDER, read};
+pub use refused::refused;
 pub use run::{Outcome, run};

@@ -1,8 +1,8 @@
 //! Reads `tests/*.yml`: a top-level list `tests:`.
 //!
 //! In: the texts of a project's `tests` folder. Out: expectations in the order of the files, and a
-//! diagnostic for each that can't be read, or whose query no server would take. Not here: whether its members exist,
-//! which a run tells.
+//! diagnostic for each that can't be read, or whose query no server would take. Not here: whether its members exist
+//! (`refused`).
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 
 use crate::wire;
+use terrane_server::Refused;
 
 /// Where a project keeps its expectations.
 pub const FOLDER: &str = "tests";
@@ -25,6 +26,8 @@ pub struct Expectation {
     pub place: Span,
     /// As a client would send it.
     pub query: Value,
+    /// Each text of the query, with its place.
+    pub(super) words: Vec<(Arc<str>, Span)>,
     pub expected: Expected,
     /// False: rows may come in any order.
     pub is_ordered: bool,
@@ -164,6 +167,7 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         description: text("description"),
         place,
         query: json(query),
+        words: words(query),
         expected,
         is_ordered: text("ordered").as_deref() != Some("false"),
     })
@@ -178,9 +182,33 @@ fn refusal(case: &str, query: &Node) -> Option<Diagnostic> {
         let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
         return Some(unknown_key(key, &known, &format!("the query of case `{case}`")));
     }
+    Some(would_be_refused(case, &refused).at(value.origin.span()))
+}
+
+/// The same words whenever a query is refused.
+pub(super) fn would_be_refused(case: &str, refused: &Refused) -> Diagnostic {
     let message = format!("the query of case `{case}` would be refused: {}", refused.message);
-    let hint = format!("correct it, or expect the refusal: `error: {{code: {}}}`", refused.code);
-    Some(problem(message, &hint).at(value.origin.span()))
+    let candidates = refused.details.values().find_map(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let meant = match candidates.take(5).collect::<Vec<_>>().as_slice() {
+        [] => "correct it".to_owned(),
+        [first, ..] => format!("did you mean `{first}`? Correct it"),
+    };
+    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`", refused.code))
+}
+
+/// The texts of a query.
+fn words(query: &Node) -> Vec<(Arc<str>, Span)> {
+    let mut found = Vec::new();
+    let mut open = vec![query];
+    while let Some(node) = open.pop() {
+        match &node.value {
+            NodeValue::Null => {}
+            NodeValue::Scalar { text, .. } => found.push((Arc::from(&**text), node.origin.span())),
+            NodeValue::List(items) => open.extend(items.iter().rev()),
+            NodeValue::Map(map) => open.extend(map.iter().rev().map(|(_, value)| value)),
+        }
+    }
+    found
 }
 
 /// What a path like `filters[0].operator` leads to, as far as it leads: its last key, and the value.

@@ -24,9 +24,9 @@ const MAX_TOKENS: usize = 4_000;
 /// What a relation reads.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// The one relation whose rows these are, as they are.
-    exactly: Option<String>,
-    /// Not a table of the warehouse's own, but what models made.
+    /// The one relation whose rows these are, as they are: a table, or a query by its text ([`written`]).
+    exactly: String,
+    /// Not a table of the warehouse's own, but what a query or models made.
     is_made: bool,
     /// `None`: it may read anything.
     read: Option<BTreeSet<String>>,
@@ -41,20 +41,23 @@ pub(crate) struct Tables {
 impl Tables {
     /// Whether the table is, or may be, read.
     pub(super) fn may_read(&self, table: &str) -> bool {
+        if is_written(table) {
+            return self.exactly == table;
+        }
         self.names().is_none_or(|mut names| names.any(|own| is_same(own, table)))
     }
 
     /// All that it reads; `None`: it may be anything.
     fn names(&self) -> Option<impl Iterator<Item = &str>> {
         let read = self.read.as_ref()?;
-        Some(read.iter().chain(&self.built).chain(&self.exactly).map(String::as_str))
+        Some(read.iter().chain(&self.built).chain(std::iter::once(&self.exactly)).map(String::as_str))
     }
 
     /// The tables that a policy on this relation protects.
     pub(super) fn protected(&self) -> impl Iterator<Item = &str> {
         let single = self.read.as_ref().filter(|all| all.len() == 1).and_then(|all| all.first());
-        let single = single.filter(|_| self.exactly.is_none() || self.is_made);
-        self.exactly.iter().chain(single).chain(&self.only_model).map(String::as_str)
+        let single = single.filter(|_| self.is_made);
+        std::iter::once(&self.exactly).chain(single).chain(&self.only_model).map(String::as_str)
     }
 
     /// Whether all that was found would be found again, were these models defined anew under their names.
@@ -64,16 +67,12 @@ impl Tables {
 
     /// A table of the warehouse's own, as it is.
     pub(super) fn is_one_table(&self) -> bool {
-        self.exactly.is_some() && !self.is_made
+        !self.is_made
     }
 
     /// Whether a condition on rows of `origin` can be asked of these: they are one table's own.
     pub(super) fn are_rows_of(&self, origin: &Tables) -> bool {
-        match (&self.exactly, &origin.exactly) {
-            (Some(_), _) if !self.is_made => true,
-            (Some(own), Some(theirs)) => is_same(own, theirs),
-            _ => false,
-        }
+        !self.is_made || is_same(&self.exactly, &origin.exactly)
     }
 }
 
@@ -107,13 +106,26 @@ impl<'t> Readers<'t> {
     pub(super) fn of_rows(&self, cube: CubeId) -> impl Iterator<Item = CubeId> + '_ {
         self.tables[cube.0 as usize].protected().flat_map(move |table| {
             let named = self.by_name.get(last_part(table)).into_iter().flatten();
-            let named = named.filter(move |reader| self.tables[reader.0 as usize].may_read(table));
-            named.chain(&self.of_anything).copied()
+            let may_read = move |reader: &&CubeId| self.tables[reader.0 as usize].may_read(table);
+            named.chain(&self.of_anything).filter(may_read).copied()
         })
     }
 }
 
+/// What stands for a table where rows are a query's: heirs of its cube, and whoever writes the same, have the same
+/// rows. No table has such a name, nor a name that ends like it.
+fn written(text: &str) -> String {
+    format!("\0{text}\0")
+}
+
+fn is_written(table: &str) -> bool {
+    table.starts_with('\0')
+}
+
 fn last_part(table: &str) -> &str {
+    if is_written(table) {
+        return table;
+    }
     table.rsplit('.').next().unwrap_or(table)
 }
 
@@ -156,16 +168,18 @@ impl<'d> TableReader<'d> {
 
     pub(super) fn tables(&self, relation: &Relation) -> Tables {
         let mut following = Following::of(self);
-        let (mut exactly, mut only_model) = (None, None);
+        let exactly;
+        let mut only_model = None;
         let models = match relation {
             Relation::Table(parts) => {
                 let parts: Vec<String> = parts.iter().map(|part| part.text.to_lowercase()).collect();
                 let name = parts.join(".");
                 following.name(name.clone());
-                exactly = Some(name);
+                exactly = name;
                 &[]
             }
             Relation::Query { models, sql } => {
+                exactly = written(sql);
                 match in_text(sql, self.dialect) {
                     Some(mut named) => {
                         // The models stand before it as named queries, and it sees all of them.
@@ -179,6 +193,7 @@ impl<'d> TableReader<'d> {
                 models.as_slice()
             }
             Relation::Model { models, name } => {
+                exactly = written(name);
                 only_model = self.only(&[name.trim_matches(['"', '`', '[', ']'])]);
                 models.as_slice()
             }
@@ -191,10 +206,10 @@ impl<'d> TableReader<'d> {
         }
         following.follow();
         let Following { mut read, built, followed, is_unknown, .. } = following;
-        let is_made = exactly.is_some() && (is_unknown || !followed.is_empty());
-        if let Some(own) = exactly.as_ref().filter(|own| built.contains(*own)) {
+        let is_made = is_written(&exactly) || is_unknown || !followed.is_empty();
+        if built.contains(&exactly) {
             // What stands for a model's definition is what the definition reads.
-            read.remove(own);
+            read.remove(&exactly);
         }
         let models = followed.iter().map(|at| Arc::clone(&self.definitions.models[*at].name.value)).collect();
         Tables { exactly, is_made, read: (!is_unknown).then_some(read), built, only_model, models }

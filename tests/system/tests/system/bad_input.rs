@@ -299,3 +299,21 @@ fn what_the_warehouse_can_not_read_is_told_at_its_place() {
     let answer = run("query", project.path(), &[r#"{"measures": ["t.count"]}"#, "--json"]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
 }
+
+#[test]
+fn an_expectation_of_a_member_that_does_not_exist() {
+    let case = |query: &str| format!("tests:\n  - name: a\n    rows: []\n    query: {query}\n");
+    let project = Scratch::project().with("tests/a.yml", &case("{measures: [t.cuont]}"));
+    let output = run("check", project.path(), &[]);
+    assert_explains(&output, &["tests/a.yml:4:24: error[wrong-expectation]", "t.cuont", "did you mean `t.count`?"]);
+    let project = project
+        .with("tests/a.yml", &case("{measures: [t.cuont]}").replace("rows: []", "error: {code: INVALID_MEASURE}"));
+    assert_eq!(run("check", project.path(), &[]).code, Some(0));
+    // What the project lacks because of its errors is no mistake of its expectations.
+    let project = project
+        .with("tests/a.yml", &case("{measures: [b.count]}"))
+        .with("cubes/b.yml", "cubes:\n  - {name: b, sql_table: t, measures: [{name: count, type: cuont}]}\n");
+    let output = run("check", project.path(), &[]);
+    assert_explains(&output, &["cubes/b.yml:2"]);
+    assert!(!output.stdout.contains("wrong-expectation"), "{}", output.stdout);
+}

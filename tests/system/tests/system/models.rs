@@ -293,3 +293,23 @@ fn a_server_builds_what_it_compiles_in_full() {
     assert!(compiled["warnings"].to_string().contains("open for reading only"), "{compiled}");
     assert!(sql(&server).contains("\"analytics\".\"clean\""));
 }
+
+#[test]
+fn a_server_compiles_the_models_that_it_is_told() {
+    let project = project();
+    let writer = key(&project);
+    let server = serve(&project);
+    let compile = |body: &Value| send(server.address, &writer, "/api/v1/unified/compile", body);
+    let (status, compiled) = compile(&json!({"models": ["clean"], "full": true}));
+    assert_eq!(status, 200, "{compiled}");
+    let models: Vec<_> = compiled["models"].as_array().unwrap().iter().map(|model| &model["name"]).collect();
+    assert_eq!((models, &compiled["model_count"]), (vec![&json!("clean")], &json!(1)), "{compiled}");
+    assert_eq!(compiled["models"][0]["build"]["status"], json!("built"), "{compiled}");
+    let query = json!({"measures": ["large_orders.count"]});
+    let (_, sql) = send(server.address, &writer, "/api/v1/query/sql", &query);
+    let sql = sql["sql"].as_str().unwrap();
+    assert!(sql.contains("\"analytics\".\"clean\"") && !sql.contains("\"analytics\".\"large\""), "{sql}");
+    let (status, refusal) = compile(&json!({"models": ["claen"]}));
+    assert_eq!((status, &refusal["error"]), (400, &json!("VALIDATION_ERROR")), "{refusal}");
+    assert!(refusal.to_string().contains("\"clean\""), "{refusal}");
+}

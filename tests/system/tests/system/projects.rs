@@ -270,6 +270,27 @@ fn a_hangup_loads_anew_and_a_broken_project_leaves_the_old_one() {
 }
 
 #[test]
+fn what_holds_of_a_broken_project_is_served_where_it_is_asked_for() {
+    let project = project();
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    let standing = || send(server.address, &writer, "GET", "/health/status", &Value::Null).1["project"].clone();
+    let load = |strict: bool| send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"strict": strict}));
+    let project = project.with("cubes/more.yml", &MORE.replace("sum,", "summ,"));
+    let (status, refusal) = load(true);
+    assert_eq!(status, 400, "{refusal}");
+    assert_eq!(standing()["status"], json!("stale"));
+    let (status, loaded) = load(false);
+    assert_eq!(status, 200, "{loaded}");
+    let found = standing();
+    assert_eq!((&found["status"], &found["errors"]), (&json!("partial"), &json!(1)), "{found}");
+    assert_eq!(sum(server.address, &writer, "t.count"), json!(3));
+    let _project = project.with("cubes/more.yml", MORE);
+    assert_eq!(load(true).0, 200);
+    assert_eq!(standing()["status"], json!("ok"));
+}
+
+#[test]
 fn a_file_that_is_no_text_closes_every_cube_and_is_named_to_whoever_loads() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);

@@ -290,6 +290,11 @@ cubes:
     measures: [{name: count, type: count}]
   - name: by_two_again
     extends: by_two
+  - name: sales
+    sql_table: raw.sales
+    joins: [{name: sold, cube: heir, relationship: many_to_one, sql: "{sales}.paid_id = {sold}.id"}]
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+    measures: [{name: count, type: count}]
 "#;
 
 /// No table stands for rows of several, so what is written does.
@@ -314,14 +319,16 @@ fn a_policy_on_a_query_of_several_tables_reaches_whoever_reads_the_same() {
     for (cube, is_reached) in [("by_two", true), ("by_two_again", true), ("paid", false), ("customers", false)] {
         assert_eq!(is_protected(&model, cube), is_reached, "{cube}");
     }
-    let model = of("{name: own, cubes: [paid], mask: {email: hash}}");
-    let caller = SecurityContext::default();
+    let model = of("{name: own, cubes: [paid, heir], row_filter: \"{CUBE}.region = 'north'\"}");
+    let (caller, sold) = (SecurityContext::default(), model.cube_named("sold").unwrap());
     let access = Access::of(&model, &caller);
-    for (cube, member, is_closed) in
-        [("heir", "email", true), ("twin", "mail", true), ("twin", "id", false), ("other", "email", false)]
-    {
-        let cube = model.cube_named(cube).unwrap();
-        let Some(terrane_compiler::model::Member::Dimension(id)) = cube.member(member) else { panic!("{member}") };
-        assert_eq!(access.check(&model.dimension(id).sql, false).is_err(), is_closed, "{}.{member}", cube.name);
+    assert!(access.row_filters(sold.id).next().is_some() && !access.is_closed(sold), "a name of a cube that is named");
+    for policy in ["mask: {email: hash}", "deny: [count]"] {
+        let model = of(&format!("{{name: own, cubes: [paid], {policy}}}"));
+        let caller = SecurityContext::default();
+        let access = Access::of(&model, &caller);
+        for (cube, is_closed) in [("paid", false), ("heir", true), ("twin", true), ("other", false)] {
+            assert_eq!(access.is_closed(model.cube_named(cube).unwrap()), is_closed, "{cube}, {policy}");
+        }
     }
 }

@@ -35,6 +35,10 @@ pub(crate) trait Role: Sized + Send + Sync + 'static {
 
     fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre>;
     fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self>;
+    /// Compares the types of all functions, where making an instance doesn't.
+    fn compare_types(&self, _: &mut Store<Guest>) -> wasmtime::Result<()> {
+        Ok(())
+    }
     fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info>;
     fn call_check_config(&self, store: &mut Store<Guest>, json: &str) -> wasmtime::Result<Result<(), Vec<Issue>>>;
     /// What a plugin of the role must be able to say before it is used.
@@ -109,6 +113,10 @@ impl Role for PolicyGuest {
         pre.instantiate(store)
     }
 
+    fn compare_types(&self, store: &mut Store<Guest>) -> wasmtime::Result<()> {
+        self.load_all(store)
+    }
+
     fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info> {
         self.describe(store)
     }
@@ -180,6 +188,10 @@ impl<R: Role> Linked<R> {
         if let Some(None) = turn {
             return Err(PluginFault::Busy { call: export });
         }
+        let ask = |guest: &R, store: &mut Store<Guest>| {
+            guest.compare_types(store).map_err(|error| instantiation_fault::<R>(export, &error))?;
+            ask(guest, store).map_err(|error| call_fault(export, &error))
+        };
         self.call_in_turn("", export, limits, ask).0
     }
 
@@ -199,6 +211,7 @@ impl<R: Role> Linked<R> {
         if let Some(None) = turn {
             return (Err(PluginFault::Busy { call: export }), 0);
         }
+        let ask = |guest: &R, store: &mut Store<Guest>| ask(guest, store).map_err(|error| call_fault(export, &error));
         self.call_in_turn(tenant, export, limits, ask)
     }
 
@@ -207,7 +220,7 @@ impl<R: Role> Linked<R> {
         tenant: &str,
         export: &'static str,
         limits: CallLimits,
-        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> (Result<T, PluginFault>, u64) {
         let mut fuel = 0;
         // The engine runs foreign code here: its own panics must not take the server down.
@@ -222,12 +235,12 @@ impl<R: Role> Linked<R> {
         export: &'static str,
         limits: CallLimits,
         fuel: &mut u64,
-        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> Result<T, PluginFault> {
         let (mut store, _running) = self.engine.store_on(&self.terms, tenant, limits);
         self.calls.fetch_add(1, Ordering::Relaxed);
         let instance = R::instantiate(&self.pre, &mut store).map_err(|error| instantiation_fault::<R>(export, &error));
-        let answer = instance.and_then(|guest| ask(&guest, &mut store).map_err(|error| call_fault(export, &error)));
+        let answer = instance.and_then(|guest| ask(&guest, &mut store));
         *fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         self.fuel.fetch_add(*fuel, Ordering::Relaxed);
         tracing::debug!(component = %self.terms.name, call = export, fuel, "guest call");
@@ -289,7 +302,7 @@ fn is_spoken(export: &str) -> bool {
     export.rsplit_once('@').and_then(|(_, version)| minor(version)) == minor(VERSION)
 }
 
-/// The types of functions are compared when an instance is made, before the guest has answered anything.
+/// The types of functions are compared before the guest has answered anything.
 fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> PluginFault {
     match call_fault(call, error) {
         PluginFault::Answer { message, .. } => {

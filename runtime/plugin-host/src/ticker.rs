@@ -146,14 +146,9 @@ mod tests {
         Duration::from_millis(number)
     }
 
-    /// After so long the thread has slept until a call comes.
-    fn idle() -> Calls {
-        Calls { wakes_at: None, ..Calls::new() }
-    }
-
     #[test]
     fn only_a_call_that_ends_sooner_wakes_the_thread() {
-        let mut calls = idle();
+        let mut calls = Calls::new();
         assert!(calls.begin(ms(5_000), ms(100)), "it sleeps until it is told");
         calls.wakes_at = calls.next(ms(5_000));
         assert_eq!(calls.wakes_at, Some(ms(5_100)));
@@ -165,7 +160,7 @@ mod tests {
 
     #[test]
     fn while_calls_come_and_go_it_wakes_in_time_for_the_next() {
-        let mut calls = idle();
+        let mut calls = Calls::new();
         calls.begin(ms(5_000), ms(10));
         calls.end(ms(5_010));
         calls.wakes_at = calls.next(ms(5_010));
@@ -177,7 +172,7 @@ mod tests {
 
     #[test]
     fn an_overdue_call_is_told_again() {
-        let mut calls = idle();
+        let mut calls = Calls::new();
         calls.begin(ms(5_000), ms(10));
         assert!(!calls.is_any_overdue(ms(5_009)));
         assert!(calls.is_any_overdue(ms(5_010)));
@@ -188,7 +183,7 @@ mod tests {
 
     #[test]
     fn calls_with_one_deadline_end_one_by_one() {
-        let mut calls = idle();
+        let mut calls = Calls::new();
         calls.begin(ms(5_000), ms(10));
         calls.begin(ms(5_000), ms(10));
         calls.end(ms(5_010));
@@ -197,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_no_time_does_not_keep_the_thread_awake() {
-        let mut calls = idle();
+        let mut calls = Calls::new();
         calls.begin(ms(5_000), ms(0));
         calls.end(ms(5_000));
         assert_eq!(calls.next(ms(5_000)), Some(ms(5_001)));

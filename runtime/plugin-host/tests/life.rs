@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guests::role::RoleGuest;
+use guests::wit_with;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use terrane_app::ports::calls::CallFacts;
@@ -92,6 +93,23 @@ fn a_pin_lets_one_file_in_and_nothing_of_another_is_run() {
     let host = house.host(pinned("ab".repeat(32)));
     assert_eq!(fault(&only(&host)), PluginFault::Pin { pinned: "ab".repeat(32), found: digest(&bytes) });
     assert_eq!(host.guest_calls(), 0);
+}
+
+/// Queries compare the types of the one function that they ask; what was built for others is not let in.
+#[test]
+fn a_hook_of_other_types_than_the_contracts_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for (was, is) in [
+        ("display-name: string,", "display-name: string, maker: string,"),
+        ("used-as: usage,", "used-as: usage, used-twice: bool,"),
+        ("notes: string)", "notes: string, more: string)"),
+    ] {
+        let contract = wit_with(folder.path(), was, is);
+        let house = House::new(&RoleGuest::new(PluginRole::Governance, ID).component_of(&contract));
+        let settings = PluginSettings::new(ID, PluginRole::Governance, house.path());
+        let found = fault(&only(&house.host(settings)));
+        assert!(matches!(found, PluginFault::WrongTypes { .. }), "{was}: {found}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::model::nearest;
+use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 
@@ -45,6 +45,9 @@ pub enum Expected {
     },
 }
 
+/// Where a refusal has the names that could have been meant.
+const NEAR: [&str; 5] =
+    ["available_cubes", "available_metrics", "available_measures", "available_dimensions", "available_segments"];
 const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
 
 /// All expectations of the files.
@@ -188,11 +191,10 @@ fn refusal(case: &str, query: &Node) -> Option<Diagnostic> {
 /// The same words whenever a query is refused.
 pub(super) fn would_be_refused(case: &str, refused: &Refused) -> Diagnostic {
     let message = format!("the query of case `{case}` would be refused: {}", refused.message);
-    let candidates = refused.details.values().find_map(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let meant = match candidates.take(5).collect::<Vec<_>>().as_slice() {
-        [] => "correct it".to_owned(),
-        [first, ..] => format!("did you mean `{first}`? Correct it"),
-    };
+    let found = refused.message.split('`').nth(1).unwrap_or_default();
+    let known = NEAR.iter().find_map(|key| refused.details.get(*key)?.as_array()).into_iter().flatten();
+    let near = likely(found, known.filter_map(Value::as_str));
+    let meant = near.map_or_else(|| "correct it".to_owned(), |near| format!("did you mean `{near}`? Correct it"));
     problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`", refused.code))
 }
 

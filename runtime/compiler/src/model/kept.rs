@@ -88,9 +88,7 @@ impl Beside {
     pub(super) fn of(definitions: &Definitions) -> Beside {
         Beside { models: definitions.models.clone(), built: definitions.built.clone() }
     }
-}
 
-impl Beside {
     /// The models that are defined anew, where nothing else has changed: each has its name, and is built as what it
     /// was. `None`: anything may mean something else now.
     pub(super) fn changed(&self, before: &Beside) -> Option<HashSet<Arc<str>>> {

@@ -1,4 +1,4 @@
-//! Cubes that have rows in common: a cube's aliases, and others over the same table.
+//! Cubes that have rows in common: a cube's aliases, and others over the same table or query.
 //!
 //! In: a model. Out: a [`Kin`] for each cube, computed at first use, then kept. What a hook says of one
 //! cube must not be undone by asking for another.
@@ -10,9 +10,9 @@ use super::{CubeId, Model};
 pub(crate) struct Kin {
     /// The names that joins give it.
     pub(crate) aliases: Vec<CubeId>,
-    /// Other cubes that read, or may read, the table whose rows it has.
+    /// Other cubes that read, or may read, the table or the query whose rows it has.
     pub(crate) readers: Vec<CubeId>,
-    /// Other cubes whose table it reads, or may read.
+    /// Other cubes whose table or query it reads, or may read.
     pub(crate) protected: Vec<CubeId>,
 }
 

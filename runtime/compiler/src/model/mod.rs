@@ -42,7 +42,7 @@ pub use column_types::{ColumnTypes, ComparedId, TypedCubes};
 pub(crate) use grammar::{column_name, grammar, is_space, offset_of, tokenize};
 pub use kept::KeptCubes;
 pub(crate) use kin::Kin;
-pub use nearest::nearest;
+pub use nearest::{likely, nearest};
 pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
 pub use runnable::{ModelQueries, RunnableModel, place_of_complaint, runnable_models};

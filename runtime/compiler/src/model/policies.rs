@@ -124,10 +124,14 @@ impl Reading<'_> {
             reached.push(effect);
             is_reached[cube.id.0 as usize] = true;
         }
-        let aliases: Vec<&Arc<Cube>> = self.model.cubes.iter().filter(|cube| cube.alias_of.is_some()).collect();
+        // A cube's own names before others: whoever else has its rows may be closed for it.
+        for alias in &self.model.cubes {
+            let Some(original) = alias.alias_of.filter(|original| is_reached[original.0 as usize]) else { continue };
+            is_reached[alias.id.0 as usize] = true;
+            reached.push(self.effect(alias, self.model.cube(original), None));
+        }
         for origin in named {
-            let own = aliases.iter().filter(|alias| alias.alias_of == Some(origin.id)).map(|alias| alias.id);
-            let mut also: Vec<CubeId> = self.readers.of_rows(origin.id).chain(own).collect();
+            let mut also: Vec<CubeId> = self.readers.of_rows(origin.id).collect();
             also.sort_unstable();
             for id in also {
                 if !std::mem::replace(&mut is_reached[id.0 as usize], true) {

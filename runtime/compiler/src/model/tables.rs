@@ -1,6 +1,7 @@
 //! The warehouse tables that a cube reads, so that a policy on a table reaches every cube over it.
 //!
-//! In: relations, and the project's models. Out: table names, folded to lower case. A text that no parser
+//! In: relations, and the project's models. Out: table names, folded to lower case, and for a query a name of its own,
+//! so that a policy on it reaches whoever writes the same. A text that no parser
 //! here can read may read anything. What decides is what is defined: a model that was built reads what its
 //! definition reads, whether it is inlined, read where it was built, or named by hand as a table. What was
 //! built of a definition that is no more may hold anything.
@@ -62,7 +63,7 @@ impl Tables {
 
     /// Whether all that was found would be found again, were these models defined anew under their names.
     pub(super) fn hold_without(&self, changed: &HashSet<Arc<str>>) -> bool {
-        changed.is_empty() || !self.models.iter().any(|model| changed.contains(model))
+        !self.models.iter().any(|model| changed.contains(model))
     }
 
     /// A table of the warehouse's own, as it is.
@@ -72,7 +73,7 @@ impl Tables {
 
     /// Whether a condition on rows of `origin` can be asked of these: they are one table's own.
     pub(super) fn are_rows_of(&self, origin: &Tables) -> bool {
-        !self.is_made || is_same(&self.exactly, &origin.exactly)
+        !self.is_made || (!is_written(&self.exactly) && is_same(&self.exactly, &origin.exactly))
     }
 }
 

@@ -42,8 +42,6 @@ struct Column {
 enum Rows {
     /// In lower case.
     Table(String),
-    /// A query's, by its text: heirs of a cube have the same.
-    Query(Arc<str>),
     Cube(CubeId),
 }
 
@@ -351,7 +349,7 @@ fn rows_of(cube: &Cube) -> Rows {
         Relation::Table(parts) => {
             parts.last().map_or(Rows::Cube(cube.id), |part| Rows::Table(part.text.to_lowercase()))
         }
-        Relation::Query { sql: text, .. } | Relation::Model { name: text, .. } => Rows::Query(Arc::clone(text)),
+        _ => Rows::Cube(cube.alias_of.unwrap_or(cube.id)),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::governance::exports::terrane::types::plugin;
 use crate::bindings::ir::Arena;
 use crate::engine::Guest;
-use crate::role::Info;
+use crate::role::{Info, Role as _, VERSION};
 use crate::wire::values::logical_type;
 
 /// An instance of a governance hook.
@@ -46,7 +46,7 @@ impl PolicyPre {
         let exports = Exports {
             plugin: Arc::new(plugin::GuestIndices::new(&instance)?),
             hook: Arc::new(wire::GuestIndices::new(&instance)?),
-            on_query: function(instance.component(), "terrane:governance/hook@0.1.0", "on-query")?,
+            on_query: function(instance.component(), &format!("{}@{VERSION}", PolicyGuest::INTERFACE), "on-query")?,
         };
         Ok(PolicyPre { instance, exports })
     }
@@ -82,9 +82,14 @@ impl PolicyGuest {
         self.exports.hook.load(store, &self.instance)
     }
 
-    pub(crate) fn describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info> {
-        // All types are compared here, which is asked of a component before anything else.
+    /// Fails where a function has other types than the contract's.
+    pub(crate) fn load_all(&self, store: &mut Store<Guest>) -> wasmtime::Result<()> {
         self.hook(&mut *store)?;
+        self.exports.plugin.load(store, &self.instance)?;
+        Ok(())
+    }
+
+    pub(crate) fn describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info> {
         let info = self.exports.plugin.load(&mut *store, &self.instance)?.call_describe(store)?;
         Ok(Info {
             id: info.id,

@@ -3,8 +3,8 @@
 //! In: how long each round of questions took. Out: on the caller's thread, or on the pool. Handing a question to
 //! another thread and its answer back takes longer than a quick hook takes. Quick rounds earn credit and a slow one
 //! costs it: one among many may be the machine's, two send all questions to the pool for ten seconds, and then until
-//! hooks have been quick for a while. So a hook that loops holds each worker of the server for two calls, up to its
-//! time limit each, in ten seconds at most. Certification and changes of metadata are asked the same way.
+//! hooks have been quick for a while. So a hook that loops holds each worker of the server for two calls in ten seconds
+//! at most, up to its time limit each; one that is slow now and then, for one call in thirty-three. Certification and changes of metadata are asked the same way.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,17 +45,12 @@ impl Pace {
     }
 
     fn note(&self, took: Duration) {
-        let credit = self.credit.load(Ordering::Relaxed);
-        // Threads that note at once may lose a round, which is none of importance.
-        if took <= QUICK {
-            if credit < MOST {
-                self.credit.store(credit + 1, Ordering::Relaxed);
-            }
-            return;
-        }
-        let left = credit.saturating_sub(ENOUGH);
-        self.credit.store(left, Ordering::Relaxed);
-        if left < ENOUGH {
+        let is_quick = took <= QUICK;
+        let after = |credit: u32| if is_quick { MOST.min(credit + 1) } else { credit.saturating_sub(ENOUGH) };
+        let next = |credit: u32| (after(credit) != credit).then(|| after(credit));
+        let before = self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let left = after(before.unwrap_or_else(|credit| credit));
+        if !is_quick && left < ENOUGH {
             self.slow_until_ms.store(self.now_ms() + PENALTY.as_millis() as u64, Ordering::Relaxed);
         }
     }

@@ -310,6 +310,6 @@ fn a_server_compiles_the_models_that_it_is_told() {
     let sql = sql["sql"].as_str().unwrap();
     assert!(sql.contains("\"analytics\".\"clean\"") && !sql.contains("\"analytics\".\"large\""), "{sql}");
     let (status, refusal) = compile(&json!({"models": ["claen"]}));
-    assert_eq!((status, &refusal["error"]), (400, &json!("VALIDATION_ERROR")), "{refusal}");
+    assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
     assert!(refusal.to_string().contains("\"clean\""), "{refusal}");
 }

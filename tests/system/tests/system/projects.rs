@@ -278,7 +278,7 @@ fn what_holds_of_a_broken_project_is_served_where_it_is_asked_for() {
     let load = |strict: bool| send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"strict": strict}));
     let project = project.with("cubes/more.yml", &MORE.replace("sum,", "summ,"));
     let (status, refusal) = load(true);
-    assert_eq!(status, 400, "{refusal}");
+    assert_eq!(status, 422, "{refusal}");
     assert_eq!(standing()["status"], json!("stale"));
     let (status, loaded) = load(false);
     assert_eq!(status, 200, "{loaded}");

@@ -23,6 +23,10 @@ use terrane_golden_tests::case::{environment, model};
 use terrane_golden_tests::duckdb_profile;
 use terrane_plugin_host::{Hooks, PluginHost, PluginSettings, SearchPath, Settings};
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CUBES: &str = "cubes:\n  - name: orders\n    sql_table: orders\n    dimensions:\n      \
     - {name: region, type: string, sql: region}\n      - {name: status, type: string, sql: status}\n    \
     measures:\n      - {name: count, type: count}\n      - {name: revenue, type: sum, sql: amount}\n";

@@ -3,9 +3,9 @@
 //! In: who asks, and the facts. Out: what each hook said, checked against the contract; a hook that is not
 //! there has a fault in place of an answer. Hooks that have been quick are asked on the spot (`pace`), others on a
 //! small pool of threads of their own with a bounded queue, so that a hook that loops takes each worker of the server
-//! for two calls in ten seconds at most; where the queue is full, or the turn does not come in time, each hook has the
-//! fault of being overloaded. Not here: what a fault means for the query (the app decides), and whether cubes and
-//! members exist (the compiler knows).
+//! for two calls in ten seconds at most (one that is slow now and then, for one in thirty-three); where the queue is
+//! full, or the turn does not come in time, each hook has the fault of being overloaded. Not here: what a fault means
+//! for the query (the app decides), and whether cubes and members exist (the compiler knows).
 
 mod arena;
 pub(crate) mod from_wire;

@@ -11,9 +11,9 @@ use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
+use terrane_server::Refused;
 
 use crate::wire;
-use terrane_server::Refused;
 
 /// Where a project keeps its expectations.
 pub const FOLDER: &str = "tests";

@@ -2,9 +2,10 @@
 //!
 //! In: how long each round of questions took. Out: on the caller's thread, or on the pool. Handing a question to
 //! another thread and its answer back takes longer than a quick hook takes. Quick rounds earn credit and a slow one
-//! costs it: one among many may be the machine's, two send all questions to the pool for ten seconds, and then until
-//! hooks have been quick for a while. So a hook that loops holds each worker of the server for two calls in ten seconds
-//! at most, up to its time limit each; one that is slow now and then, for one call in thirty-three. Certification and changes of metadata are asked the same way.
+//! costs it: one among many may be the machine's, two close together send all questions to the pool for ten seconds,
+//! and then until hooks have been quick for a while. So a hook that loops holds each worker of the server for two calls
+//! in ten seconds at most, up to its time limit each; one that is slow now and then, for one call in thirty-three.
+//! Certification and changes of metadata are asked the same way.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use terrane_app::ports::clock::Clock;
 
 /// Only differences mean something.
@@ -16,6 +17,11 @@ impl Elapsed {
     /// A clock of one's own: tests don't wait.
     pub fn new(clock: impl Fn() -> Duration + Send + Sync + 'static) -> Elapsed {
         Elapsed(Arc::new(clock))
+    }
+
+    /// What the processor has given to the thread that asks: differences mean something on one thread alone.
+    pub(crate) fn of_the_thread() -> Elapsed {
+        Elapsed::new(|| clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default())
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -63,6 +69,16 @@ pub(crate) mod tests {
             let time = Arc::clone(&self.0);
             Elapsed::new(move || *time.lock().unwrap())
         }
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_works_little() {
+        let (clock, worked) = (Elapsed::default(), Elapsed::of_the_thread());
+        let started = (clock.now(), worked.now());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(worked.now() - started.1 < clock.now() - started.0);
+        let until = worked.now() + Duration::from_millis(1);
+        while worked.now() < until {}
     }
 
     #[test]

@@ -37,11 +37,12 @@ use crate::role::error_text;
 use crate::wire::context::Moment;
 use guest::{PolicyGuest, QueryFacts as LoweredFacts};
 use pace::Pace;
-use pool::Pool;
+use pool::{NotDone, Pool};
 use to_wire::{principal, surface};
 
-/// A queued query waits so long for its hooks, all together.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// A worker of the server may be held so long: hooks that may take longer together, by limits that an operator has
+/// raised, are never asked on the spot. Five have room with the limit that they have by themselves.
+const ON_THE_SPOT: Duration = Duration::from_millis(50);
 
 const ON_QUERY: &str = "on-query";
 
@@ -81,23 +82,19 @@ impl Hooks {
     ) -> Vec<Said<T>> {
         let hooks = self.configured();
         let unanswered: Vec<Hook> = hooks.iter().map(hook_of).collect();
+        let longest: Duration = hooks.iter().map(time_limit).sum();
         let pace = Arc::clone(&self.pace);
         let question = move || pace.timed(|| all_said(&hooks, ask));
-        let message = if self.pace.is_quick() {
+        let said = if longest <= ON_THE_SPOT && self.pace.is_quick() {
             // A panic is the host's own; it must not end the request.
-            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(question)) {
-                Ok(said) => return said,
-                Err(_) => "the host broke off",
-            }
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(question)).map_err(|_| NotDone::BrokeOff)
         } else {
-            match tokio::time::timeout(PATIENCE, self.pool.run(question)).await {
-                Ok(Some(said)) => return said,
-                Ok(None) => "too many queries wait for their hooks",
-                Err(_) => "the hooks' turn did not come in time",
-            }
+            self.pool.run(question).await
         };
-        let fault = HookFault { message: message.to_owned() };
-        unanswered.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
+        said.unwrap_or_else(|reason| {
+            let fault = HookFault { message: reason.to_string() };
+            unanswered.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
+        })
     }
 }
 
@@ -125,6 +122,13 @@ fn hook_of(configured: &Configured<PolicyGuest>) -> Hook {
         Configured::Down { id, is_required, is_monitored, .. } => {
             Hook { id: id.clone(), is_required: *is_required, is_monitored: *is_monitored }
         }
+    }
+}
+
+fn time_limit(configured: &Configured<PolicyGuest>) -> Duration {
+    match configured {
+        Configured::Active(plugin) => Duration::from_millis(plugin.limits.time_ms),
+        Configured::Down { .. } => Duration::ZERO,
     }
 }
 

@@ -43,6 +43,7 @@ impl Default for GuestLimits {
 pub struct CallLimits {
     /// About one per WebAssembly instruction.
     pub fuel: u64,
+    /// Of the processor; by the clock at most ten times as long (`ticker`).
     pub time_ms: u64,
 }
 

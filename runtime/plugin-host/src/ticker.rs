@@ -1,9 +1,13 @@
 //! Breaks calls off when their time is over.
 //!
 //! In: calls that begin, each with its limit, and end. Out: an epoch that moves on once a deadline has passed; each
-//! store then looks whether it was its own. One thread, which sleeps until the next deadline. While calls come and go
-//! it wakes once in the shortest limit, so that a call needn't wake it: that would cost a quick one more than the rest
-//! of it; after a while without calls it sleeps until the next.
+//! store then looks whether its own time is over. One thread, which sleeps until the next deadline. While calls come
+//! and go it wakes once in the shortest limit, so that a call needn't wake it: that would cost a quick one more than
+//! the rest of it; after a while without calls it sleeps until the next.
+//!
+//! A limit is of the processor's time: a busy machine lets threads wait for longer than a hook may take, and that is
+//! no fault of the hook. A guest has nothing to wait for, so a call ends by the clock too, at [`WAITING`] times its
+//! limit, however little it has got.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,11 +20,15 @@ use crate::engine::EngineError;
 
 /// A call that is overdue may be about to set its store's deadline, or be in the host: it is told again.
 const AGAIN: Duration = Duration::from_millis(1);
+/// So much longer than its limit a call may be under way where its thread has to wait for the processor.
+const WAITING: u32 = 10;
 /// So long without a call, and the thread sleeps until there is one.
 const QUIET: Duration = Duration::from_secs(1);
 
 pub(crate) struct Ticker {
     clock: Elapsed,
+    /// What the calling thread has worked.
+    worked: Elapsed,
     calls: Mutex<Calls>,
     changed: Condvar,
 }
@@ -38,8 +46,12 @@ struct Calls {
 
 impl Ticker {
     pub(crate) fn start(engine: EngineWeak) -> Result<Arc<Ticker>, EngineError> {
-        let ticker =
-            Arc::new(Ticker { clock: Elapsed::default(), calls: Mutex::new(Calls::new()), changed: Condvar::new() });
+        let ticker = Arc::new(Ticker {
+            clock: Elapsed::default(),
+            worked: Elapsed::of_the_thread(),
+            calls: Mutex::new(Calls::new()),
+            changed: Condvar::new(),
+        });
         let shared = Arc::clone(&ticker);
         thread::Builder::new()
             .name("plugin-ticker".to_owned())
@@ -48,19 +60,21 @@ impl Ticker {
         Ok(ticker)
     }
 
-    /// From now on the store's guest has so much time. Hold what comes back until the call has returned.
+    /// From now on the store's guest has so much time, on this thread. Hold what comes back until the call has
+    /// returned.
     pub(crate) fn begin<T: 'static>(self: &Arc<Self>, store: &mut Store<T>, limit: Duration) -> Running {
         let now = self.clock.now();
-        let deadline = now.saturating_add(limit);
-        let clock = self.clock.clone();
+        let allowance = Allowance::new(now, self.worked.now(), limit);
+        let (clock, worked) = (self.clock.clone(), self.worked.clone());
         store.epoch_deadline_callback(move |_| {
-            Ok(if clock.now() >= deadline { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })
+            let is_over = allowance.is_over(clock.now(), || worked.now());
+            Ok(if is_over { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })
         });
         store.set_epoch_deadline(1);
         if self.lock().begin(now, limit) {
             self.changed.notify_one();
         }
-        Running { ticker: Arc::clone(self), deadline }
+        Running { ticker: Arc::clone(self), deadline: allowance.earliest }
     }
 
     pub(crate) fn end(&self) {
@@ -90,6 +104,31 @@ impl Ticker {
     /// Nothing that is done under the lock can leave it half done.
     fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Until when one call may run.
+#[derive(Clone, Copy)]
+struct Allowance {
+    /// By the clock: it can't have had its limit of the processor before.
+    earliest: Duration,
+    /// By the clock, whatever it has got.
+    latest: Duration,
+    /// By the thread's work.
+    worked: Duration,
+}
+
+impl Allowance {
+    fn new(now: Duration, worked: Duration, limit: Duration) -> Allowance {
+        Allowance {
+            earliest: now.saturating_add(limit),
+            latest: now.saturating_add(limit.saturating_mul(WAITING)),
+            worked: worked.saturating_add(limit),
+        }
+    }
+
+    fn is_over(&self, now: Duration, worked: impl FnOnce() -> Duration) -> bool {
+        now >= self.latest || (now >= self.earliest && worked() >= self.worked)
     }
 }
 
@@ -144,6 +183,16 @@ mod tests {
 
     const fn ms(number: u64) -> Duration {
         Duration::from_millis(number)
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_the_processor_loses_no_time_by_it() {
+        let allowance = Allowance::new(ms(5_000), ms(300), ms(10));
+        assert!(!allowance.is_over(ms(5_009), || unreachable!("it can't have worked so long")));
+        assert!(allowance.is_over(ms(5_010), || ms(310)), "it had all of the processor");
+        assert!(!allowance.is_over(ms(5_060), || ms(309)));
+        assert!(allowance.is_over(ms(5_060), || ms(310)));
+        assert!(allowance.is_over(ms(5_100), || ms(300)), "by the clock, though it got nothing");
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! A few threads for hooks, with a bounded queue in front.
 //!
-//! In: a piece of work. Out: its result, or nothing where the queue is full. Work whose caller went away is
-//! not begun. The threads end with the pool.
+//! In: a piece of work. Out: its result, or why it was not done: the queue was full, or no thread came to it in time.
+//! Work whose caller went away is not begun. The threads end with the pool.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+/// A queued query waits so long for its turn; once it has come, hooks have their own limits.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Queries that wait for their hooks. At 10 ms a hook that loops, two threads are through these in a second.
 const QUEUED: usize = 256;
 const MAX_THREADS: usize = 8;
@@ -32,18 +35,41 @@ impl Pool {
         Ok(Pool(sender))
     }
 
-    /// `None`: there is no place in the queue, or the work broke off.
-    pub(super) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        let (answer, waiting) = oneshot::channel();
+    pub(super) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, NotDone> {
+        self.run_within(PATIENCE, work).await
+    }
+
+    async fn run_within<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NotDone> {
+        let (begin, begun) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
         let work = move || {
-            if !answer.is_closed() {
+            if begin.send(()).is_ok() {
                 // Nobody waits any more: the answer is dropped.
                 let _ = answer.send(work());
             }
         };
-        self.0.try_send(Box::new(work)).ok()?;
-        waiting.await.ok()
+        self.0.try_send(Box::new(work)).map_err(|_| NotDone::Full)?;
+        match tokio::time::timeout(patience, begun).await {
+            Ok(Ok(())) => answered.await.map_err(|_| NotDone::BrokeOff),
+            Ok(Err(_)) => Err(NotDone::BrokeOff),
+            Err(_) => Err(NotDone::Late),
+        }
     }
+}
+
+/// Why hooks were not asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotDone {
+    #[error("too many queries wait for their hooks")]
+    Full,
+    #[error("the hooks' turn did not come in time")]
+    Late,
+    #[error("the host broke off")]
+    BrokeOff,
 }
 
 fn work(receiver: &Mutex<Receiver<Work>>) {
@@ -60,15 +86,36 @@ fn work(receiver: &Mutex<Receiver<Work>>) {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::join_all;
+
     use super::*;
 
     #[tokio::test]
     async fn work_that_panics_costs_no_thread() {
         let pool = Pool::start().unwrap();
         for _ in 0..2 * MAX_THREADS {
-            assert_eq!(pool.run(|| -> u8 { panic!("on purpose") }).await, None);
+            assert_eq!(pool.run(|| -> u8 { panic!("on purpose") }).await, Err(NotDone::BrokeOff));
         }
-        assert_eq!(pool.run(|| 7).await, Some(7));
+        assert_eq!(pool.run(|| 7).await, Ok(7));
+    }
+
+    #[tokio::test]
+    async fn a_turn_has_to_come_in_time_and_work_may_then_last() {
+        let pool = Pool::start().unwrap();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let lasting = async |_| {
+            let held = Arc::clone(&held);
+            pool.run_within(Duration::from_secs(600), move || held.lock().unwrap().recv().is_err()).await
+        };
+        let late = async {
+            let late = pool.run_within(Duration::from_millis(5), || 7).await;
+            drop(release);
+            late
+        };
+        // As many as there may be threads are in the queue before it.
+        let (lasted, late) = tokio::join!(join_all((0..MAX_THREADS).map(lasting)), late);
+        assert_eq!((lasted, late), (vec![Ok(true); MAX_THREADS], Err(NotDone::Late)));
     }
 
     #[tokio::test]
@@ -89,11 +136,11 @@ mod tests {
             }
         }
         assert!(waiting.len() >= QUEUED);
-        assert_eq!(pool.run(|| 7).await, None);
+        assert_eq!(pool.run(|| 7).await, Err(NotDone::Full));
         drop(release);
         for receiver in waiting {
             receiver.await.unwrap();
         }
-        assert_eq!(pool.run(|| 7).await, Some(7));
+        assert_eq!(pool.run(|| 7).await, Ok(7));
     }
 }

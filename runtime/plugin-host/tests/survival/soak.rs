@@ -118,7 +118,11 @@ async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
         let now = Arc::clone(&now);
         settings.clock = Elapsed::new(move || Duration::from_secs(1_000 * now.fetch_add(1, Ordering::Relaxed)));
     };
-    let hook = Stage::of(&guest(PluginRole::Governance, "policy-test", &image::verdict()), apart);
+    let on_the_spot = |settings: &mut Settings| {
+        apart(settings);
+        settings.plugins[0].limits.time_ms = Some(50);
+    };
+    let hook = Stage::of(&guest(PluginRole::Governance, "policy-test", &image::verdict()), on_the_spot);
     let check = Stage::of(&guest(PluginRole::Check, "check-test", &image::plan()), apart);
     let detector = Stage::of(&guest(PluginRole::Detector, "detector-test", &image::detection()), apart);
     let column = ProfiledColumn {

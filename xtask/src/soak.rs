@@ -1,8 +1,8 @@
 //! `cargo xtask soak`: a real server under attack, then under many clients; then the sandbox under guests whose
 //! answers are right, nearly right and rubbish. With `--looping-hook` instead: a server whose hook loops for some.
 //!
-//! In: how much of it. Out: figures, and failure if a rule was broken: a 5xx, an error without its shape, a
-//! secret in an answer, a liveness probe over 2 seconds, an end that was not asked for, memory that grows. Absent on purpose: the
+//! In: how much of it. Out: figures, and failure if a rule was broken: a 5xx, an error without its shape, a secret in
+//! an answer, a liveness probe over 2 seconds, an end that was not asked for, memory that grows. Absent on purpose: the
 //! attacks, which are a program of the system tests; a smaller sample runs with them.
 
 use std::process::ExitCode;

@@ -17,6 +17,7 @@ use super::{
     Model, Presentation, Relation, Segment, SegmentId, Snippet,
 };
 use crate::diagnostic::{Diagnostic, Span};
+use crate::parallel::map_with;
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
 use crate::types::LogicalType;
 
@@ -129,15 +130,19 @@ impl<'d> Skeleton<'d> {
     /// Takes over what holds as it was, and empties the rest, so that it is filled anew.
     fn settle(&mut self, merged: &[Merged<'d>], before: &KeptCubes) {
         let moves = Moves::new(before, &self.model);
-        for at in 0..self.model.cubes.len() {
-            let Some(known) = self.kept[at].take() else { continue };
-            match known.again(CubeId(at as u32), &self.model, &moves) {
-                Some(kept) => {
-                    self.model.cubes[at] = Arc::clone(&kept.cube);
-                    self.kept[at] = Some(kept);
-                }
+        let model = &self.model;
+        let again = |(): &mut (), (at, known): &(u32, Arc<KeptCube>)| known.again(CubeId(*at), model, &moves);
+        let known = (0u32..).zip(&self.kept).filter_map(|(at, known)| Some((at, Arc::clone(known.as_ref()?))));
+        let known: Vec<_> = known.collect();
+        let copied = if moves.is_still() { 0 } else { known.len() };
+        let settled = map_with(&known, copied, || (), again);
+        for ((at, _), settled) in known.iter().zip(settled) {
+            let at = *at as usize;
+            match &settled {
+                Some(kept) => self.model.cubes[at] = Arc::clone(&kept.cube),
                 None => self.empty_again(at, merged),
             }
+            self.kept[at] = settled;
         }
     }
 

@@ -311,6 +311,10 @@ impl Moves {
         Moves { now, is_still, is_same_graph }
     }
 
+    pub(super) fn is_still(&self) -> bool {
+        self.is_still
+    }
+
     fn of(&self, before: CubeId) -> Option<CubeId> {
         self.now.get(before.0 as usize).copied().flatten()
     }

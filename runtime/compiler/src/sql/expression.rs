@@ -79,7 +79,7 @@ impl<'a> Expressions<'a> {
         let hidden = || SqlExpr::Null(Some(ty).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)));
         // What can't be veiled is hidden.
         let veiled = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
-            true => SqlExpr::Call { name, args },
+            true => scope.by_code_point(dimension, SqlExpr::Call { name, args }),
             false => hidden(),
         };
         match self.protection.mask_of(id) {
@@ -91,7 +91,10 @@ impl<'a> Expressions<'a> {
             Some(Mask::Truncate(granularity)) => {
                 scope.where_visible(id.cube, |scope| self.truncated(scope.comparable(id), *granularity, ty))
             }
-            Some(Mask::Sql(sql)) => scope.where_joined(id.cube, scope.in_cube(id.cube, sql)),
+            Some(Mask::Sql(sql)) => {
+                let shown = scope.by_code_point(dimension, scope.in_cube(id.cube, sql));
+                scope.where_joined(id.cube, shown)
+            }
         }
     }
 

@@ -117,7 +117,11 @@ impl<'a> RowScope<'a> {
     /// A dimension of the root's members, comparable by code point if it is text.
     pub(super) fn comparable(&self, id: DimensionId) -> SqlExpr<'a> {
         let dimension = self.model.dimension(id);
-        let value = self.value(0, id, compares_as_it_is(dimension));
+        self.by_code_point(dimension, self.value(0, id, compares_as_it_is(dimension)))
+    }
+
+    /// What stands for a dimension, comparable by code point if it is text.
+    pub(super) fn by_code_point(&self, dimension: &Dimension, value: SqlExpr<'a>) -> SqlExpr<'a> {
         if self.texts.collates && matches!(dimension.ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
         }

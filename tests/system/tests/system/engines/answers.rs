@@ -5,12 +5,14 @@ use std::fs;
 use serde_json::Value;
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::RequestContext;
+use terrane_app::security::caller_json;
 use terrane_cli::config::Environment;
 use terrane_cli::expectations::difference;
 use terrane_cli::on_large_stack;
 use terrane_cli::project::Project;
 use terrane_cli::rows::Rows;
 use terrane_cli::{wire, wiring};
+use terrane_compiler::SecurityContext;
 use terrane_system_tests::engines::{Cell, Engine, Kind, Table, Type, small_tables};
 use terrane_system_tests::{FLIGHTS, path};
 
@@ -20,18 +22,21 @@ use crate::working_directory;
 /// A query, and the engines whose answer may differ, with the reason.
 struct Case {
     name: String,
+    /// `null`: nobody.
+    caller: Value,
     query: Value,
     except: Value,
 }
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for subject in ["shop", "things", "zones", "flights"] {
+    for subject in ["shop", "things", "zones", "flights", "policies"] {
         let file = path(PROJECT).join("queries").join(subject).with_extension("json");
         let text = fs::read_to_string(&file).expect("a file of queries");
         let listed: Vec<Value> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{subject}: {error}"));
         cases.extend(listed.into_iter().map(|case| Case {
             name: format!("{subject}: {}", case["name"].as_str().expect("a case has a name")),
+            caller: case["as"].clone(),
             query: case["query"].clone(),
             except: case["except"].clone(),
         }));
@@ -47,7 +52,11 @@ fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Row
         for case in cases {
             let answer = async {
                 let query = wire::parse(&case.query.to_string()).map_err(|refused| format!("{refused:?}"))?;
-                let context = RequestContext::default();
+                let caller = match &case.caller {
+                    Value::Null => SecurityContext::default(),
+                    caller => caller_json::from_json(caller).map_err(|error| error.to_string())?,
+                };
+                let context = RequestContext { caller, ..RequestContext::default() };
                 let answer = match wire::run(&engine, &context, &query).await {
                     Ok(answer) => answer,
                     Err(refused) => {

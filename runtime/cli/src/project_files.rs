@@ -10,7 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata, MetadataExt as _};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::{SourceTree, names_in};
 
@@ -95,7 +96,7 @@ impl ProjectFolder {
     /// What looks like names in a file that is no UTF-8: whoever refers to one is not told that it isn't there.
     pub fn names_in(&self, path: &str) -> BTreeSet<Arc<str>> {
         let mut bytes = Vec::new();
-        let file = self.dir.open(path);
+        let file = open_regular(&self.dir, path);
         let read = file.and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes));
         if read.is_err() {
             return BTreeSet::new();
@@ -233,8 +234,19 @@ fn has_known_ending(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| is_known(ending))
 }
 
+/// Opens a file that is one: a pipe that nobody writes to would hold whoever opens it for ever.
+///
+/// # Errors
+/// The system's, and a path that leads to a pipe, a device or a socket.
+pub(crate) fn open_regular(dir: &Dir, path: &str) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = dir.open_with(path, OpenOptions::new().read(true).custom_flags(flags))?;
+    let found = file.metadata()?;
+    if found.is_file() || found.is_dir() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+}
+
 fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Diagnostic> {
-    let file = dir.open(path).map_err(|error| explain(path, &error))?;
+    let file = open_regular(dir, path).map_err(|error| explain(path, &error))?;
     let mut bytes = Vec::new();
     let limit = MAX_FILE_BYTES.min(*bytes_left);
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| explain(path, &error))?;

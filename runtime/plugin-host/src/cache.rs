@@ -7,7 +7,7 @@
 //! does not fit is a miss, and never an error. Not here: a folder of a project, which may come from
 //! somebody else with files already in it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -18,6 +18,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use wasmtime::Engine;
 use wasmtime::component::Component;
+
+use crate::regular;
 
 /// As long as a block of SHA-256.
 const KEY_BYTES: usize = 64;
@@ -52,7 +54,7 @@ impl Cache {
     pub(crate) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = entry_name(engine, digest);
         let mut bytes = Vec::new();
-        let file = File::open(self.folder.join(&name)).ok()?;
+        let file = regular::open(&self.folder.join(&name)).ok()?;
         file.take(MAX_ENTRY_BYTES).read_to_end(&mut bytes).ok()?;
         let (mac, code) = bytes.split_at_checked(MAC_BYTES)?;
         self.mac(&name, code).verify_slice(mac).ok()?;
@@ -109,7 +111,7 @@ fn key(folder: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
         getrandom::fill(&mut fresh).map_err(io::Error::other)?;
         write(folder, "key", &[&fresh])?;
     }
-    let mut file = File::open(&path)?;
+    let mut file = regular::open(&path)?;
     let found = file.metadata()?;
     if found.uid() != owner || found.mode() & 0o077 != 0 {
         return Err(not_ours());

@@ -34,6 +34,7 @@ mod memo;
 mod plugin;
 mod probe;
 mod registry;
+mod regular;
 mod role;
 pub mod signature;
 mod slot;

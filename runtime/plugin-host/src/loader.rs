@@ -5,7 +5,6 @@
 //! Not here: whether its exports have the right types (`dialect`), and calling it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -21,6 +20,7 @@ use crate::engine::Engine;
 use crate::error::shortened;
 use crate::manifest::Manifest;
 use crate::plugin::Grants;
+use crate::regular;
 use crate::role::ROLES;
 use crate::signature::hexadecimal;
 
@@ -172,7 +172,7 @@ pub(crate) fn component(
 /// A file's bytes, if they are few enough.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginFault> {
     let unreadable = |error: std::io::Error| PluginFault::Unreadable { message: error.to_string() };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = regular::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     if length > MAX_COMPONENT_BYTES {
         return Err(PluginFault::TooLarge { bytes: length, limit: MAX_COMPONENT_BYTES });

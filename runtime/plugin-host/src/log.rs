@@ -1,9 +1,10 @@
 //! The import that every guest has: lines for the operator.
 //!
 //! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target
-//! `terrane::plugin`. A call may write 20 lines and 8 KiB, a plugin 100 lines a second; the rest is counted
-//! and told in one line, which counts like any other. Control characters are stripped, so that no guest can forge another's line. Secrets
-//! are masked where lines are written down, as in all of them.
+//! `terrane::plugin`, all of one event, so that a guest's message never reads as one of ours. A call may write 20 lines
+//! and 8 KiB, a plugin 100 lines a second; the rest is counted and told in one line, which counts like any other.
+//! Control characters are stripped, so that no guest can forge another's line. Secrets are masked where lines are
+//! written down, as in all of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,6 +13,8 @@ use crate::bindings::log::{Host, Level};
 use crate::elapsed::Elapsed;
 use crate::engine::Guest;
 
+const EVENT: &str = "plugin_log";
+const DROPPED: &str = "plugin_log_dropped";
 const MAX_LINES: usize = 20;
 const MAX_BYTES: usize = 8 * 1024;
 const MAX_LINES_A_SECOND: u32 = 100;
@@ -84,7 +87,7 @@ impl LogBudget {
         let (fits, dropped) = self.throttle.as_ref().map_or((true, 0), |throttle| throttle.admits(lines));
         if dropped > 0 {
             let component = &self.component;
-            tracing::warn!(target: "terrane::plugin", %component, dropped, "the component logged more than it may in a second");
+            tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than it may in a second");
         }
         fits
     }
@@ -94,7 +97,7 @@ impl Drop for LogBudget {
     fn drop(&mut self) {
         if self.dropped > 0 && self.admits_this_second(self.dropped) {
             let (component, dropped) = (&self.component, self.dropped);
-            tracing::warn!(target: "terrane::plugin", %component, dropped, "the component logged more than a call may");
+            tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than a call may");
         }
     }
 }
@@ -109,11 +112,11 @@ impl Host for Guest {
         let message = plain(&message);
         let fields = fields.iter().map(|(k, v)| format!("{}={}", plain(k), plain(v))).collect::<Vec<_>>().join(" ");
         match level {
-            Level::Trace => tracing::trace!(target: "terrane::plugin", %component, %fields, "{message}"),
-            Level::Debug => tracing::debug!(target: "terrane::plugin", %component, %fields, "{message}"),
-            Level::Info => tracing::info!(target: "terrane::plugin", %component, %fields, "{message}"),
-            Level::Warn => tracing::warn!(target: "terrane::plugin", %component, %fields, "{message}"),
-            Level::Error => tracing::error!(target: "terrane::plugin", %component, %fields, "{message}"),
+            Level::Trace => tracing::trace!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
+            Level::Debug => tracing::debug!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
+            Level::Info => tracing::info!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
+            Level::Warn => tracing::warn!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
+            Level::Error => tracing::error!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! In: settings and a file. Out: a [`Plugin`], or the first thing that is wrong. Nothing of the file is run
 //! before its pin and its signature hold. Not here: what serves meanwhile (`slot`).
 
-use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,6 +22,7 @@ use crate::log::Throttle;
 use crate::manifest::{Capability, Manifest};
 use crate::memo::Memo;
 use crate::plugin::{Plugin, PluginSettings};
+use crate::regular;
 use crate::role::{Info, Linked, Role};
 use crate::signature::{self, PublicKey, Signature};
 use crate::terms::{MemoGrant, Terms};
@@ -161,8 +162,9 @@ fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(
     name.push(signature::EXTENSION);
     let path = PathBuf::from(name);
     let refused = |message: String| PluginFault::Signature { message };
-    let is_short = fs::metadata(&path).is_ok_and(|found| found.len() <= MAX_SIGNATURE_BYTES);
-    let text = if is_short { fs::read_to_string(&path).ok() } else { None };
+    let mut text = String::new();
+    let read = regular::open(&path).and_then(|file| file.take(MAX_SIGNATURE_BYTES + 1).read_to_string(&mut text));
+    let text = read.ok().filter(|read| *read as u64 <= MAX_SIGNATURE_BYTES).map(|_| text);
     let text = text.ok_or_else(|| refused(format!("there is no signature in {}", path.display())))?;
     let read: Result<Signature, _> = text.parse();
     let signature = read.map_err(|error| refused(format!("{} {error}", path.display())))?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::graph::{DependencyGraph, Node, NodeType};
 use terrane_compiler::model::nearest::nearest;
 use terrane_compiler::model::{RunnableModel, place_of_complaint, runnable_models};
 use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered};
@@ -16,7 +17,7 @@ use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};
 use crate::builds::ModelBuild;
 use crate::catalog::{Described, Known, Snapshot};
-use crate::ports::warehouse::Statement;
+use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What to compile.
 #[derive(Debug, Clone, Default)]
@@ -192,6 +193,61 @@ impl ProjectService {
         let model = model.name.value.to_string();
         Err(ProjectError::Model { model, message, span: Some(span), is_warehouse: syntax.is_none() })
     }
+}
+
+/// What the warehouse can't read of a project's models.
+#[derive(Debug, Default)]
+pub struct RefusedModels {
+    /// Errors, each at the place that the warehouse complains of. What reads a refused model is not told again.
+    pub told: Vec<Diagnostic>,
+    /// Where the cubes are named that read one.
+    pub cubes: HashSet<Span>,
+}
+
+/// Asks the warehouse about every model that has no error of its own.
+pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> RefusedModels {
+    let definitions = &snapshot.definitions;
+    let (mut refused, mut names): (RefusedModels, HashSet<&str>) = Default::default();
+    for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
+        let model = &definitions.models[index];
+        let Some(text) = text.filter(|_| !diagnostics.iter().any(Diagnostic::is_error)) else { continue };
+        let name = &*model.name.value;
+        if read_by(definitions, &[name].into()).iter().any(|read| names.contains(read)) {
+            continue;
+        }
+        let Err(refusal) = warehouse.describe(Statement::plain(&*text)).await else { continue };
+        if refusal.kind != WarehouseErrorKind::Refused {
+            continue;
+        }
+        names.insert(name);
+        let message = format!("the warehouse refuses model `{name}`: {}", refusal.message);
+        let told = Diagnostic::error("model-not-described", message)
+            .hint("check the tables and columns that it names, and that the warehouse has them")
+            .at(place_of_complaint(model, &refusal.message));
+        refused.told.push(told);
+    }
+    refused.cubes = cubes_over(snapshot, &names);
+    refused
+}
+
+/// Where the cubes are named that read one of the models, through whatever stands between.
+fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
+    if models.is_empty() {
+        return HashSet::new();
+    }
+    let graph = DependencyGraph::build(&snapshot.definitions, &snapshot.model, &[]);
+    let mut needs: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
+    for (from, to) in &graph.edges {
+        needs[*to as usize].push(*from);
+    }
+    let is_one = |node: &Node| node.node_type == NodeType::Model && models.contains(&*node.name);
+    let mut reached: Vec<bool> = graph.nodes.iter().map(is_one).collect();
+    for at in graph.parallel_batches.iter().flatten() {
+        reached[*at as usize] |= needs[*at as usize].iter().any(|from| reached[*from as usize]);
+    }
+    let cubes =
+        graph.nodes.iter().zip(&reached).filter(|(node, is_over)| **is_over && node.node_type == NodeType::Cube);
+    cubes.filter_map(|(node, _)| snapshot.model.cube_named(&node.name)?.span.clone()).collect()
 }
 
 /// The names of the models to report.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use terrane_app::catalog::{NOT_DESCRIBED, NOT_READABLE};
 use terrane_app::data_check::{self, DataReport};
+use terrane_app::projects::refused_models;
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
 
 use super::{Terminal, print, tell};
@@ -69,6 +70,15 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     const NOT_IN_ORDER: [&str; 3] = [NOT_DESCRIBED, NOT_READABLE, wiring::REQUIRED_REFUSED];
     for problem in problems.iter_mut().filter(|problem| NOT_IN_ORDER.contains(&problem.code)) {
         problem.severity = Severity::Error;
+    }
+    // Those that no cube reads are asked about by nobody else.
+    if let Some(engine) = &engine {
+        let refused = refused_models(&engine.catalog.snapshot(), &*engine.warehouse).await;
+        let is_of_model = |problem: &Diagnostic| {
+            problem.code == NOT_DESCRIBED && problem.span.as_ref().is_some_and(|span| refused.cubes.contains(span))
+        };
+        problems.retain(|problem| !is_of_model(problem));
+        problems.extend(refused.told);
     }
     // What a project lacks because of its errors, its expectations lack too.
     if let Some(engine) = engine.as_ref().filter(|_| !problems.iter().any(Diagnostic::is_error)) {

@@ -15,6 +15,7 @@ use terrane_compiler::project::{SourceFile, SourceTree};
 
 use super::finding::{left_out, unread};
 use crate::failure::Failure;
+use crate::project_files::open_regular;
 
 const MAX_FILES: usize = 5_000;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -162,7 +163,7 @@ impl Documents {
 }
 
 fn text(root: &Dir, path: &str) -> Result<String, String> {
-    let file = root.open(path).map_err(|error| error.to_string())?;
+    let file = open_regular(root, path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > MAX_FILE_BYTES {

@@ -10,7 +10,7 @@ use terrane_compiler::project::yaml::{Node, NodeValue};
 
 use super::draft::{DIMENSIONS, Draft, ITEMS, MEASURES, Member, SEGMENTS};
 use super::entry::{Entry, yaml_of};
-use super::finding::left_out;
+use super::finding::{changed, left_out};
 use super::others::members;
 use super::read::Written;
 use super::references::Scope;
@@ -82,7 +82,17 @@ pub(super) fn view(
     if let Some(meta) = entry.node("meta") {
         draft.head.push(("meta".to_owned(), yaml_of(meta)));
     }
-    own_members(root, &mut draft);
+    let left = own_members(root, &mut draft);
+    if !left.is_empty() {
+        let what = format!(
+            "{} left out {} of cube `{}`: hidden here, not listed, but whoever knows their names can ask for them",
+            entry.what,
+            left.join(", "),
+            root.draft.original
+        );
+        let cure = "close them to callers by a policy: `deny: [name]` (policies/*.yml)";
+        findings.push(changed(written.span.clone(), what, cure));
+    }
     for part in &parts[1..] {
         joined_members(part, &mut draft, &entry, findings);
     }
@@ -189,11 +199,15 @@ impl Part<'_> {
 }
 
 /// Members of the first cube are inherited. Those that the view leaves out are hidden, those that it calls
-/// otherwise stand there a second time.
-fn own_members(root: &Part<'_>, draft: &mut Draft) {
+/// otherwise stand there a second time. Out: the names of what it leaves out.
+fn own_members(root: &Part<'_>, draft: &mut Draft) -> Vec<String> {
+    let mut left = Vec::new();
     for list in [DIMENSIONS, MEASURES, SEGMENTS] {
         for member in &root.draft.lists[list] {
             let choice = root.choice(&member.name);
+            if choice.is_none() {
+                left.push(format!("`{}`", member.name));
+            }
             if choice.as_ref().is_none_or(|(name, _)| *name != member.name) {
                 let mut hidden = member.yaml.clone();
                 hidden.set("hidden", Yaml::Boolean(true));
@@ -213,10 +227,19 @@ fn own_members(root: &Part<'_>, draft: &mut Draft) {
             draft.lists[list].push(Member { name, yaml, span: member.span.clone() });
         }
     }
+    left
 }
 
 /// Dimensions of a joined cube, read through the join.
 fn joined_members(part: &Part<'_>, draft: &mut Draft, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
+    // The first hop is the only one of its kind; behind it there may be another way.
+    if part.path.split('.').count() > 2 {
+        let cube = &part.draft.original;
+        let what =
+            format!("{} goes to `{cube}` by the path {}, here by the best path that there is", view.what, part.path);
+        let cure = "where that is another path, join the cube under another name: `cube:` of a join";
+        findings.push(changed(view.span_of("cubes"), what, cure));
+    }
     for member in &part.draft.lists[DIMENSIONS] {
         let Some((name, overrides)) = part.choice(&member.name) else { continue };
         let mut yaml = without(&member.yaml, "primary_key");

@@ -66,6 +66,9 @@ impl Origin {
         }
         // The file's own mark, after a checksum; its name may be anything.
         let mut head = [0; 16];
+        if !path.is_file() {
+            return Err(Failure::new(format!("{text} is neither a file nor a folder")));
+        }
         let read = fs::File::open(&path).and_then(|mut file| file.read(&mut head));
         match read {
             Ok(read) if read >= 12 && &head[8..12] == b"DUCK" => Ok(Origin::DuckDb(path)),

@@ -12,6 +12,7 @@ use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgum
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
+use super::calls::settle;
 use super::grammar::{grammar, tokenize};
 use super::{Aggregate, ColumnName, Cube, CubeId, MeasureKind, Snippet, SqlPart, aggregate};
 
@@ -123,10 +124,11 @@ pub fn check_expression(sql: &str, warehouse: &str) -> Result<(), NotAllowed> {
         return Err(NotAllowed::TooLong);
     }
     let mut parser = Parser::new(&*dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
-    let expression = parser.parse_expr().map_err(|error| syntax(error.to_string()))?;
+    let mut expression = parser.parse_expr().map_err(|error| syntax(error.to_string()))?;
     if parser.peek_token_ref().token != Token::EOF {
         return Err(syntax(format!("`{}` stands after its end", parser.peek_token_ref().token)));
     }
+    settle(&mut expression, &*dialect);
     match expression.visit(&mut Check) {
         ControlFlow::Break(refusal) => Err(refusal),
         ControlFlow::Continue(()) => Ok(()),

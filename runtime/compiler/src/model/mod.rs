@@ -8,6 +8,7 @@ mod aggregate;
 pub mod allowed;
 mod assemble;
 mod build;
+pub(crate) mod calls;
 mod column_types;
 mod cycles;
 mod expansion;
@@ -48,7 +49,7 @@ pub use reach::{Hop, Reach, Tie};
 pub use runnable::{ModelQueries, RunnableModel, place_of_complaint, runnable_models};
 pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
 pub(crate) use tables::tables_named_in;
-pub(crate) use walk::{is_unit, takes_lambda, takes_unit};
+pub(crate) use walk::{is_unit, takes_unit};
 
 use crate::diagnostic::Span;
 use crate::types::{Granularity, LogicalType, Value};

@@ -11,6 +11,7 @@ use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::calls::settle;
 use super::grammar::{Problem, balanced, explain, is_space, is_unseen, offset_of, tokenize, unseen};
 use super::nearest::likely;
 use super::scope::{Place, Scope, Target};
@@ -91,6 +92,7 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
         );
         return Err(vec![problem.at(offset_of(text, rest.span.start), found.chars().count())]);
     }
+    settle(&mut expr, dialect);
     let mut walk = Walk::new(scope, dialect, &braces, text);
     walk.expression(&mut expr);
     walk.finish(&expr)
@@ -215,6 +217,11 @@ fn resolve_braces(
             _ => {}
         }
         if token.token != Token::LBrace {
+            if scope.place == Place::Policy
+                && let Some(problem) = quoted_value(token, text)
+            {
+                problems.push(problem);
+            }
             // Nobody looks back at the token.
             out.push(std::mem::replace(&mut tokens[at], TokenWithSpan::wrap(Token::EOF)));
             at += 1;
@@ -285,6 +292,26 @@ fn unclosed_hint(rest: &str) -> String {
 /// The word or operator that stands last.
 fn last_word(out: &[TokenWithSpan]) -> Option<String> {
     out.iter().rev().find(|token| !is_space(token)).map(|token| token.token.to_string())
+}
+
+/// A caller's value in quotes would be these very letters.
+fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
+    if matches!(token.token, Token::Whitespace(_)) {
+        return None;
+    }
+    let written = token.token.to_string();
+    let (before, rest) = written.split_once("{{")?;
+    let (value, _) = rest.split_once("}}")?;
+    if !value.trim().starts_with("user") {
+        return None;
+    }
+    let message = format!("`{{{{{value}}}}}` stands in quotes, where it is a text and not the caller's value");
+    let hint = match before.chars().count() {
+        0 | 1 => "write it without quotes: the value is bound, and read as the type that it is compared with",
+        _ => "write it outside of the quotes, and put it together there: 'EU-' || {{ user.attributes.code }}",
+    };
+    let at = offset_of(text, token.span.start);
+    Some(Problem::new("user-value-in-quotes", message, hint).at(at, written.chars().count()))
 }
 
 /// `{{ user.attributes.region }}` at the start of `tokens`: the part, its text, and how many tokens it is.
@@ -374,7 +401,7 @@ fn is_filter_where(word: &sqlparser::tokenizer::Word) -> bool {
 }
 
 /// A message of the parser with the author's own words for the stand-ins.
-fn put_back(message: &str, braces: &[Braces]) -> String {
+pub(super) fn put_back(message: &str, braces: &[Braces]) -> String {
     let mut text = message.to_owned();
     for (index, reference) in braces.iter().enumerate() {
         text = text.replace(&format!("{REFERENCE}{index}{END}"), &reference.written);

@@ -13,8 +13,9 @@ use sqlparser::ast::{
 use sqlparser::dialect::Dialect;
 
 use super::aggregate;
+use super::calls::{has_methods, method_of, picks_columns};
 use super::grammar::{Problem, column_name, offset_of, placeholder};
-use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, stand_in};
+use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, put_back, stand_in};
 use super::scope::{Place, Scope, Target};
 use super::total::is_total;
 use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
@@ -34,7 +35,7 @@ pub(super) struct Walk<'w> {
     has_query: bool,
     /// Names that are parameters of the lambdas around.
     parameters: Vec<String>,
-    /// How many of them each enclosing call brought.
+    /// How many of them each enclosing lambda brought.
     brought: Vec<usize>,
 }
 
@@ -333,7 +334,6 @@ impl<'w> Walk<'w> {
     }
 
     fn enter_call(&mut self, function: &mut Function) {
-        let before = self.parameters.len();
         let name = aggregate::name(function).unwrap_or_default().to_ascii_lowercase();
         if let FunctionArguments::List(list) = &mut function.args {
             let names_unit = takes_unit(&name);
@@ -345,19 +345,38 @@ impl<'w> Walk<'w> {
                     {
                         protect(ident);
                     }
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if takes_lambda(&name) => {
-                        lambda_parameters(expr, &mut self.parameters);
-                    }
                     _ => {}
                 }
             }
         }
-        self.brought.push(self.parameters.len() - before);
     }
 
-    fn leave_call(&mut self) {
+    fn leave_lambda(&mut self) {
         let brought = self.brought.pop().unwrap_or(0);
         self.parameters.truncate(self.parameters.len().saturating_sub(brought));
+    }
+
+    /// A call that reads columns which nobody could find in it.
+    fn hidden_columns(&mut self, function: &Function) -> bool {
+        let Some(ident) = function.name.0.last().and_then(|part| part.as_ident()) else { return false };
+        let method = method_of(&function.name).filter(|_| has_methods(self.dialect));
+        let problem = if let Some(of) = method {
+            let of: Vec<String> = of.iter().map(|ident| put_back(&ident.to_string(), self.braces)).collect();
+            let message = format!("`{}.{}()` calls a function of a schema, or of a column", of.join("."), ident.value);
+            let hint = format!(
+                "for the column write {}({}); a function of yours has to be found without its schema",
+                ident.value,
+                of.join(".")
+            );
+            Problem::new("method-call", message, hint)
+        } else if picks_columns(&function.name) {
+            let message = "COLUMNS picks columns by a pattern, and stands for several";
+            Problem::new("column-pattern", message, "name the one column that is meant")
+        } else {
+            return false;
+        };
+        self.report(problem, ident);
+        true
     }
 }
 
@@ -394,6 +413,10 @@ impl VisitorMut for Walk<'_> {
                     );
                     let ident = function.name.0.first().and_then(|part| part.as_ident()).cloned();
                     self.report(problem, &ident.unwrap_or_else(|| Ident::new("")));
+                    *expr = Expr::Identifier(Ident::new(PLAIN.to_string()));
+                    return ControlFlow::Continue(());
+                }
+                if self.subqueries == 0 && self.hidden_columns(function) {
                     *expr = Expr::Identifier(Ident::new(PLAIN.to_string()));
                     return ControlFlow::Continue(());
                 }
@@ -442,7 +465,7 @@ impl VisitorMut for Walk<'_> {
                 let ident = self.divide(left, right);
                 *expr = Expr::Identifier(ident);
             }
-            Expr::Function(_) | Expr::Lambda(_) => self.leave_call(),
+            Expr::Lambda(_) => self.leave_lambda(),
             other if self.scope.place == Place::Policy => self.compare_in(other),
             _ => {}
         }
@@ -475,11 +498,6 @@ pub(crate) fn takes_unit(function: &str) -> bool {
     TAKES_UNIT.contains(&function)
 }
 
-/// Whether an argument of the function may be a lambda.
-pub(crate) fn takes_lambda(function: &str) -> bool {
-    TAKES_LAMBDA.contains(&function)
-}
-
 /// Functions whose first or last argument may be a bare word such as `day`.
 const TAKES_UNIT: &[&str] = &[
     "date_add",
@@ -505,25 +523,6 @@ const TAKES_UNIT: &[&str] = &[
     "timestampadd",
     "timestampdiff",
 ];
-const TAKES_LAMBDA: &[&str] = &[
-    "apply",
-    "array_apply",
-    "array_filter",
-    "array_reduce",
-    "array_sort",
-    "array_transform",
-    "exists",
-    "filter",
-    "forall",
-    "list_apply",
-    "list_filter",
-    "list_reduce",
-    "list_transform",
-    "reduce",
-    "transform",
-    "zip_with",
-];
-
 pub(crate) fn is_unit(word: &str) -> bool {
     const UNITS: &[&str] = &[
         "microsecond",
@@ -551,25 +550,5 @@ pub(crate) fn is_unit(word: &str) -> bool {
 fn protect(ident: &mut Ident) {
     if !ident.value.starts_with([PLAIN, REFERENCE]) {
         ident.value.insert(0, PLAIN);
-    }
-}
-
-/// The names left of the `->` that an argument begins with.
-fn lambda_parameters(expr: &Expr, parameters: &mut Vec<String>) {
-    let mut at = expr;
-    while let Expr::BinaryOp { left, op, .. } = at {
-        if *op == BinaryOperator::Arrow {
-            let names = match &**left {
-                Expr::Tuple(items) => items.iter().collect(),
-                Expr::Nested(inner) => vec![&**inner],
-                other => vec![other],
-            };
-            parameters.extend(names.into_iter().filter_map(|name| match name {
-                Expr::Identifier(ident) => Some(ident.value.clone()),
-                _ => None,
-            }));
-            return;
-        }
-        at = left;
     }
 }

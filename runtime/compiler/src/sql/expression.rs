@@ -79,7 +79,7 @@ impl<'a> Expressions<'a> {
         let hidden = || SqlExpr::Null(Some(ty).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)));
         // What can't be veiled is hidden.
         let veiled = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
-            true => scope.by_code_point(dimension, SqlExpr::Call { name, args }),
+            true => SqlExpr::Call { name, args },
             false => hidden(),
         };
         match self.protection.mask_of(id) {
@@ -87,7 +87,9 @@ impl<'a> Expressions<'a> {
             Some(Mask::Null) => hidden(),
             Some(Mask::Constant(value)) => scope.where_joined(id.cube, SqlExpr::Param(value)),
             Some(Mask::Hash) => veiled(self.masks[0], HASH, vec![raw()]),
-            Some(Mask::Partial) => veiled(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(VEIL)]),
+            Some(Mask::Partial) => {
+                scope.by_code_point(dimension, veiled(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(VEIL)]))
+            }
             Some(Mask::Truncate(granularity)) => {
                 scope.where_visible(id.cube, |scope| self.truncated(scope.comparable(id), *granularity, ty))
             }

@@ -98,7 +98,7 @@ fn list(path: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<String>), 
         }
         if path.is_dir() {
             folders += 1;
-        } else if stem(&name).is_some() {
+        } else if stem(&name).is_some() && path.is_file() {
             // The engine would take these for patterns.
             let is_pattern = name.contains(['*', '?', '[', '{']);
             let written = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

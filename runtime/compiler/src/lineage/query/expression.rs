@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    AccessExpr, Array, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Ident, JsonPathElem, LambdaFunction, OneOrManyWithParens, Query, Subscript, WindowFrameBound,
-    WindowSpec, WindowType,
+    AccessExpr, Array, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
+    JsonPathElem, LambdaFunction, OneOrManyWithParens, Query, Subscript, WindowFrameBound, WindowSpec, WindowType,
 };
 
+use super::arena::Reason;
 use super::relation::{Origins, Use};
 use super::scope::{Analysis, Clause, Outcome, idents};
-use crate::model::{is_aggregate, is_unit, takes_lambda, takes_unit};
+use crate::model::calls::{method_of, picks_columns};
+use crate::model::{is_aggregate, is_unit, takes_unit};
 
 /// What of a tree is left to look at.
 enum Open<'e> {
@@ -44,13 +45,7 @@ impl Analysis<'_, '_> {
                     let slots = self.frames.last().map(|frame| frame.slots.clone()).unwrap_or_default();
                     origins.extend(self.whole_row(&slots, &Ident::new("*"))?);
                 }
-                Open::Expr(Expr::Lambda(lambda)) => {
-                    // Elsewhere than in a call that takes one, `a -> b` is JSON's arrow.
-                    for ident in parameters(lambda) {
-                        origins.extend(self.bare(ident, clause)?);
-                    }
-                    open.push(Open::Expr(&lambda.body));
-                }
+                Open::Expr(Expr::Lambda(lambda)) => origins.extend(self.lambda(lambda, clause)?),
                 Open::Expr(Expr::MatchAgainst { columns, .. }) => {
                     for column in columns {
                         let path: Vec<Ident> = idents(column).into_iter().cloned().collect();
@@ -113,6 +108,19 @@ impl Analysis<'_, '_> {
         for by in &function.within_group {
             open.push(Open::Expr(&by.expr));
         }
+        if picks_columns(&function.name) {
+            // Which ones is up to a pattern.
+            let ident = idents(&function.name).last().map(|ident| (*ident).clone());
+            origins.extend(self.unresolved(Reason::NotFollowed("COLUMNS"), ident.as_ref()));
+            return Ok(());
+        }
+        if let Some(of) = method_of(&function.name).filter(|_| self.warehouse == "duckdb") {
+            let path: Vec<Ident> = of.into_iter().cloned().collect();
+            origins.extend(match path.as_slice() {
+                [ident] => self.bare(ident, clause)?,
+                path => self.compound(path, clause)?,
+            });
+        }
         for arguments in [&function.parameters, &function.args] {
             let list = match arguments {
                 FunctionArguments::None => continue,
@@ -123,14 +131,16 @@ impl Analysis<'_, '_> {
                 FunctionArguments::List(list) => list,
             };
             for arg in &list.args {
+                if MAKE_ROWS.contains(&name.as_str())
+                    && let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
+                {
+                    self.used(expr, Use::Filter, clause)?;
+                }
                 let (FunctionArg::Named { arg, .. } | FunctionArg::ExprNamed { arg, .. } | FunctionArg::Unnamed(arg)) =
                     arg;
                 match arg {
                     FunctionArgExpr::Expr(Expr::Identifier(ident))
                         if ident.quote_style.is_none() && takes_unit(&name) && is_unit(&ident.value) => {}
-                    FunctionArgExpr::Expr(expr) if takes_lambda(&name) => {
-                        origins.extend(self.lambda_argument(expr, clause)?);
-                    }
                     FunctionArgExpr::Expr(expr) => open.push(Open::Expr(expr)),
                     FunctionArgExpr::QualifiedWildcard(of) => {
                         let path: Vec<Ident> = idents(of).into_iter().cloned().collect();
@@ -163,31 +173,11 @@ impl Analysis<'_, '_> {
     }
 
     /// `x -> x + rate`: what the body takes from outside.
-    fn lambda_argument(&mut self, expr: &Expr, clause: Clause) -> Outcome<Origins> {
+    fn lambda(&mut self, lambda: &LambdaFunction, clause: Clause) -> Outcome<Origins> {
         let before = self.parameters.len();
-        let body = match expr {
-            Expr::Lambda(lambda) => {
-                let keys: Vec<Arc<str>> = parameters(lambda).map(|ident| self.key(ident)).collect();
-                self.parameters.extend(keys);
-                &*lambda.body
-            }
-            Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } => {
-                let names: Vec<&Expr> = match &**left {
-                    Expr::Tuple(items) => items.iter().collect(),
-                    Expr::Nested(inner) => vec![inner],
-                    other => vec![other],
-                };
-                for name in names {
-                    if let Expr::Identifier(ident) = name {
-                        let key = self.key(ident);
-                        self.parameters.push(key);
-                    }
-                }
-                right
-            }
-            other => other,
-        };
-        let origins = self.expr(body, clause);
+        let keys: Vec<Arc<str>> = parameters(lambda).map(|ident| self.key(ident)).collect();
+        self.parameters.extend(keys);
+        let origins = self.expr(&lambda.body, clause);
         self.parameters.truncate(before);
         origins
     }
@@ -234,6 +224,9 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 }
+
+/// Calls in a SELECT list that make rows of one value.
+const MAKE_ROWS: [&str; 5] = ["explode", "explode_outer", "posexplode", "posexplode_outer", "unnest"];
 
 fn parameters(lambda: &LambdaFunction) -> impl Iterator<Item = &Ident> {
     let all = match &lambda.params {

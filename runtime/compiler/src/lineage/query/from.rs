@@ -229,6 +229,7 @@ impl Analysis<'_, '_> {
                     }
                     Ok(origins)
                 })?;
+                self.add_uses(Use::Filter, &origins)?;
                 let mut frame = self.one(vec![Slot::star(Rest::Made(origins.clone()))], alias.as_ref(), None)?;
                 if *with_offset {
                     let offset = with_offset_alias.clone().unwrap_or_else(|| Ident::new("offset"));
@@ -348,6 +349,8 @@ impl Analysis<'_, '_> {
                 origins.extend(self.expr(expr, Clause::Where)?);
             }
         }
+        // How many rows there are is up to them.
+        self.add_uses(Use::Filter, &origins)?;
         Ok(self.made_by(name, origins))
     }
 

@@ -11,6 +11,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::arena::Reason;
+use crate::model::calls::settle;
 use crate::model::{is_space, tokenize};
 
 const MAX_BYTES: usize = 256 * 1024;
@@ -22,7 +23,10 @@ const MAX_RECURSION: usize = 60;
 pub(super) fn query(text: &str, dialect: &dyn Dialect) -> Result<Box<Query>, Reason> {
     let mut parser = parser(text, dialect)?;
     match parser.parse_statement().map_err(|error| reason(&error))? {
-        Statement::Query(query) if parser.peek_token_ref().token == Token::EOF => Ok(query),
+        Statement::Query(mut query) if parser.peek_token_ref().token == Token::EOF => {
+            settle(&mut *query, dialect);
+            Ok(query)
+        }
         _ => Err(Reason::NotFollowed("a statement that is no query")),
     }
 }

@@ -58,6 +58,9 @@ pub fn resolve(
     if let (true, Some(value)) = (query.ungrouped, used.first()) {
         return Err(QueryError::Ungrouped { field: value.name(model) });
     }
+    if query.ungrouped && query.fill_gaps {
+        return Err(QueryError::Ungrouped { field: "fill_gaps".into() });
+    }
     check_time_grain(model, &used, &groups)?;
     used.iter().for_each(|value| fact_cubes(model, *value, &mut facts));
     if groups.iter().any(|group| group.by == GroupBy::MetricTime) {

@@ -13,6 +13,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::model::nearest::likely;
 use terrane_compiler::project::{SourceTree, names_in};
 
 use crate::config::{Folders, PROJECT_FILE};
@@ -22,6 +23,8 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
+/// Of a project that are not definitions.
+const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", "tests"];
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];
 
 /// An open project folder.
@@ -90,6 +93,7 @@ impl ProjectFolder {
         for name in [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies] {
             walk.start(name);
         }
+        walk.misnamed(folders);
         (walk.tree, walk.diagnostics)
     }
 
@@ -150,6 +154,34 @@ impl<'a> Walk<'a> {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => self.diagnostics.push(explain(path, &error)),
+        }
+    }
+
+    /// Tells of folders that nobody reads and that are called nearly like one that is read. What might hold policies
+    /// is an error, so that the project is closed and not open without them.
+    fn misnamed(&mut self, folders: &Folders) {
+        let plain = |name: &str| name.trim_start_matches("./").trim_end_matches('/').to_owned();
+        let read = [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies];
+        let (read, policies) = (read.map(|name| plain(name)), plain(&folders.policies));
+        let is_read = |name: &str| {
+            let is_in = |path: &String| path == "." || path.is_empty() || path.split('/').next() == Some(name);
+            OTHER_FOLDERS.contains(&name) || read.iter().any(is_in)
+        };
+        let names = self.dir.read_dir(".").into_iter().flatten().take(MAX_ENTRIES).flatten();
+        let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| !name.starts_with('.') && !is_read(name));
+        names.sort_unstable();
+        for name in names {
+            let Some(meant) = likely(&name, read.iter().map(String::as_str)) else { continue };
+            let is_folder = self.dir.metadata(&name).is_ok_and(|metadata| metadata.is_dir());
+            let mut inside = self.dir.read_dir(&name).into_iter().flatten().take(MAX_ENTRIES).flatten();
+            if !is_folder || !inside.any(|entry| entry.file_name().to_str().is_some_and(has_known_ending)) {
+                continue;
+            }
+            let message = format!("the folder `{name}` is not read");
+            let hint = format!("did you mean `{meant}`? rename it, or name it in `paths` of {PROJECT_FILE}");
+            let make = if meant == policies { Diagnostic::error } else { Diagnostic::warning };
+            self.diagnostics.push(make("folder-not-read", message).hint(hint).at(start_of(&name)));
         }
     }
 

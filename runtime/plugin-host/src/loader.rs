@@ -21,7 +21,7 @@ use crate::error::shortened;
 use crate::manifest::Manifest;
 use crate::plugin::Grants;
 use crate::regular;
-use crate::role::ROLES;
+use crate::role::{ROLES, VERSION};
 use crate::signature::hexadecimal;
 
 pub const MAX_COMPONENT_BYTES: u64 = 8 * 1024 * 1024;
@@ -222,10 +222,21 @@ fn check_imports(engine: &Engine, component: &Component, grants: Grants) -> Resu
             _ => false,
         };
         if !is_harmless {
-            return Err(PluginFault::ForeignImport { import: shortened(name) });
+            let foreign = || PluginFault::ForeignImport { import: shortened(name) };
+            return Err(other_version(name).unwrap_or_else(foreign));
         }
     }
     Ok(())
+}
+
+/// An interface of this host, of a version that it doesn't speak.
+fn other_version(import: &str) -> Option<PluginFault> {
+    let (interface, version) = import.split_once('@')?;
+    let ours = [LOG, MEMO].iter().filter_map(|known| known.split_once('@')).find(|(known, _)| *known == interface);
+    let (_, minor) = ours?;
+    let is_spoken = version.strip_prefix(minor).is_some_and(|patch| patch.starts_with('.'));
+    let supported = format!("{interface}@{VERSION}");
+    (!is_spoken).then(|| PluginFault::WrongVersion { found: shortened(import), supported })
 }
 
 fn is_granted(import: &str, grants: Grants) -> bool {

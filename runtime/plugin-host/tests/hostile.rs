@@ -214,6 +214,17 @@ fn a_component_of_another_world_or_version_says_so() {
         supported: "terrane:types/plugin@0.1.0".to_owned(),
     };
     assert_eq!(found, expected);
+
+    let logging = Guest {
+        fields: "(import \"terrane:host/log@0.1.0\" \"log\" (func $log (param i32 i32 i32 i32 i32)))",
+        ..Guest::default()
+    };
+    let bytes = component(&logging.text().replace("@0.1.0", "@0.2.0"), &newer, "dialect-plugin");
+    let expected = PluginFault::WrongVersion {
+        found: "terrane:host/log@0.2.0".to_owned(),
+        supported: "terrane:host/log@0.1.0".to_owned(),
+    };
+    assert_eq!(fault(&bytes, NO_TIME_LIMIT), expected, "imports are looked at first, and need no grant");
 }
 
 #[test]

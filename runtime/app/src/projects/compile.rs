@@ -220,7 +220,9 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
             continue;
         }
         names.insert(name);
-        let message = format!("the warehouse refuses model `{name}`: {}", refusal.message);
+        // DuckDB shows the place in a text that nobody wrote; the true one is drawn.
+        let complaint = refusal.message.split("\n\nLINE ").next().unwrap_or_default();
+        let message = format!("the warehouse refuses model `{name}`: {complaint}");
         let told = Diagnostic::error("model-not-described", message)
             .hint("check the tables and columns that it names, and that the warehouse has them")
             .at(place_of_complaint(model, &refusal.message));

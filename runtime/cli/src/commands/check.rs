@@ -62,6 +62,8 @@ struct CheckJson<'a> {
 pub async fn run(arguments: &CheckArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     let Checked { engine, mut problems } = wiring::check(&project).await;
     problems.extend(start_rules::warnings(&project.config));
+    // That nobody may read is nothing wrong with a project that isn't served; what is written may be.
+    problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);
     let (cases, unreadable) = expectations::read(&expected);

@@ -18,6 +18,56 @@ fn the_example_has_no_problem() {
 }
 
 #[test]
+fn what_the_warehouse_refuses_of_a_model_is_told_there_and_once() {
+    let project = "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id\"]\n";
+    let cube = "cubes:\n  - name: orders\n    sql_table: \"{{ ref('staged') }}\"\n    measures: [{name: count, type: count}]\n";
+    let scratch = Scratch::empty()
+        .with("service_project.yml", project)
+        .with("models/staged.sql", "SELECT\n  idd\nFROM orders\n")
+        .with("models/over_it.sql", "SELECT * FROM {{ ref('staged') }}\n")
+        .with("models/unread.sql", "SELECT id FROM ordesr\n")
+        .with("cubes/orders.yml", cube);
+    let output = run("check", scratch.path(), &["--json"]);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let problems = json["problems"].as_array().unwrap();
+    let told: Vec<_> = problems.iter().map(|told| (&told["code"], &told["file"], &told["line"])).collect();
+    let (code, staged, unread) = (json!("model-not-described"), json!("models/staged.sql"), json!("models/unread.sql"));
+    assert_eq!(told, [(&code, &staged, &json!(2)), (&code, &unread, &json!(1))], "{json}");
+    assert!(output.code == Some(1) && !output.stdout.contains("LINE 1"), "{json}");
+}
+
+#[test]
+fn folders_and_settings_that_would_not_hold_are_told() {
+    let project = "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id\"]\n\
+                   security:\n  jwt: {secret: short}\n";
+    let cube = "cubes:\n  - name: orders\n    sql_table: orders\n    measures: [{name: count, type: count}]\n";
+    let scratch = Scratch::empty()
+        .with("service_project.yml", project)
+        .with("cubes/orders.yml", cube)
+        .with("docs/notes.yml", "nothing: here")
+        .with("model/staged.sql", "SELECT 1 AS one")
+        .with("policy/a.yml", "policies: [{name: own, cubes: [orders], deny: [count]}]");
+    let told = |scratch: &Scratch| -> Vec<(String, String, String)> {
+        let json: Value = serde_json::from_str(&run("check", scratch.path(), &["--json"]).stdout).unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let problems = json["problems"].as_array().unwrap().iter();
+        problems.map(|told| (text(&told["severity"]), text(&told["file"]), text(&told["message"]))).collect()
+    };
+    let found = told(&scratch);
+    for (severity, file, words) in [
+        ("warning", "model", "is not read"),
+        ("error", "policy", "is not read"),
+        ("error", "service_project.yml", "`security.jwt.secret`"),
+    ] {
+        let is_it = |told: &(String, String, String)| told.0 == severity && told.1 == file && told.2.contains(words);
+        assert_eq!(found.iter().filter(|told| is_it(told)).count(), 1, "{file} {words}: {found:#?}");
+    }
+    assert!(found.iter().all(|told| told.1 != "docs"), "{found:#?}");
+    let refused = run("query", scratch.path(), &[r#"{"measures": ["orders.count"]}"#]);
+    assert!(refused.code == Some(1), "without its policies nobody reads: {refused:?}");
+}
+
+#[test]
 fn a_query_is_answered_as_json_or_as_sql() {
     let output = run("query", &path(FLIGHTS), &[QUERY]);
     assert_eq!(output.stdout, "[{\"flights.origin\":\"EWR\",\"flights.count\":120835}]\n", "{}", output.stderr);

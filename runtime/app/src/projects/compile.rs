@@ -215,7 +215,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         if read_by(definitions, &[name].into()).iter().any(|read| names.contains(read)) {
             continue;
         }
-        let Err(refusal) = warehouse.describe(Statement::plain(&*text)).await else { continue };
+        let Err(refusal) = warehouse.describe(Statement::plain(&text)).await else { continue };
         if refusal.kind != WarehouseErrorKind::Refused {
             continue;
         }

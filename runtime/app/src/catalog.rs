@@ -3,26 +3,23 @@
 //! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic found on the way. A
 //! query takes one snapshot and sees nothing of a reload. Not here: reading files (cli).
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use arrow::datatypes::DataType;
 use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::graph::{DependencyGraph, NodeType};
 use terrane_compiler::lineage::{KnownColumns, Lineage};
-use terrane_compiler::model::{self, ColumnTypes, Cube, CubeId, KeptCubes, Model, Relation, TypedCubes};
+use terrane_compiler::model::{self, KeptCubes, Model, TypedCubes};
 use terrane_compiler::project::{self, Definitions, Inputs, KeptFiles, SourceTree, Work};
+use terrane_compiler::sql::column_mistakes;
 use terrane_compiler::sql::profile::DialectProfile;
-use terrane_compiler::sql::{ProbedMember, TypeProbe, column_mistakes, place_of, single_probes, type_probe};
-use terrane_compiler::types::LogicalType;
 use tokio::sync::OnceCell;
 
 use crate::builds::standing;
-use crate::inspection::Inspected;
+use crate::described::{Described, Reading};
 use crate::ports::builder::BuiltRelation;
 use crate::ports::plugins::{PluginError, Plugins};
-use crate::ports::warehouse::{Statement, Warehouse};
+use crate::ports::warehouse::Warehouse;
 
 /// A project as it is served.
 #[derive(Debug)]
@@ -38,18 +35,6 @@ pub struct Snapshot {
     /// Made when it is first asked for.
     graph: OnceLock<DependencyGraph>,
     lineage: OnceCell<Lineage>,
-}
-
-/// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
-/// changed.
-#[derive(Debug, Clone, Default)]
-pub struct Described {
-    /// Of each type probe, by its text.
-    types: HashMap<Arc<str>, Arc<[LogicalType]>>,
-    /// Models that it could read, by their runnable text.
-    accepted: HashSet<Arc<str>>,
-    /// Columns of tables.
-    inspected: Inspected,
 }
 
 /// What a load made of each file, model and cube, so that the next one does only what has changed. It is told by
@@ -90,13 +75,6 @@ pub struct Known<'a> {
     pub kept: &'a Arc<Kept>,
 }
 
-impl Described {
-    /// The warehouse has read this model before.
-    pub fn accepts(&self, model: &str) -> bool {
-        self.accepted.contains(model)
-    }
-}
-
 impl Snapshot {
     /// A model whose column types are known already.
     pub fn new(model: Model, definitions: Definitions, profile: DialectProfile, diagnostics: Vec<Diagnostic>) -> Self {
@@ -127,7 +105,7 @@ impl Snapshot {
             if lineage.incomplete.is_empty() {
                 return lineage;
             }
-            self.described.inspected.add_to(&mut known, &lineage.incomplete, &self.profile, warehouse).await;
+            self.described.inspected().add_to(&mut known, &lineage.incomplete, &self.profile, warehouse).await;
             Lineage::build(&self.definitions, &self.model, &known)
         };
         self.lineage.get_or_init(|| make).await
@@ -168,9 +146,15 @@ impl Snapshot {
         &self.kept
     }
 
+    /// Makes errors of what the warehouse refuses of cubes that it could read in the same project `before`.
+    pub(crate) fn harden(&mut self, before: &Snapshot) {
+        let had = |cube: &str| before.model.cube_named(cube).is_some();
+        self.described.harden(&mut self.diagnostics, &before.described, had);
+    }
+
     /// Notes models that the warehouse could read.
     pub(crate) fn accept(&mut self, models: Vec<Arc<str>>) {
-        self.described.accepted.extend(models);
+        self.described.accept(models);
     }
 }
 
@@ -192,16 +176,8 @@ pub async fn load(
             .hint("load the project again when the warehouse answers")
     });
     let Texts { definitions, model, mut diagnostics, files, cubes } = read_texts(tree, inputs, held, known.kept).await;
-    let mut reading = Reading {
-        model: &model,
-        profile: &profile,
-        warehouse,
-        known: known.described,
-        types: ColumnTypes::default(),
-        described: Described { inspected: known.described.inspected.clone(), ..Described::default() },
-    };
-    reading.types(&mut diagnostics).await;
-    let (types, described) = (reading.types, reading.described);
+    let reading = Reading::new(&model, &definitions, &profile, warehouse, known.described);
+    let (types, described) = reading.types(&mut diagnostics).await;
     let plain = model.cubes.clone();
     let model = model.with_types_again(&types, &known.kept.typed);
     diagnostics.extend(column_mistakes(&model, &profile));
@@ -256,133 +232,6 @@ async fn read_texts(
 
 /// The warehouse doesn't say what it holds of models.
 pub const BUILDS_UNKNOWN: &str = "builds-unknown";
-/// What the warehouse can't read of a cube: a warning, since the rest can be served.
-pub const NOT_DESCRIBED: &str = "cube-not-described";
-/// The same of one member.
-pub const NOT_READABLE: &str = "member-not-readable";
-
-struct Reading<'a> {
-    model: &'a Model,
-    profile: &'a DialectProfile,
-    warehouse: &'a dyn Warehouse,
-    known: &'a Described,
-    types: ColumnTypes,
-    described: Described,
-}
-
-impl Reading<'_> {
-    /// Asks the warehouse for the types of each cube's members. What the warehouse refuses is a warning: its
-    /// queries will be refused with the warehouse's own words.
-    async fn types(&mut self, diagnostics: &mut Vec<Diagnostic>) {
-        let model = self.model;
-        for cube in &model.cubes {
-            let found = match self.cube(cube.id).await {
-                Ok(()) => Vec::new(),
-                Err(problem) => self.culprits(cube, &problem).await,
-            };
-            // An alias has its cube's problems.
-            diagnostics.extend(found.into_iter().filter(|_| cube.alias_of.is_none()));
-        }
-    }
-
-    async fn cube(&mut self, cube: CubeId) -> Result<(), String> {
-        let probe = type_probe(self.model, cube, self.profile).map_err(|error| error.to_string())?;
-        self.describe(&probe).await
-    }
-
-    async fn describe(&mut self, probe: &TypeProbe) -> Result<(), String> {
-        let types = self.types_of(&probe.text).await?;
-        for (member, ty) in probe.members.iter().zip(types.iter().copied()) {
-            match member {
-                ProbedMember::Dimension(id) => {
-                    self.types.dimensions.insert(*id, ty);
-                }
-                ProbedMember::Measure(id) => {
-                    self.types.measures.insert(*id, ty);
-                }
-                ProbedMember::Compared(id) => {
-                    self.types.compared.insert(*id, ty);
-                }
-                ProbedMember::WithinMeasure(_)
-                | ProbedMember::RowFilter(_)
-                | ProbedMember::Mask(..)
-                | ProbedMember::Segment(_)
-                | ProbedMember::Join(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    async fn types_of(&mut self, probe: &str) -> Result<Arc<[LogicalType]>, String> {
-        let (text, types) = match self.known.types.get_key_value(probe) {
-            Some((text, types)) => (Arc::clone(text), Arc::clone(types)),
-            None => {
-                let schema = self.warehouse.describe(Statement::plain(probe)).await.map_err(|error| error.message)?;
-                let types = schema.fields().iter().map(|field| logical_type(field.data_type())).collect();
-                (probe.into(), types)
-            }
-        };
-        self.described.types.insert(text, Arc::clone(&types));
-        Ok(types)
-    }
-
-    /// Which members the warehouse refuses, each asked for alone; the others get their types.
-    async fn culprits(&mut self, cube: &Cube, problem: &str) -> Vec<Diagnostic> {
-        let probes = single_probes(self.model, cube.id, self.profile).unwrap_or_default();
-        let mut found = Vec::new();
-        for probe in &probes {
-            let Err(problem) = self.describe(probe).await else { continue };
-            let Some(member) = probe.members.first() else { break };
-            let (what, span) = place_of(self.model, cube.id, *member);
-            let diagnostic = Diagnostic::warning(NOT_READABLE, format!("the warehouse cannot read {what}: {problem}"));
-            let diagnostic = diagnostic.hint("check the columns that its `sql` names");
-            found.push(match span {
-                Some(span) => diagnostic.at(span),
-                None => diagnostic,
-            });
-        }
-        if found.is_empty() {
-            let message = format!("the warehouse cannot describe cube `{}`: {problem}", cube.name);
-            let table = match &cube.relation {
-                Relation::Table(parts) => {
-                    let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
-                    format!("the table `{}`", parts.join("."))
-                }
-                Relation::Query { .. } | Relation::Model { .. } => "what its query reads".to_owned(),
-            };
-            let hint = format!("check that {table} exists and that each `sql` names columns of it");
-            let diagnostic = Diagnostic::warning(NOT_DESCRIBED, message).hint(hint);
-            found.push(match &cube.span {
-                Some(span) => diagnostic.at(span.clone()),
-                None => diagnostic,
-            });
-        }
-        found
-    }
-}
-
-/// What an Arrow type means to the compiler.
-fn logical_type(ty: &DataType) -> LogicalType {
-    match ty {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,
-        DataType::Dictionary(_, value) => logical_type(value),
-        DataType::Boolean => LogicalType::Boolean,
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => LogicalType::Float,
-        // Wider integers than 64 bits come as decimals without a scale.
-        DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0) => LogicalType::Integer,
-        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
-            LogicalType::Decimal
-        }
-        DataType::Date32 | DataType::Date64 => LogicalType::Date,
-        DataType::Timestamp(_, None) => LogicalType::Timestamp,
-        DataType::Timestamp(_, Some(_)) => LogicalType::TimestampTz,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            LogicalType::Binary
-        }
-        ty if ty.is_integer() => LogicalType::Integer,
-        _ => LogicalType::Unknown,
-    }
-}
 
 /// Holds the snapshot that is served now.
 #[derive(Debug)]

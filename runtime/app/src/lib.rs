@@ -4,6 +4,7 @@ pub mod anomaly;
 pub mod builds;
 pub mod catalog;
 pub mod data_check;
+pub mod described;
 pub mod governance;
 mod inspection;
 pub mod limits;

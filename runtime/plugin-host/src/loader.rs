@@ -195,8 +195,8 @@ fn kind(bytes: &[u8]) -> Option<FileKind> {
         // Magic, then version and layer.
         [b'\0', b'a', b's', b'm', 0x01, 0, 0, 0, ..] => Some(FileKind::CoreModule),
         [b'\0', b'a', b's', b'm', _, 0, 0x01, 0, ..] => None,
-        // Any other native file: ELF, Mach-O.
-        [0x7f, b'E', b'L', b'F', ..] | [0xcf, 0xfa, 0xed, 0xfe, ..] => Some(FileKind::Precompiled),
+        // ELF, Mach-O.
+        [0x7f, b'E', b'L', b'F', ..] | [0xcf, 0xfa, 0xed, 0xfe, ..] => Some(FileKind::Native),
         _ => Some(FileKind::Unknown),
     }
 }

@@ -24,6 +24,9 @@ pub enum SignatureError {
     Hexadecimal { digits: usize },
     #[error("is no ed25519 key")]
     Key,
+    /// Signatures that hold for it can be made without any secret.
+    #[error("is a key that anybody can sign for")]
+    Weak,
     /// Of these keys, none signed this content.
     #[error("is by none of the {keys} trusted keys, or of another content")]
     Mismatch { keys: usize },
@@ -97,7 +100,8 @@ impl FromStr for PublicKey {
     type Err = SignatureError;
 
     fn from_str(text: &str) -> Result<Self, SignatureError> {
-        bytes(text).map(PublicKey)
+        let key: [u8; PUBLIC_BYTES] = bytes(text)?;
+        if is_weak(key) { Err(SignatureError::Weak) } else { Ok(PublicKey(key)) }
     }
 }
 
@@ -145,6 +149,23 @@ impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
+}
+
+/// The points of small order, also as encodings that are no least remainders, without their sign bit: the library
+/// that checks signatures takes them for keys.
+const WEAK: [&str; 7] = [
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+];
+
+fn is_weak(mut key: [u8; PUBLIC_BYTES]) -> bool {
+    key[PUBLIC_BYTES - 1] &= 0x7f;
+    WEAK.contains(&hexadecimal(&key).as_str())
 }
 
 /// Lower-case hexadecimal.
@@ -211,6 +232,11 @@ mod tests {
             assert_eq!(text.parse::<PublicKey>(), Err(SignatureError::Hexadecimal { digits: 64 }), "{text}");
             assert!(text.parse::<SecretKey>().is_err(), "{text}");
         }
+        for weak in WEAK {
+            assert_eq!(weak.parse::<PublicKey>(), Err(SignatureError::Weak), "{weak}");
+        }
+        let other_sign = format!("01{}80", "0".repeat(60));
+        assert_eq!(other_sign.parse::<PublicKey>(), Err(SignatureError::Weak));
         assert_eq!("00".parse::<Signature>(), Err(SignatureError::Hexadecimal { digits: 128 }));
     }
 }

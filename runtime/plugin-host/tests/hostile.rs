@@ -166,7 +166,7 @@ fn files_that_are_no_components_are_never_run() {
     for (bytes, found) in [
         (wat::parse_str("(module)").unwrap(), FileKind::CoreModule),
         (precompiled, FileKind::Precompiled),
-        (b"\x7fELF and so on".to_vec(), FileKind::Precompiled),
+        (b"\x7fELF and so on".to_vec(), FileKind::Native),
         (Vec::new(), FileKind::Unknown),
         (b"\0asm".to_vec(), FileKind::Unknown),
         (b"(component)".to_vec(), FileKind::Unknown),

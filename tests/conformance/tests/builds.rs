@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{pending, poll_immediate};
 use terrane_app::builds::{ModelBuild, Outcome, Progress, RunError, Wanted};
-use terrane_app::catalog::{self, Described, Known, Snapshot};
+use terrane_app::catalog::{self, Known, Snapshot};
+use terrane_app::described::Described;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::builder::{CantBuild, NotReady};
 use terrane_compiler::project::{Inputs, SourceTree};

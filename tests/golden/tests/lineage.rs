@@ -1,6 +1,7 @@
 //! Every case in `cases/lineage/`: SQL and known columns, and what a person says that its columns are
 //! made of. And projects: what depends on what, which column becomes which measure, and who may see it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use serde_json::Value as Json;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::graph::DependencyGraph;
 use terrane_compiler::lineage::{
-    KnownColumns, Lineage, OutputName, QueryColumns, Reached, Sight, TableColumn, columns_of,
+    KnownColumns, Lineage, NodeType, OutputName, QueryColumns, Reached, Sight, TableColumn, columns_of,
 };
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
@@ -53,37 +54,103 @@ fn uses(of: &QueryColumns) -> Vec<String> {
     lines
 }
 
-#[test]
-fn columns_are_made_of_what_a_person_says() {
+/// Runs `check` for each case, with the columns that it knows.
+fn each_case(mut check: impl FnMut(&Json, &str, &str, KnownColumns)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/lineage");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
-    let (mut count, mut wrong) = (0, Vec::new());
+    let mut count = 0;
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a text");
         let all: Json = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         for case in all["cases"].as_array().expect("cases") {
             count += 1;
             let tables = if case["known"].is_null() { &all["known"] } else { &case["known"] };
-            let sql = case["sql"].as_str().expect("sql");
-            let made = columns_of(sql, case["dialect"].as_str().unwrap_or("duckdb"), &known(tables));
-            let mut expect = |what: &str, wanted: Vec<String>, found: Vec<String>| {
-                if wanted != found {
-                    wrong.push(format!("{} ({sql})\n  {what}\n  wanted {wanted:?}\n  found  {found:?}", case["about"]));
-                }
-            };
-            expect("columns", texts(&case["columns"]), columns(&made));
-            expect("uses", texts(&case["uses"]), uses(&made));
-            if !case["tables"].is_null() {
-                expect("tables", texts(&case["tables"]), made.tables.iter().map(ToString::to_string).collect());
-            }
-            let is_recursive = case["recursive"].as_bool().unwrap_or(false);
-            expect("recursive", vec![is_recursive.to_string()], vec![made.is_recursive.to_string()]);
+            let dialect = case["dialect"].as_str().unwrap_or("duckdb");
+            check(case, case["sql"].as_str().expect("sql"), dialect, known(tables));
         }
     }
     assert!(count >= 150, "{count} cases are too few");
-    assert!(wrong.is_empty(), "{} of {count}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn columns_are_made_of_what_a_person_says() {
+    let mut wrong = Vec::new();
+    each_case(|case, sql, dialect, known| {
+        let made = columns_of(sql, dialect, &known);
+        let mut expect = |what: &str, wanted: Vec<String>, found: Vec<String>| {
+            if wanted != found {
+                wrong.push(format!("{} ({sql})\n  {what}\n  wanted {wanted:?}\n  found  {found:?}", case["about"]));
+            }
+        };
+        expect("columns", texts(&case["columns"]), columns(&made));
+        expect("uses", texts(&case["uses"]), uses(&made));
+        if !case["tables"].is_null() {
+            expect("tables", texts(&case["tables"]), made.tables.iter().map(ToString::to_string).collect());
+        }
+        let is_recursive = case["recursive"].as_bool().unwrap_or(false);
+        expect("recursive", vec![is_recursive.to_string()], vec![made.is_recursive.to_string()]);
+    });
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What a model's columns and its rows are made of, and what of it is marked: the same as of its text alone.
+#[test]
+fn a_model_in_a_project_is_what_its_text_is() {
+    let mut wrong = Vec::new();
+    each_case(|case, sql, dialect, known| {
+        let text = columns_of(sql, dialect, &known);
+        let (definitions, model, _) = project_on(dialect, &[("models/m.sql", sql)]);
+        let lineage = Lineage::build(&definitions, &model, &known);
+        let inputs = |id: &str| {
+            let at = lineage.find(id).unwrap_or_else(|| panic!("{sql}: {id}"));
+            let inputs = lineage.inputs_of(at).filter(|(from, ..)| {
+                let ty = lineage.nodes[*from as usize].ty;
+                ty == NodeType::TableColumn || ty == NodeType::Unresolved
+            });
+            inputs.map(|(from, ..)| lineage.nodes[from as usize].clone()).collect::<Vec<_>>()
+        };
+        let columns = lineage.nodes.iter().filter(|node| node.ty == NodeType::ModelColumn);
+        let found: BTreeSet<(String, String)> = columns
+            .flat_map(|column| {
+                inputs(&column.id).into_iter().map(|from| {
+                    let is_marked = from.ty == NodeType::Unresolved;
+                    (column.name.to_lowercase(), if is_marked { from.name } else { from.id }.to_string())
+                })
+            })
+            .collect();
+        // Columns without a name are named by their place, and the second of a name by the engine.
+        let name = |at: usize, of: &OutputName| match of {
+            OutputName::Named(name) => {
+                let before = text.outputs[..at].iter().filter(|output| output.name == *of).count();
+                let number = (before > 0).then(|| format!("_{before}")).unwrap_or_default();
+                format!("{}{number}", name.to_lowercase())
+            }
+            OutputName::Star => "*".to_owned(),
+            OutputName::Unnamed => format!("_{}", at + 1),
+        };
+        let as_id = |column: &TableColumn| format!("table.{}.column.{}", column.table, column.column);
+        let wanted: BTreeSet<(String, String)> = (0..)
+            .zip(&text.outputs)
+            .flat_map(|(at, output)| {
+                let marks = output.unresolved.iter().map(|unresolved| unresolved.reason.to_string());
+                let from = output.inputs.iter().map(as_id).chain(marks);
+                from.map(move |from| (name(at, &output.name), from)).collect::<Vec<_>>()
+            })
+            .collect();
+        let rows: BTreeSet<String> = inputs("model.m").into_iter().map(|from| from.id.to_string()).collect();
+        let of_rows: BTreeSet<String> = text.uses.iter().map(|(_, column)| as_id(column)).collect();
+        let are_marked = rows.iter().any(|id| id.starts_with("unresolved."));
+        let rows: BTreeSet<String> = rows.into_iter().filter(|id| !id.starts_with("unresolved.")).collect();
+        if found != wanted || rows != of_rows || are_marked == text.unresolved.is_empty() {
+            wrong.push(format!(
+                "{} ({sql})\n  wanted {wanted:?}\n  found  {found:?}\n  rows {rows:?} {of_rows:?} {are_marked}",
+                case["about"]
+            ));
+        }
+    });
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// On the stack of a test's thread: every text is followed or called too large, and nothing overflows.
@@ -131,10 +198,14 @@ fn columns_that_double_are_too_many_and_not_too_much() {
 
 /// A project in one file each, with its model.
 fn project(files: &[(&str, &str)]) -> (Definitions, Model, Vec<Diagnostic>) {
+    project_on("duckdb", files)
+}
+
+fn project_on(warehouse: &str, files: &[(&str, &str)]) -> (Definitions, Model, Vec<Diagnostic>) {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: shop\n".into());
     tree.files.extend(files.iter().map(|(path, text)| ((*path).into(), (*text).into())));
-    let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
+    let inputs = Inputs { warehouse: warehouse.into(), ..Inputs::default() };
     let (definitions, mut diagnostics) = project::read(&tree, &inputs);
     let (model, more) = model::build(&definitions);
     diagnostics.extend(more);

@@ -375,6 +375,8 @@ pub enum Blame {
 pub enum FileKind {
     /// Native code of some engine: never loaded, whatever its name.
     Precompiled,
+    /// A program or library of an operating system.
+    Native,
     CoreModule,
     Unknown,
 }
@@ -383,6 +385,7 @@ impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FileKind::Precompiled => "a precompiled artefact",
+            FileKind::Native => "a native program or library",
             FileKind::CoreModule => "a core WebAssembly module",
             FileKind::Unknown => "a file of another kind",
         })

@@ -16,7 +16,8 @@ use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered}
 use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};
 use crate::builds::ModelBuild;
-use crate::catalog::{Described, Known, Snapshot};
+use crate::catalog::{Known, Snapshot};
+use crate::described::Described;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What to compile.
@@ -92,6 +93,9 @@ impl ProjectService {
         let known = if request.is_full { Known { described: &nothing, kept: &none } } else { before.known() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
+        if texts.folder == held.folder {
+            snapshot.harden(&before);
+        }
         let asked = asked_for(&snapshot.definitions, request.models.as_deref())?;
         // Only what is asked for, and what that reads, has to compile.
         let needed = request.models.is_some().then(|| read_by(&snapshot.definitions, &asked));

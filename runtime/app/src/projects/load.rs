@@ -5,7 +5,8 @@ use terrane_compiler::project::soften_registered;
 
 use super::outcome::{Loaded, ProjectError, closed_cubes, missing_ref};
 use super::{Caller, ProjectService, contents};
-use crate::catalog::{Described, Known};
+use crate::catalog::Known;
+use crate::described::Described;
 use crate::ports::projects::ProjectTexts;
 
 /// What to load.
@@ -52,6 +53,9 @@ impl ProjectService {
         let described = if request.trusts_types { before.described() } else { &nothing };
         let mut snapshot = self.snapshot_of(&texts, Known { described, ..before.known() }).await?;
         soften_registered(&mut snapshot.diagnostics);
+        if request.is_strict && texts.folder == held.folder {
+            snapshot.harden(&before);
+        }
         if request.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {
             self.note_refusal(&snapshot.diagnostics);
             let missing = missing_ref(&snapshot.diagnostics, &texts.source, &snapshot.definitions);

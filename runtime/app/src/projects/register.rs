@@ -6,7 +6,7 @@
 //! hooks have a say in every change.
 
 use serde_json::{Map, Value as Json, json};
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Diagnostic, Severity};
 use terrane_compiler::model::Relation;
 use terrane_compiler::model::allowed::{self, NotAllowed};
 use terrane_compiler::model::nearest::nearest;
@@ -14,7 +14,8 @@ use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered
 use terrane_compiler::sql::columns_probe;
 
 use super::{Caller, ProjectService};
-use crate::catalog::{NOT_DESCRIBED, NOT_READABLE, Snapshot};
+use crate::catalog::Snapshot;
+use crate::described::is_unread;
 use crate::governance::Gate;
 use crate::ports::governance::{Artifact, MetadataChange};
 use crate::ports::plugins::PluginError;
@@ -275,10 +276,8 @@ fn problems_of(name: &str, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
         let span = told.span.as_ref().filter(|span| is_registered(span))?;
         Some(span.file.rsplit('/').next().and_then(|file| file.strip_suffix(".json")) == Some(name))
     };
-    let is_problem = |told: &&Diagnostic| {
-        file(told) == Some(true) && (told.is_error() || [NOT_DESCRIBED, NOT_READABLE].contains(&told.code))
-    };
-    diagnostics.iter().filter(is_problem).cloned().collect()
+    let problems = diagnostics.iter().filter(|told| file(told) == Some(true) && (told.is_error() || is_unread(told)));
+    problems.map(|told| Diagnostic { severity: Severity::Error, ..told.clone() }).collect()
 }
 
 fn artifact(name: &str, entry: &str) -> Artifact {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
-use terrane_app::catalog::{NOT_DESCRIBED, NOT_READABLE};
 use terrane_app::data_check::{self, DataReport};
+use terrane_app::described::{NOT_DESCRIBED, is_unread};
 use terrane_app::projects::refused_models;
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
 
@@ -69,8 +69,8 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     let (cases, unreadable) = expectations::read(&expected);
     problems.extend(unreadable);
     // A server starts with what can be read and without what it must have; a project like that is not in order.
-    const NOT_IN_ORDER: [&str; 3] = [NOT_DESCRIBED, NOT_READABLE, wiring::REQUIRED_REFUSED];
-    for problem in problems.iter_mut().filter(|problem| NOT_IN_ORDER.contains(&problem.code)) {
+    let is_wrong = |problem: &Diagnostic| is_unread(problem) || problem.code == wiring::REQUIRED_REFUSED;
+    for problem in problems.iter_mut().filter(|problem| is_wrong(problem)) {
         problem.severity = Severity::Error;
     }
     // Those that no cube reads are asked about by nobody else.

@@ -7,7 +7,7 @@ use terrane_compiler::project::yaml::Node;
 
 use super::draft::Member;
 use super::entry::Entry;
-use super::finding::left_out;
+use super::finding::{changed, left_out};
 use super::others::{Reading, members};
 use crate::authoring::names::snake;
 use crate::authoring::yaml::Yaml;
@@ -78,6 +78,11 @@ pub(super) fn measure(node: &Node, reading: &mut Reading<'_>) -> Option<Member> 
     };
     let mut yaml = Yaml::map([("name", Yaml::text(&*name)), ("type", Yaml::text(ty))]);
     if let Some(sql) = sql {
+        if ty == "number" && may_cut_off(&sql) {
+            let what = format!("{} divides, and division here is real: 3 / 2 is 1.5", entry.what);
+            let cure = "where the warehouse cut the rest off, and that is meant, write floor(a / b)";
+            reading.findings.push(changed(entry.span_of("sql"), what, cure));
+        }
         yaml.set("sql", Yaml::Text(sql));
     }
     if from_all {
@@ -109,6 +114,13 @@ pub(super) fn measure(node: &Node, reading: &mut Reading<'_>) -> Option<Member> 
     let span = entry.span.clone();
     entry.finish(reading.findings);
     Some(Member { name, yaml, span })
+}
+
+/// Whether a warehouse that divides whole numbers as such may have done so: nothing makes one of them a fraction.
+fn may_cut_off(sql: &str) -> bool {
+    let lower = sql.to_ascii_lowercase();
+    let is_fraction = lower.as_bytes().windows(2).any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit());
+    lower.contains('/') && !is_fraction && !["::", "cast(", "float", "decimal", "avg"].iter().any(|w| lower.contains(w))
 }
 
 /// A window that begins with the first row is a running total; any other moves.

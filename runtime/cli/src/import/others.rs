@@ -1,7 +1,7 @@
 //! Joins, segments and pre-aggregations.
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::project::yaml::Node;
+use terrane_compiler::project::yaml::{Node, NodeValue};
 
 use super::draft::Member;
 use super::entry::{Entry, yaml_of};
@@ -97,7 +97,9 @@ impl Reading<'_> {
 /// Joins as a list, or by name as older models have them.
 pub(super) fn joins(entry: &Entry<'_>, reading: &mut Reading<'_>) -> Vec<Member> {
     let items = entry.list("joins");
-    if items.is_empty() && entry.has("joins") {
+    let is_empty_list =
+        entry.node("joins").is_some_and(|node| matches!(&node.value, NodeValue::List(items) if items.is_empty()));
+    if items.is_empty() && entry.has("joins") && !is_empty_list {
         let what = format!("`joins` of cube `{}` are not carried over: they are no list", reading.cube);
         reading.findings.push(left_out(entry.span_of("joins"), what, "write `- name: …` for each"));
     }
@@ -111,7 +113,10 @@ fn join(node: &Node, reading: &mut Reading<'_>) -> Option<Member> {
         Some("one_to_many" | "has_many" | "hasMany" | "oneToMany") => "one_to_many",
         Some("one_to_one" | "has_one" | "hasOne" | "oneToOne") => "one_to_one",
         other => {
-            let why = format!("its relationship is `{}`", other.unwrap_or_default());
+            let why = match other {
+                Some(word) => format!("its relationship is `{word}`"),
+                None => "it has no `relationship`".to_owned(),
+            };
             reading.lost(&entry, &why, "write many_to_one, one_to_many or one_to_one");
             return None;
         }

@@ -166,10 +166,7 @@ impl Building<'_> {
                     return first;
                 }
                 _ => {
-                    let reason = Reason::Ambiguous(Arc::clone(&name.shown));
-                    let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
-                    let place = self.unresolved(place);
-                    self.lineage.nodes[place as usize].span = None;
+                    let place = self.nowhere(Reason::Ambiguous(Arc::clone(&name.shown)));
                     self.edge(place, at, Use::Value);
                     return first;
                 }
@@ -220,6 +217,7 @@ impl Building<'_> {
                 match slot {
                     Slot::Star(star) => {
                         let is_undeclared = matches!(star.of, Rest::Undeclared(_));
+                        self.unknown_columns(name, own, &star.of);
                         shape.outputs.push(Seen::Star { is_undeclared, without: star.without.clone() });
                         stars.push(star.clone());
                     }
@@ -243,6 +241,31 @@ impl Building<'_> {
             self.catalog.models.insert(name.to_lowercase(), shape);
             self.stars.insert(name.to_lowercase().into(), stars);
         }
+    }
+
+    /// The node `*` of a model: columns of it that nobody can name, and what they are known to be made of.
+    fn unknown_columns(&mut self, model: &Arc<str>, own: u32, rest: &Rest) {
+        let name: Arc<str> = "*".into();
+        let star_of = |model: &str| format!("model.{model}.column.*");
+        let from = match rest {
+            Rest::Undeclared(_) => return,
+            Rest::Made(origins) => origins.iter().map(|origin| self.origin(*origin)).collect(),
+            Rest::Table(table) => match self.arena.tables[*table as usize].clone() {
+                TableName::Model(of) => vec![self.node(NodeType::ModelColumn, star_of(&of), &name, Subject::Other)],
+                TableName::Table(of) => vec![self.nowhere(Reason::Star(of))],
+            },
+        };
+        let at = self.node(NodeType::ModelColumn, star_of(model), &name, Subject::Other);
+        self.edge(own, at, Use::Rows);
+        from.into_iter().for_each(|from| self.edge(from, at, Use::Value));
+    }
+
+    /// The node of what is unresolved, and about no place in a text.
+    fn nowhere(&mut self, reason: Reason) -> u32 {
+        let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
+        let at = self.unresolved(place);
+        self.lineage.nodes[at as usize].span = None;
+        at
     }
 
     /// A column that came through a star, under a name that stands in no text.
@@ -403,10 +426,7 @@ impl Building<'_> {
         let mut parts = Vec::new();
         sql.for_each(&mut |part| parts.push(part));
         if sql.has_query {
-            let reason = Reason::NotFollowed("a query inside a member's SQL");
-            let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
-            let from = self.unresolved(place);
-            self.lineage.nodes[from as usize].span = None;
+            let from = self.nowhere(Reason::NotFollowed("a query inside a member's SQL"));
             self.edge(from, to, usage);
         }
         for part in parts {

@@ -76,7 +76,8 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);
     reach::warn_of_ties(&model, &mut diagnostics);
-    if model.cubes.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
+    let are_none_written = definitions.cubes.is_empty() && definitions.unread.is_empty();
+    if are_none_written && definitions.unread_files.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(
             Diagnostic::warning("no-cubes", "the project has no cubes")
                 .hint("add cubes/<name>.yml with a list `cubes:`")

@@ -301,6 +301,19 @@ impl<'n, 'd> Fields<'n, 'd> {
         let label = format_args!("an item of `{key}` of {what}");
         items.iter().filter_map(|item| text_of(item, &label, self.diagnostics)).collect()
     }
+
+    /// The same, where a list without any says nothing of what its author meant.
+    pub(super) fn some_texts(&mut self, key: &str) -> Vec<Text> {
+        if let Some((_, _, node)) = self.entries.iter().find(|(name, ..)| *name == key)
+            && matches!(&node.value, NodeValue::List(items) if items.is_empty())
+        {
+            let hint = format!("write names, as in `{}`, or remove the key", self.example(key));
+            let message = format!("`{key}` of {} names nothing", self.what);
+            self.diagnostics.push(Diagnostic::error("missing-value", message).hint(hint).at(node.origin.span()));
+            return Vec::new();
+        }
+        self.texts(key)
+    }
 }
 
 /// A scalar as text.

@@ -208,7 +208,6 @@ fn items(list: &Node) -> &[Node] {
 fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyCondition> {
     let before = diagnostics.len();
     let mut fields = Fields::open_as(node, &WHEN, label, diagnostics)?;
-    let words = |fields: &mut Fields, key: &str| fields.texts(key).into_iter().map(|text| text.value).collect();
     let condition = PolicyCondition {
         roles: words(&mut fields, "roles"),
         unless_roles: words(&mut fields, "unless_roles"),
@@ -218,6 +217,11 @@ fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> O
         unless_attributes: attributes(&mut fields, "unless_attributes"),
     };
     (diagnostics.len() == before).then_some(condition)
+}
+
+/// Roles or groups.
+fn words(fields: &mut Fields, key: &str) -> Vec<std::sync::Arc<str>> {
+    fields.some_texts(key).into_iter().map(|text| text.value).collect()
 }
 
 fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<Value>)> {

@@ -2,6 +2,8 @@
 //!
 //! In: the YAML nodes of one list. Out: [`SourceDefinition`]s and the printed names of their tables.
 
+use std::collections::HashMap;
+
 use super::definitions::{ColumnDefinition, SourceDefinition, TableDefinition};
 use super::fields::{Fields, text_of};
 use super::jinja::quote;
@@ -92,9 +94,18 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
     // For people alone; read so that a slip in it is told.
     fields.words("title");
     let description = fields.words("description");
-    let mut columns = Vec::new();
+    let mut columns: Vec<ColumnDefinition> = Vec::new();
+    let mut lines: HashMap<std::sync::Arc<str>, u32> = HashMap::new();
     for item in fields.list("columns") {
-        columns.extend(column(item, fields.diagnostics()));
+        let Some(column) = column(item, fields.diagnostics()) else { continue };
+        let line = column.name.origin.line;
+        if let Some(first) = lines.insert(std::sync::Arc::clone(&column.name.value), line) {
+            let message = format!("table `{}` has the column `{}` twice", name.value, column.name.value);
+            let hint = format!("keep one; the first is in line {first}");
+            fields.report(Diagnostic::error("duplicate-name", message).hint(hint).at(column.name.span()));
+            continue;
+        }
+        columns.push(column);
     }
     Some(TableDefinition { name, description, columns })
 }

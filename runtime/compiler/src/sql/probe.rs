@@ -10,7 +10,6 @@ use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
 use super::scope::{RowScope, Texts};
-use crate::diagnostic::Span;
 use crate::model::{
     ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart,
 };
@@ -74,46 +73,6 @@ pub fn single_probes(model: &Model, cube: CubeId, profile: &DialectProfile) -> R
     let rows = probe(model, cube, profile, &[]);
     let singles = expressions(model, cube).into_iter().map(|one| probe(model, cube, profile, &[one]));
     std::iter::once(rows).chain(singles).collect()
-}
-
-/// What a person calls the member, and where it is written.
-pub fn place_of(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<Span>) {
-    let definition = model.cube(cube);
-    let name = &definition.name;
-    match member {
-        ProbedMember::Dimension(id) => {
-            let dimension = model.dimension(id);
-            (
-                format!("dimension `{name}.{}`", dimension.name),
-                dimension.sql_span.clone().or_else(|| dimension.span.clone()),
-            )
-        }
-        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) => {
-            let measure = model.measure(id);
-            (format!("measure `{name}.{}`", measure.name), measure.sql_span.clone().or_else(|| measure.span.clone()))
-        }
-        ProbedMember::Compared(id) => {
-            let policy = &model.policies[id.policy as usize];
-            (format!("the row filter of policy `{}` on `{name}`", policy.name), policy.row_filter_span.clone())
-        }
-        ProbedMember::RowFilter(policy) => {
-            let policy = &model.policies[policy as usize];
-            (format!("the row filter of policy `{}` on `{name}`", policy.name), policy.row_filter_span.clone())
-        }
-        ProbedMember::Mask(policy, id) => {
-            let (policy, member) = (&model.policies[policy as usize], &model.dimension(id).name);
-            let span = policy.mask_spans.iter().find(|(masked, _)| masked == member).map(|(_, span)| span.clone());
-            (format!("what policy `{}` shows in place of `{name}.{member}`", policy.name), span)
-        }
-        ProbedMember::Segment(index) => {
-            let segment = &definition.segments[index as usize];
-            (format!("segment `{name}.{}`", segment.name), segment.sql_span.clone())
-        }
-        ProbedMember::Join(index) => {
-            let join = &definition.joins[index as usize];
-            (format!("the join of `{name}` to `{}`", model.cube(join.target).name), join.span.clone())
-        }
-    }
 }
 
 /// All expressions over a cube's rows whose cubes can be joined; the rest has been reported.

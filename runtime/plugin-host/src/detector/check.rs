@@ -34,6 +34,13 @@ pub(crate) fn detection(answer: wire::Detection, values: &[f64]) -> Result<Detec
         if value.is_nan() && (*score != 0.0 || answer.anomalous[index]) {
             return Err(fault(CALL, format!("point {index} has no value, and was judged")));
         }
+        let (lower, upper) = (answer.lower_bound[index], answer.upper_bound[index]);
+        if lower > upper {
+            return Err(fault(
+                CALL,
+                format!("the lower bound of point {index} is {lower}, above the upper one, {upper}"),
+            ));
+        }
     }
     Ok(Detection {
         scores: answer.scores,
@@ -115,6 +122,19 @@ mod tests {
         assert!(refused(answer(&[0.5]), &[f64::NAN]).contains("no value"));
         let anomalous = wire::Detection { anomalous: vec![true], ..answer(&[0.0]) };
         assert!(refused(anomalous, &[f64::NAN]).contains("no value"));
+    }
+
+    #[test]
+    fn bounds_are_in_order() {
+        let bounds = |lower: f64, upper: f64| wire::Detection {
+            lower_bound: vec![lower],
+            upper_bound: vec![upper],
+            ..answer(&[0.0])
+        };
+        assert!(refused(bounds(2.0, 1.0), &[1.0]).contains("lower bound of point 0 is 2"));
+        for (lower, upper) in [(1.0, 1.0), (f64::NAN, 1.0), (1.0, f64::NAN), (f64::NEG_INFINITY, f64::INFINITY)] {
+            assert!(detection(bounds(lower, upper), &[1.0]).is_ok(), "{lower} {upper}");
+        }
     }
 
     #[test]

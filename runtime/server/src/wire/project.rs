@@ -6,7 +6,8 @@
 
 use serde_json::{Value as Json, json};
 use terrane_app::builds::{ModelBuild, Outcome};
-use terrane_app::catalog::{BUILDS_UNKNOWN, NOT_DESCRIBED, NOT_READABLE};
+use terrane_app::catalog::BUILDS_UNKNOWN;
+use terrane_app::described::is_unread;
 use terrane_app::ports::builder::BuildError;
 use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded, NOT_READY};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
@@ -193,8 +194,8 @@ pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) ->
 
 /// The message, without the warehouse's own words for whoever is no operator.
 fn message(told: &Diagnostic, is_operator: bool) -> &str {
-    const OF_WAREHOUSE: [&str; 5] = [NOT_DESCRIBED, NOT_READABLE, COLUMN_MISMATCH, BUILDS_UNKNOWN, NOT_READY];
-    if is_operator || !OF_WAREHOUSE.contains(&told.code) {
+    const OF_WAREHOUSE: [&str; 3] = [COLUMN_MISMATCH, BUILDS_UNKNOWN, NOT_READY];
+    if is_operator || !(is_unread(told) || OF_WAREHOUSE.contains(&told.code)) {
         return &told.message;
     }
     told.message.split_once(": ").map_or(&told.message, |(ours, _)| ours)

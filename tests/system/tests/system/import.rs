@@ -42,6 +42,7 @@ const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("cubes/orders.yml", 80, "not-carried-over", "type `string`"),
     ("cubes/orders.yml", 83, "not-carried-over", "ranks"),
     ("cubes/orders.yml", 93, "changed", "hidden"),
+    ("cubes/orders.yml", 95, "changed", "division here is real"),
     ("cubes/orders.yml", 111, "not-carried-over", "`indexes`"),
     ("cubes/orders.yml", 114, "not-carried-over", "original_sql"),
     ("cubes/orders.yml", 117, "not-carried-over", "`refresh_key`"),
@@ -82,6 +83,7 @@ fn a_shop_of_cube_becomes_a_project_and_tells_what_it_lacks() {
             "{file}:{line} {code} {words} is not in\n{findings:#?}"
         );
     }
+    assert!(findings.iter().all(|finding| finding["file"] != "cubes/suppliers.yml"), "{findings:#?}");
     assert!(
         findings.iter().all(|finding| finding["hint"].as_str().is_some_and(|hint| !hint.is_empty())),
         "{findings:#?}"

@@ -290,6 +290,35 @@ fn what_holds_of_a_broken_project_is_served_where_it_is_asked_for() {
     assert_eq!(standing()["status"], json!("ok"));
 }
 
+/// A cube that worked is not replaced by one that the warehouse refuses; a new one, and a table that went away,
+/// keep nobody from loading.
+#[test]
+fn a_change_that_the_warehouse_refuses_leaves_the_old_project() {
+    let project = project().with("cubes/more.yml", MORE);
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let server = serve(&project, &[]);
+    let load = |strict: bool| send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"strict": strict}));
+    let standing = || send(server.address, &writer, "GET", "/health/status", &Value::Null).1["project"].clone();
+    let project = project.with("cubes/more.yml", &MORE.replace("sql: amount", "sql: amuont"));
+    for path in ["load", "compile"] {
+        let path = format!("/api/v1/unified/{path}");
+        let (status, refusal) = send(server.address, &writer, "POST", &path, &json!({}));
+        assert!(status == 422 || refusal["success"] == json!(false), "{path}: {status} {refusal}");
+        assert!(refusal.to_string().contains("member-not-readable"), "{refusal}");
+        assert_eq!(sum(server.address, &writer, "more.total"), json!(60), "{refusal}");
+        assert_eq!(standing()["status"], json!("stale"), "{refusal}");
+    }
+    let (status, loaded) = load(false);
+    assert_eq!(status, 200, "{loaded}");
+    assert_eq!(load(true).0, 200, "it is as it was");
+    let project = project.with("cubes/more.yml", MORE);
+    let new = "cubes: [{name: new, sql_table: nowhere, measures: [{name: count, type: count}]}]\n";
+    let _project = project.with("cubes/new.yml", new);
+    let (status, loaded) = load(true);
+    assert_eq!((status, &loaded["cube_count"]), (200, &json!(3)), "{loaded}");
+    assert_eq!(sum(server.address, &writer, "more.total"), json!(60));
+}
+
 #[test]
 fn a_file_that_is_no_text_closes_every_cube_and_is_named_to_whoever_loads() {
     let project = project();

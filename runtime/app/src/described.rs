@@ -1,0 +1,300 @@
+//! What the warehouse says of a project's cubes: the types of their members, and what of them it can't read.
+//!
+//! In: a model, the warehouse, what is known already. Out: [`Described`], column types, warnings at the place
+//! that the warehouse complains of. Not here: the columns of tables (`inspection`), serving (`catalog`).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _};
+use terrane_compiler::diagnostic::{Diagnostic, Severity};
+use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
+use terrane_compiler::project::Definitions;
+use terrane_compiler::query::QueryError;
+use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
+use terrane_compiler::types::LogicalType;
+
+use crate::inspection::Inspected;
+use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
+
+/// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
+/// changed.
+#[derive(Debug, Clone, Default)]
+pub struct Described {
+    /// Of each type probe, by its text.
+    types: HashMap<Arc<str>, Arc<[LogicalType]>>,
+    /// Models that it could read, by their runnable text.
+    accepted: HashSet<Arc<str>>,
+    /// Columns of tables.
+    inspected: Inspected,
+    refused: Vec<Refused>,
+}
+
+/// A cube of which the warehouse refused something.
+#[derive(Debug, Clone)]
+struct Refused {
+    cube: Arc<str>,
+    /// The text that it was asked about.
+    probe: Arc<str>,
+    told: Vec<Diagnostic>,
+}
+
+impl Described {
+    /// Makes errors of what the warehouse refuses of cubes that it could read in the project `before`, and that
+    /// were changed since. A new cube, or a table that went away, keeps nobody from changing the rest.
+    pub(crate) fn harden(&self, diagnostics: &mut [Diagnostic], before: &Described, had: impl Fn(&str) -> bool) {
+        let refused_before: HashSet<&str> = before.refused.iter().map(|refused| &*refused.cube).collect();
+        let is_lost = |refused: &&Refused| {
+            had(&refused.cube) && !refused_before.contains(&*refused.cube) && !before.types.contains_key(&refused.probe)
+        };
+        let lost = self.refused.iter().filter(is_lost).flat_map(|refused| &refused.told);
+        let lost: HashSet<&str> = lost.map(|told| &*told.message).collect();
+        for told in diagnostics.iter_mut().filter(|told| is_unread(told) && lost.contains(&*told.message)) {
+            told.severity = Severity::Error;
+        }
+    }
+
+    /// The warehouse has read this model before.
+    pub fn accepts(&self, model: &str) -> bool {
+        self.accepted.contains(model)
+    }
+
+    /// Notes models that the warehouse could read.
+    pub(crate) fn accept(&mut self, models: Vec<Arc<str>>) {
+        self.accepted.extend(models);
+    }
+
+    pub(crate) fn inspected(&self) -> &Inspected {
+        &self.inspected
+    }
+}
+
+/// How many statements run at once: queries need the warehouse too.
+const AT_ONCE: usize = 4;
+
+/// What the warehouse can't read of a cube: a warning, since the rest can be served.
+pub const NOT_DESCRIBED: &str = "cube-not-described";
+/// The same of one member.
+pub const NOT_READABLE: &str = "member-not-readable";
+/// The warehouse can't be asked about a cube.
+pub const NOT_ASKED: &str = "cube-not-asked";
+
+/// Whether the warehouse can't read a part of the project, or could not be asked.
+pub fn is_unread(told: &Diagnostic) -> bool {
+    [NOT_DESCRIBED, NOT_READABLE, NOT_ASKED].contains(&told.code)
+}
+
+/// The warehouse's answer, or the compiler's, that there is none.
+struct Unread {
+    message: String,
+    /// It could not be asked; the text may be in order.
+    is_unasked: bool,
+}
+
+impl Unread {
+    fn refused(message: impl ToString) -> Unread {
+        Unread { message: message.to_string(), is_unasked: false }
+    }
+}
+
+pub(crate) struct Reading<'a> {
+    model: &'a Model,
+    definitions: &'a Definitions,
+    profile: &'a DialectProfile,
+    asked: Asked<'a>,
+    types: ColumnTypes,
+    described: Described,
+}
+
+/// Who is asked: what was said before, then the warehouse.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    known: &'a Described,
+    warehouse: &'a dyn Warehouse,
+}
+
+/// A probe's text, and the types of its columns.
+type Answer = (Arc<str>, Arc<[LogicalType]>);
+
+/// What was asked of a cube, and what came of it.
+type Told<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<Answer, Unread>);
+
+impl<'a> Asked<'a> {
+    /// What is asked of a whole cube, and the answer.
+    fn of(self, model: &'a Model, cube: &'a Cube, profile: &'a DialectProfile) -> BoxFuture<'a, Told<'a>> {
+        async move {
+            let probe = type_probe(model, cube.id, profile);
+            let answer = match &probe {
+                Ok(probe) => self.types_of(&probe.text).await,
+                Err(error) => Err(Unread::refused(error)),
+            };
+            (cube, probe, answer)
+        }
+        .boxed()
+    }
+
+    async fn types_of(&self, probe: &str) -> Result<Answer, Unread> {
+        if let Some((text, types)) = self.known.types.get_key_value(probe) {
+            return Ok((Arc::clone(text), Arc::clone(types)));
+        }
+        let schema = self.warehouse.describe(Statement::plain(probe)).await;
+        let schema = schema.map_err(|error| Unread {
+            is_unasked: error.kind != WarehouseErrorKind::Refused,
+            message: error.message,
+        })?;
+        Ok((probe.into(), schema.fields().iter().map(|field| logical_type(field.data_type())).collect()))
+    }
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(
+        model: &'a Model,
+        definitions: &'a Definitions,
+        profile: &'a DialectProfile,
+        warehouse: &'a dyn Warehouse,
+        known: &'a Described,
+    ) -> Self {
+        let described = Described { inspected: known.inspected.clone(), ..Described::default() };
+        Reading {
+            model,
+            definitions,
+            profile,
+            asked: Asked { known, warehouse },
+            types: ColumnTypes::default(),
+            described,
+        }
+    }
+
+    /// Asks the warehouse for the types of each cube's members. What the warehouse refuses is a warning: its
+    /// queries will be refused with the warehouse's own words.
+    pub(crate) async fn types(mut self, diagnostics: &mut Vec<Diagnostic>) -> (ColumnTypes, Described) {
+        let (model, profile, asked) = (self.model, self.profile, self.asked);
+        let questions: Vec<BoxFuture<'_, _>> = model.cubes.iter().map(|cube| asked.of(model, cube, profile)).collect();
+        let mut answers = stream::iter(questions).buffered(AT_ONCE);
+        while let Some((cube, probe, answer)) = answers.next().await {
+            let problem = match (&probe, answer) {
+                (Ok(probe), Ok(answer)) => {
+                    self.learn(probe, answer);
+                    continue;
+                }
+                (_, Err(problem)) => problem,
+                (Err(error), Ok(_)) => Unread::refused(error),
+            };
+            let told = self.culprits(cube, &problem).await;
+            // An alias has its cube's problems.
+            if cube.alias_of.is_none() {
+                let probe = probe.map_or_else(|_| Arc::from(""), |probe| Arc::from(probe.text));
+                let refusals = told.iter().filter(|told| told.code != NOT_ASKED).cloned().collect();
+                self.described.refused.push(Refused { cube: Arc::clone(&cube.name), probe, told: refusals });
+                diagnostics.extend(told);
+            }
+        }
+        (self.types, self.described)
+    }
+
+    fn learn(&mut self, probe: &TypeProbe, (text, types): Answer) {
+        for (member, ty) in probe.members.iter().zip(types.iter().copied()) {
+            match member {
+                ProbedMember::Dimension(id) => {
+                    self.types.dimensions.insert(*id, ty);
+                }
+                ProbedMember::Measure(id) => {
+                    self.types.measures.insert(*id, ty);
+                }
+                ProbedMember::Compared(id) => {
+                    self.types.compared.insert(*id, ty);
+                }
+                ProbedMember::WithinMeasure(_)
+                | ProbedMember::RowFilter(_)
+                | ProbedMember::Mask(..)
+                | ProbedMember::Segment(_)
+                | ProbedMember::Join(_) => {}
+            }
+        }
+        self.described.types.insert(text, types);
+    }
+
+    /// Which members the warehouse refuses, each asked for alone; the others get their types.
+    async fn culprits(&mut self, cube: &Cube, problem: &Unread) -> Vec<Diagnostic> {
+        if problem.is_unasked {
+            return vec![not_asked(cube, problem)];
+        }
+        let probes = single_probes(self.model, cube.id, self.profile).unwrap_or_default();
+        let mut found = Vec::new();
+        for probe in &probes {
+            let problem = match self.asked.types_of(&probe.text).await {
+                Ok(answer) => {
+                    self.learn(probe, answer);
+                    continue;
+                }
+                Err(problem) => problem,
+            };
+            if problem.is_unasked {
+                found.push(not_asked(cube, &problem));
+                break;
+            }
+            let Some(member) = probe.members.first() else { break };
+            let complaint = &*problem.message;
+            let (what, span) = place_of(self.model, self.definitions, cube.id, *member, complaint);
+            let diagnostic =
+                Diagnostic::warning(NOT_READABLE, format!("the warehouse cannot read {what}: {complaint}"));
+            let diagnostic = diagnostic.hint("check the columns that its `sql` names");
+            found.push(match span {
+                Some(span) => diagnostic.at(span),
+                None => diagnostic,
+            });
+        }
+        if found.is_empty() {
+            let message = format!("the warehouse cannot describe cube `{}`: {}", cube.name, problem.message);
+            let table = match &cube.relation {
+                Relation::Table(parts) => {
+                    let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
+                    format!("the table `{}`", parts.join("."))
+                }
+                Relation::Query { .. } | Relation::Model { .. } => "what its query reads".to_owned(),
+            };
+            let hint = format!("check that {table} exists and that each `sql` names columns of it");
+            found.push(at_cube(Diagnostic::warning(NOT_DESCRIBED, message).hint(hint), cube));
+        }
+        found
+    }
+}
+
+fn not_asked(cube: &Cube, problem: &Unread) -> Diagnostic {
+    let message = format!("the warehouse could not be asked about cube `{}`: {}", cube.name, problem.message);
+    at_cube(Diagnostic::warning(NOT_ASKED, message).hint("load the project again when the warehouse answers"), cube)
+}
+
+fn at_cube(told: Diagnostic, cube: &Cube) -> Diagnostic {
+    match &cube.span {
+        Some(span) => told.at(span.clone()),
+        None => told,
+    }
+}
+
+/// What an Arrow type means to the compiler.
+fn logical_type(ty: &DataType) -> LogicalType {
+    match ty {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,
+        DataType::Dictionary(_, value) => logical_type(value),
+        DataType::Boolean => LogicalType::Boolean,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => LogicalType::Float,
+        // Wider integers than 64 bits come as decimals without a scale.
+        DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0) => LogicalType::Integer,
+        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            LogicalType::Decimal
+        }
+        DataType::Date32 | DataType::Date64 => LogicalType::Date,
+        DataType::Timestamp(_, None) => LogicalType::Timestamp,
+        DataType::Timestamp(_, Some(_)) => LogicalType::TimestampTz,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            LogicalType::Binary
+        }
+        ty if ty.is_integer() => LogicalType::Integer,
+        _ => LogicalType::Unknown,
+    }
+}

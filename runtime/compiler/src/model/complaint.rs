@@ -1,0 +1,84 @@
+//! Where in an author's SQL a warehouse's complaint belongs.
+//!
+//! In: SQL as written, the engine's message. Out: the place of the first name that the message quotes and the
+//! SQL has. Not here: which SQL it is (`sql::place`), asking.
+
+use crate::diagnostic::Span;
+use crate::project::{ModelDefinition, SqlText};
+
+/// The place in a model's text; its beginning where nothing of it is named.
+pub fn place_of_complaint(model: &ModelDefinition, message: &str) -> Span {
+    let text = &*model.sql.text;
+    let beginning = || model.sql.locate(text.len() - text.trim_start().len(), 1);
+    complained_of(&[&model.sql], message, |_| false).unwrap_or_else(beginning)
+}
+
+/// The first name that a message quotes and one of the texts has, but for names that `is_other`.
+pub(crate) fn complained_of(texts: &[&SqlText], message: &str, is_other: impl Fn(&str) -> bool) -> Option<Span> {
+    quoted(message).filter(|name| !is_other(name)).find_map(|name| {
+        let place = |sql: &&SqlText| Some(sql.locate(word_in(&sql.text, name)?, name.chars().count()));
+        texts.iter().find_map(place)
+    })
+}
+
+/// The name that the engine's own arrow points at; then what stands between quotes of any kind, or behind the
+/// words that engines put before a name. Of a dotted name its last part too. What the engine only guesses at is
+/// left out.
+fn quoted(message: &str) -> impl Iterator<Item = &str> {
+    const GUESSES: [&str; 5] = ["did you mean", "Did you mean", "Candidate", "LINE ", "HINT"];
+    let end = GUESSES.iter().filter_map(|word| message.find(word)).min().unwrap_or(message.len());
+    let mut rest = &message[..end];
+    let bare = [" name ", " named ", "no such table: ", "no such column: "].into_iter().filter_map(move |word| {
+        let after = &message[..end][message[..end].find(word)? + word.len()..];
+        let is_end = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$'));
+        Some(after.split(is_end).next().unwrap_or_default().trim_end_matches('.'))
+    });
+    let names = std::iter::from_fn(move || {
+        let open = rest.find(['"', '\'', '`'])?;
+        let quote = rest[open..].chars().next()?;
+        let after = &rest[open + 1..];
+        let close = after.find(quote)?;
+        rest = &after[close + 1..];
+        Some(&after[..close])
+    });
+    let names = pointed_at(message).into_iter().chain(names).chain(bare);
+    names.flat_map(|name| [Some(name), name.rsplit_once('.').map(|(_, last)| last)]).flatten().filter(|n| !n.is_empty())
+}
+
+/// The name above an arrow: `LINE 1: SELECT id FROM raw.orders` with a `^` in the line below.
+fn pointed_at(message: &str) -> Option<&str> {
+    let line = &message[message.find("LINE ")?..];
+    let (line, below) = line.split_once('\n')?;
+    let arrow = below.lines().next()?.find('^')?;
+    let is_end = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'));
+    line.get(arrow..)?.split(is_end).next()
+}
+
+/// The first place of a word, in any case.
+pub(super) fn word_in(text: &str, word: &str) -> Option<usize> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let (lower, wanted) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
+    lower.match_indices(&wanted).map(|(at, _)| at).find(|at| {
+        let before = lower[..*at].chars().next_back();
+        let after = lower[at + wanted.len()..].chars().next();
+        !before.is_some_and(is_name) && !after.is_some_and(is_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_found_by_the_names_they_quote() {
+        let text = "SELECT amount, \"raw\".x FROM raw.orders";
+        let found = |message: &str| quoted(message).find_map(|name| word_in(text, name)).map(|at| &text[at..]);
+        assert_eq!(found("Referenced column \"Amount\" not found"), Some("amount, \"raw\".x FROM raw.orders"));
+        assert_eq!(found("relation \"main.orders\" does not exist"), Some("orders"));
+        assert_eq!(found("Table with name ordersx does not exist, did you mean \"pg.x\"?"), None);
+        assert_eq!(found("Catalog Error: Table with name orders does not exist!\nDid you mean \"x\"?"), Some("orders"));
+        let pointed = "Binder Error: not so\n\nLINE 1: SELECT amount, \"raw\".x FROM raw.orders\n                                    ^";
+        assert_eq!(found(pointed), Some("raw.orders"));
+        assert_eq!(found("out of memory"), None);
+    }
+}

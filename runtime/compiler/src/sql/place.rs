@@ -1,0 +1,120 @@
+//! Where a project's file has what a warehouse can't read of a cube.
+//!
+//! In: a [`ProbedMember`], the warehouse's complaint. Out: what a person calls it, and the place: the name in
+//! its SQL that the warehouse complains of, else where the member stands.
+
+use super::probe::ProbedMember;
+use crate::diagnostic::Span;
+use crate::model::{CubeId, Model, complained_of};
+use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
+
+const MAX_ANCESTORS: usize = 32;
+
+/// What a person calls the member, and the place in its SQL that the warehouse's message is about.
+pub fn place_of(
+    model: &Model,
+    definitions: &Definitions,
+    cube: CubeId,
+    member: ProbedMember,
+    message: &str,
+) -> (String, Option<Span>) {
+    let (what, span) = named(model, cube, member);
+    let texts = texts_of(model, definitions, cube, member);
+    let is_cube = |name: &str| model.cube_named(name).is_some();
+    (what, complained_of(&texts, message, is_cube).or(span))
+}
+
+/// What a person calls the member, and where it stands.
+fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<Span>) {
+    let definition = model.cube(cube);
+    let name = &definition.name;
+    match member {
+        ProbedMember::Dimension(id) => {
+            let dimension = model.dimension(id);
+            (
+                format!("dimension `{name}.{}`", dimension.name),
+                dimension.sql_span.clone().or_else(|| dimension.span.clone()),
+            )
+        }
+        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) => {
+            let measure = model.measure(id);
+            (format!("measure `{name}.{}`", measure.name), measure.sql_span.clone().or_else(|| measure.span.clone()))
+        }
+        ProbedMember::Compared(id) => {
+            let policy = &model.policies[id.policy as usize];
+            (format!("the row filter of policy `{}` on `{name}`", policy.name), policy.row_filter_span.clone())
+        }
+        ProbedMember::RowFilter(policy) => {
+            let policy = &model.policies[policy as usize];
+            (format!("the row filter of policy `{}` on `{name}`", policy.name), policy.row_filter_span.clone())
+        }
+        ProbedMember::Mask(policy, id) => {
+            let (policy, member) = (&model.policies[policy as usize], &model.dimension(id).name);
+            let span = policy.mask_spans.iter().find(|(masked, _)| masked == member).map(|(_, span)| span.clone());
+            (format!("what policy `{}` shows in place of `{name}.{member}`", policy.name), span)
+        }
+        ProbedMember::Segment(index) => {
+            let segment = &definition.segments[index as usize];
+            (format!("segment `{name}.{}`", segment.name), segment.sql_span.clone())
+        }
+        ProbedMember::Join(index) => {
+            let join = &definition.joins[index as usize];
+            (format!("the join of `{name}` to `{}`", model.cube(join.target).name), join.span.clone())
+        }
+    }
+}
+
+/// The SQL of a member, as its own cube or the nearest that it extends has it.
+fn texts_of<'d>(model: &Model, definitions: &'d Definitions, cube: CubeId, member: ProbedMember) -> Vec<&'d SqlText> {
+    let definition = model.cube(cube);
+    let policy = |index: u32| {
+        let name = &model.policies[index as usize].name;
+        definitions.policies.iter().find(move |policy| policy.name.value == *name)
+    };
+    let line = || line_of(definitions, &definition.name);
+    let has = |text: &Text, name: &str| *text.value == *name;
+    match member {
+        ProbedMember::Dimension(id) => {
+            let name = &*model.dimension(id).name;
+            let found = line().find_map(|cube| cube.dimensions.iter().find(|item| has(&item.name, name)));
+            found.map(|found| &found.sql).into_iter().collect()
+        }
+        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) => {
+            let name = &*model.measure(id).name;
+            let found = line().find_map(|cube| cube.measures.iter().find(|item| has(&item.name, name)));
+            found.into_iter().flat_map(|found| found.sql.iter().chain(&found.filters)).collect()
+        }
+        ProbedMember::Segment(index) => {
+            let name = &*definition.segments[index as usize].name;
+            let found = line().find_map(|cube| cube.segments.iter().find(|item| has(&item.name, name)));
+            found.map(|found| &found.sql).into_iter().collect()
+        }
+        ProbedMember::Join(index) => {
+            let name = &*model.cube(definition.joins[index as usize].target).name;
+            let found = line().find_map(|cube| cube.joins.iter().find(|item| has(&item.name, name)));
+            found.map(|found| &found.sql).into_iter().collect()
+        }
+        ProbedMember::RowFilter(index) => {
+            policy(index).and_then(|policy| policy.row_filter.as_ref()).into_iter().collect()
+        }
+        ProbedMember::Compared(id) => {
+            policy(id.policy).and_then(|policy| policy.row_filter.as_ref()).into_iter().collect()
+        }
+        ProbedMember::Mask(index, id) => {
+            let name = &*model.dimension(id).name;
+            let masks = policy(index).into_iter().flat_map(|policy| &policy.masks);
+            let sql = masks.filter_map(|(member, mask)| match mask {
+                MaskDefinition::Sql(sql) if member.value.rsplit('.').next() == Some(name) => Some(sql),
+                _ => None,
+            });
+            sql.collect()
+        }
+    }
+}
+
+/// A cube and those that it extends, the nearest first.
+fn line_of<'d>(definitions: &'d Definitions, cube: &str) -> impl Iterator<Item = &'d CubeDefinition> {
+    let named = move |name: &str| definitions.cubes.iter().map(|cube| &**cube).find(|cube| *cube.name.value == *name);
+    let parent = move |cube: &&'d CubeDefinition| named(&cube.extends.as_ref()?.value);
+    std::iter::successors(named(cube), parent).take(MAX_ANCESTORS)
+}

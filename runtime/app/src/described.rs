@@ -249,7 +249,8 @@ impl<'a> Reading<'a> {
             });
         }
         if found.is_empty() {
-            let message = format!("the warehouse cannot describe cube `{}`: {}", cube.name, problem.message);
+            let message =
+                format!("the warehouse cannot describe cube `{}`: {}", cube.name, complaint(&problem.message));
             let table = match &cube.relation {
                 Relation::Table(parts) => {
                     let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
@@ -262,6 +263,11 @@ impl<'a> Reading<'a> {
         }
         found
     }
+}
+
+/// The message without the place in a text that nobody wrote, which DuckDB shows.
+pub(crate) fn complaint(message: &str) -> &str {
+    message.split("\n\nLINE ").next().unwrap_or_default()
 }
 
 fn not_asked(cube: &Cube, problem: &Unread) -> Diagnostic {

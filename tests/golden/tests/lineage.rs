@@ -124,7 +124,7 @@ fn a_model_in_a_project_is_what_its_text_is() {
         let name = |at: usize, of: &OutputName| match of {
             OutputName::Named(name) => {
                 let before = text.outputs[..at].iter().filter(|output| output.name == *of).count();
-                let number = (before > 0).then(|| format!("_{before}")).unwrap_or_default();
+                let number = if before > 0 { format!("_{before}") } else { String::new() };
                 format!("{}{number}", name.to_lowercase())
             }
             OutputName::Star => "*".to_owned(),

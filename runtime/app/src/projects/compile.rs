@@ -17,7 +17,7 @@ use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};
 use crate::builds::ModelBuild;
 use crate::catalog::{Known, Snapshot};
-use crate::described::Described;
+use crate::described::{Described, complaint};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What to compile.
@@ -224,9 +224,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
             continue;
         }
         names.insert(name);
-        // DuckDB shows the place in a text that nobody wrote; the true one is drawn.
-        let complaint = refusal.message.split("\n\nLINE ").next().unwrap_or_default();
-        let message = format!("the warehouse refuses model `{name}`: {complaint}");
+        let message = format!("the warehouse refuses model `{name}`: {}", complaint(&refusal.message));
         let told = Diagnostic::error("model-not-described", message)
             .hint("check the tables and columns that it names, and that the warehouse has them")
             .at(place_of_complaint(model, &refusal.message));

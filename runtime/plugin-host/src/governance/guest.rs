@@ -2,13 +2,15 @@
 //!
 //! In: a linked component, and a query's facts. Out: a verdict, unchecked. `bindgen!` would compare the types of all
 //! five functions at each instantiation, and would own each text of the facts; that was a quarter of a call. Here the
-//! function that is asked is compared, and texts stay where they are until they are copied into the guest.
+//! function that is asked is compared once for each component, and texts stay where they are until they are copied
+//! into the guest.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_compiler::governance as facts;
 use wasmtime::Store;
-use wasmtime::component::{Component, ComponentExportIndex, ComponentType, Instance, InstancePre, Lower};
+use wasmtime::component::{Component, ComponentExportIndex, ComponentType, Instance, InstancePre, Lower, TypedFunc};
 
 use super::{arena, to_wire};
 use crate::bindings::common::{CallContext, Issue, LogicalType, PluginError};
@@ -31,7 +33,12 @@ struct Exports {
     plugin: Arc<plugin::GuestIndices>,
     hook: Arc<wire::GuestIndices>,
     on_query: ComponentExportIndex,
+    /// The component's `on-query` has the contract's types. Instances of a component all have the same.
+    is_compared: Arc<AtomicBool>,
 }
+
+type Params<'a> = (&'a CallContext, &'a wire::Principal, &'a QueryFacts<'a>);
+type Answer = (Result<wire::Verdict, PluginError>,);
 
 /// A component that is ready to be made an instance of.
 pub(crate) struct PolicyPre {
@@ -47,6 +54,7 @@ impl PolicyPre {
             plugin: Arc::new(plugin::GuestIndices::new(&instance)?),
             hook: Arc::new(wire::GuestIndices::new(&instance)?),
             on_query: function(instance.component(), &format!("{}@{VERSION}", PolicyGuest::INTERFACE), "on-query")?,
+            is_compared: Arc::default(),
         };
         Ok(PolicyPre { instance, exports })
     }
@@ -71,10 +79,22 @@ impl PolicyGuest {
         who: &wire::Principal,
         query: &QueryFacts<'_>,
     ) -> wasmtime::Result<Result<wire::Verdict, PluginError>> {
-        type Params<'a> = (&'a CallContext, &'a wire::Principal, &'a QueryFacts<'a>);
-        type Answer = (Result<wire::Verdict, PluginError>,);
-        let on_query = self.instance.get_typed_func::<Params<'_>, Answer>(&mut *store, self.exports.on_query)?;
+        let on_query = self.typed_on_query(&mut *store)?;
         Ok(on_query.call(store, (context, who, query))?.0)
+    }
+
+    #[allow(unsafe_code, reason = "what was compared for a component need not be compared for each instance of it")]
+    fn typed_on_query<'a>(&self, store: &mut Store<Guest>) -> wasmtime::Result<TypedFunc<Params<'a>, Answer>> {
+        let Exports { on_query, is_compared, .. } = &self.exports;
+        if !is_compared.load(Ordering::Relaxed) {
+            let compared = self.instance.get_typed_func::<Params<'a>, Answer>(store, *on_query)?;
+            is_compared.store(true, Ordering::Relaxed);
+            return Ok(compared);
+        }
+        let found = self.instance.get_func(store, *on_query);
+        let found = found.ok_or_else(|| wasmtime::format_err!("there is no function `on-query`"))?;
+        // SAFETY: this function of this component has been compared with these types; both never change.
+        Ok(unsafe { TypedFunc::new_unchecked(found) })
     }
 
     /// All functions of a hook.

@@ -11,11 +11,12 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
+use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;
 use terrane_compiler::sql::profile::DialectProfile;
-use terrane_compiler::sql::{ProbedMember, TypeProbe, place_of, single_probes, type_probe};
+use terrane_compiler::sql::{COLUMN_MISMATCH, ProbedMember, TypeProbe, culprit, rows_probe, single_probes, type_probe};
 use terrane_compiler::types::LogicalType;
 
 use crate::inspection::Inspected;
@@ -41,17 +42,24 @@ struct Refused {
     /// The text that it was asked about.
     probe: Arc<str>,
     told: Vec<Diagnostic>,
+    /// It could be read before it was changed.
+    is_lost: bool,
 }
 
 impl Described {
     /// Makes errors of what the warehouse refuses of cubes that it could read in the project `before`, and that
-    /// were changed since. A new cube, or a table that went away, keeps nobody from changing the rest.
-    pub(crate) fn harden(&self, diagnostics: &mut [Diagnostic], before: &Described, had: impl Fn(&str) -> bool) {
-        let refused_before: HashSet<&str> = before.refused.iter().map(|refused| &*refused.cube).collect();
-        let is_lost = |refused: &&Refused| {
-            had(&refused.cube) && !refused_before.contains(&*refused.cube) && !before.types.contains_key(&refused.probe)
-        };
-        let lost = self.refused.iter().filter(is_lost).flat_map(|refused| &refused.told);
+    /// were changed since, until it can read them again. A new cube, or a table that went away, keeps nobody from
+    /// changing the rest.
+    pub(crate) fn harden(&mut self, diagnostics: &mut [Diagnostic], before: &Described, had: impl Fn(&str) -> bool) {
+        let refused_before: HashMap<&str, bool> =
+            before.refused.iter().map(|refused| (&*refused.cube, refused.is_lost)).collect();
+        for refused in &mut self.refused {
+            refused.is_lost = match refused_before.get(&*refused.cube) {
+                Some(was_lost) => *was_lost,
+                None => had(&refused.cube) && !before.types.contains_key(&refused.probe),
+            };
+        }
+        let lost = self.refused.iter().filter(|refused| refused.is_lost).flat_map(|refused| &refused.told);
         let lost: HashSet<&str> = lost.map(|told| &*told.message).collect();
         for told in diagnostics.iter_mut().filter(|told| is_unread(told) && lost.contains(&*told.message)) {
             told.severity = Severity::Error;
@@ -108,6 +116,8 @@ pub(crate) struct Reading<'a> {
     asked: Asked<'a>,
     types: ColumnTypes,
     described: Described,
+    /// What is wrong with conditions.
+    conditions: Vec<Diagnostic>,
 }
 
 /// Who is asked: what was said before, then the warehouse.
@@ -164,6 +174,7 @@ impl<'a> Reading<'a> {
             definitions,
             profile,
             asked: Asked { known, warehouse },
+            conditions: Vec::new(),
             types: ColumnTypes::default(),
             described,
         }
@@ -178,7 +189,7 @@ impl<'a> Reading<'a> {
         while let Some((cube, probe, answer)) = answers.next().await {
             let problem = match (&probe, answer) {
                 (Ok(probe), Ok(answer)) => {
-                    self.learn(probe, answer);
+                    self.learn(cube, probe, answer);
                     continue;
                 }
                 (_, Err(problem)) => problem,
@@ -189,14 +200,42 @@ impl<'a> Reading<'a> {
             if cube.alias_of.is_none() {
                 let probe = probe.map_or_else(|_| Arc::from(""), |probe| Arc::from(probe.text));
                 let refusals = told.iter().filter(|told| told.code != NOT_ASKED).cloned().collect();
-                self.described.refused.push(Refused { cube: Arc::clone(&cube.name), probe, told: refusals });
+                self.described.refused.push(Refused {
+                    cube: Arc::clone(&cube.name),
+                    probe,
+                    told: refusals,
+                    is_lost: false,
+                });
                 diagnostics.extend(told);
             }
         }
+        diagnostics.append(&mut self.conditions);
         (self.types, self.described)
     }
 
-    fn learn(&mut self, probe: &TypeProbe, (text, types): Answer) {
+    /// What must hold of a row is true or false, or a number where an engine has no truth values.
+    fn condition(&mut self, cube: &Cube, member: ProbedMember, ty: LogicalType) {
+        let what = match ty {
+            LogicalType::Text => "a text",
+            LogicalType::Date => "a date",
+            LogicalType::Timestamp | LogicalType::TimestampTz => "a time",
+            LogicalType::Binary => "bytes",
+            _ => return,
+        };
+        if cube.alias_of.is_some() {
+            return;
+        }
+        let culprit = culprit(self.model, self.definitions, cube.id, member, "");
+        let message = format!("{} has a condition that is {what}, neither true nor false", culprit.what);
+        let hint = "write what must hold, as in `{status} = 'paid'`";
+        let told = Diagnostic::warning(COLUMN_MISMATCH, message).hint(hint);
+        self.conditions.push(match culprit.span {
+            Some(span) => told.at(span),
+            None => told,
+        });
+    }
+
+    fn learn(&mut self, cube: &Cube, probe: &TypeProbe, (text, types): Answer) {
         for (member, ty) in probe.members.iter().zip(types.iter().copied()) {
             match member {
                 ProbedMember::Dimension(id) => {
@@ -208,14 +247,21 @@ impl<'a> Reading<'a> {
                 ProbedMember::Compared(id) => {
                     self.types.compared.insert(*id, ty);
                 }
-                ProbedMember::WithinMeasure(_)
+                ProbedMember::WithinMeasure(_) | ProbedMember::Mask(..) => {}
+                ProbedMember::Filter(_)
                 | ProbedMember::RowFilter(_)
-                | ProbedMember::Mask(..)
                 | ProbedMember::Segment(_)
-                | ProbedMember::Join(_) => {}
+                | ProbedMember::Join(_) => self.condition(cube, *member, ty),
             }
         }
         self.described.types.insert(text, types);
+    }
+
+    /// The columns of a cube's rows; none where they can't be told.
+    async fn columns_of(&self, cube: &Cube) -> Vec<String> {
+        let Ok(probe) = rows_probe(self.model, cube.id, self.profile) else { return Vec::new() };
+        let described = self.asked.warehouse.describe(Statement::plain(&probe)).await;
+        described.map_or_else(|_| Vec::new(), |schema| schema.fields().iter().map(|f| f.name().clone()).collect())
     }
 
     /// Which members the warehouse refuses, each asked for alone; the others get their types.
@@ -224,11 +270,11 @@ impl<'a> Reading<'a> {
             return vec![not_asked(cube, problem)];
         }
         let probes = single_probes(self.model, cube.id, self.profile).unwrap_or_default();
-        let mut found = Vec::new();
+        let (mut found, mut columns) = (Vec::new(), None);
         for probe in &probes {
             let problem = match self.asked.types_of(&probe.text).await {
                 Ok(answer) => {
-                    self.learn(probe, answer);
+                    self.learn(cube, probe, answer);
                     continue;
                 }
                 Err(problem) => problem,
@@ -238,12 +284,21 @@ impl<'a> Reading<'a> {
                 break;
             }
             let Some(member) = probe.members.first() else { break };
-            let complaint = &*problem.message;
-            let (what, span) = place_of(self.model, self.definitions, cube.id, *member, complaint);
-            let diagnostic =
-                Diagnostic::warning(NOT_READABLE, format!("the warehouse cannot read {what}: {complaint}"));
-            let diagnostic = diagnostic.hint("check the columns that its `sql` names");
-            found.push(match span {
+            let culprit = culprit(self.model, self.definitions, cube.id, *member, &problem.message);
+            let message = format!("the warehouse cannot read {}: {}", culprit.what, complaint(&problem.message));
+            if columns.is_none() {
+                columns = Some(self.columns_of(cube).await);
+            }
+            let is_function = problem.message.contains("unction");
+            let hint = match (&culprit.word, columns.as_deref()) {
+                (Some(word), Some(columns)) if !is_function && !columns.is_empty() && !columns.contains(word) => {
+                    let own = columns.iter().map(String::as_str);
+                    suggest(word.rsplit('.').next().unwrap_or_default(), &format!("columns of `{}`", cube.name), own)
+                }
+                _ => "check the columns and functions that its `sql` names".to_owned(),
+            };
+            let diagnostic = Diagnostic::warning(NOT_READABLE, message).hint(hint);
+            found.push(match culprit.span {
                 Some(span) => diagnostic.at(span),
                 None => diagnostic,
             });

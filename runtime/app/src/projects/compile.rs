@@ -206,6 +206,10 @@ pub struct RefusedModels {
     pub told: Vec<Diagnostic>,
     /// Where the cubes are named that read one.
     pub cubes: HashSet<Span>,
+    /// Their files.
+    pub files: HashSet<Arc<str>>,
+    /// The files of those that it reads.
+    pub accepted: HashSet<Arc<str>>,
 }
 
 /// Asks the warehouse about every model that has no error of its own.
@@ -219,10 +223,16 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         if read_by(definitions, &[name].into()).iter().any(|read| names.contains(read)) {
             continue;
         }
-        let Err(refusal) = warehouse.describe(Statement::plain(&text)).await else { continue };
-        if refusal.kind != WarehouseErrorKind::Refused {
-            continue;
-        }
+        let file = model.sql.span().file;
+        let refusal = match warehouse.describe(Statement::plain(&text)).await {
+            Ok(_) => {
+                refused.accepted.insert(file);
+                continue;
+            }
+            Err(refusal) if refusal.kind == WarehouseErrorKind::Refused => refusal,
+            Err(_) => continue,
+        };
+        refused.files.insert(file);
         names.insert(name);
         let message = format!("the warehouse refuses model `{name}`: {}", complaint(&refusal.message));
         let told = Diagnostic::error("model-not-described", message)

@@ -53,7 +53,7 @@ impl ProjectService {
         let described = if request.trusts_types { before.described() } else { &nothing };
         let mut snapshot = self.snapshot_of(&texts, Known { described, ..before.known() }).await?;
         soften_registered(&mut snapshot.diagnostics);
-        if request.is_strict && texts.folder == held.folder {
+        if texts.folder == held.folder {
             snapshot.harden(&before);
         }
         if request.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {

@@ -1,13 +1,15 @@
 //! `terrane check`: every problem of a project, each with its place and a hint; with `--data` also
 //! those of its rows.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use terrane_app::data_check::{self, DataReport};
 use terrane_app::described::{NOT_DESCRIBED, is_unread};
-use terrane_app::projects::refused_models;
+use terrane_app::projects::{RefusedModels, refused_models};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
 
 use super::{Terminal, print, tell};
@@ -55,6 +57,20 @@ struct CheckJson<'a> {
     problems: Vec<DiagnosticJson<'a>>,
 }
 
+/// What the parser can't follow of a model is told as the warehouse judges it: one that it reads works, and of
+/// one that it refuses its own words are told.
+fn judge_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
+    let is_in = |problem: &Diagnostic, files: &HashSet<Arc<str>>| {
+        let file = problem.span.as_ref().map(|span| &span.file);
+        problem.code == "sql-syntax" && !problem.is_error() && file.is_some_and(|file| files.contains(file))
+    };
+    problems.retain(|problem| !is_in(problem, &refused.files));
+    for problem in problems.iter_mut().filter(|problem| is_in(problem, &refused.accepted)) {
+        problem.message = "lineage can't follow this SQL; the warehouse reads it".to_owned();
+        problem.hint = Some("queries work; what is made of it has its origin marked as unknown".to_owned());
+    }
+}
+
 /// Whether the project has no errors.
 ///
 /// # Errors
@@ -80,6 +96,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
             problem.code == NOT_DESCRIBED && problem.span.as_ref().is_some_and(|span| refused.cubes.contains(span))
         };
         problems.retain(|problem| !is_of_model(problem));
+        judge_syntax(&mut problems, &refused);
         problems.extend(refused.told);
     }
     // What a project lacks because of its errors, its expectations lack too.

@@ -475,7 +475,7 @@ impl Building<'_> {
         let mut open = vec![(sql, Some(cube.id))];
         let mut met = HashSet::new();
         while let Some((sql, own)) = open.pop() {
-            let mut plain = Snippet::default();
+            let mut plain = Snippet { has_query: sql.has_query, ..Snippet::default() };
             sql.for_each(&mut |part| match part {
                 SqlPart::Dimension(id) => {
                     if met.insert(*id) {

@@ -76,6 +76,10 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);
     reach::warn_of_ties(&model, &mut diagnostics);
+    // A join may be missing for its own errors.
+    if !definitions.has_errors && !diagnostics.iter().any(Diagnostic::is_error) {
+        metrics::tell_unreachable_filters(&model, definitions, &mut diagnostics);
+    }
     let are_none_written = definitions.cubes.is_empty() && definitions.unread.is_empty();
     if are_none_written && definitions.unread_files.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(

@@ -121,7 +121,9 @@ impl Model {
     /// What policies compare a caller's values with, over the rows of one cube.
     pub fn compared_of(&self, cube: CubeId) -> impl Iterator<Item = (ComparedId, &Snippet)> {
         (0u32..).zip(&self.policies).flat_map(move |(policy, definition)| {
-            let effects = (0u32..).zip(&definition.cubes).filter(move |(_, of)| of.cube == cube);
+            // Of rows that are not the filter's own nothing is compared: the cube is closed.
+            let is_compared = move |of: &super::CubePolicy| of.cube == cube && !of.is_closed;
+            let effects = (0u32..).zip(&definition.cubes).filter(move |(_, of)| is_compared(of));
             effects.flat_map(move |(effect, of)| {
                 let parts = of.row_filter.iter().flat_map(Snippet::user_parts);
                 (0u32..).zip(parts).filter_map(move |(index, part)| {

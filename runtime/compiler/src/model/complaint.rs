@@ -10,15 +10,67 @@ use crate::project::{ModelDefinition, SqlText};
 pub fn place_of_complaint(model: &ModelDefinition, message: &str) -> Span {
     let text = &*model.sql.text;
     let beginning = || model.sql.locate(text.len() - text.trim_start().len(), 1);
-    complained_of(&[&model.sql], message, |_| false).unwrap_or_else(beginning)
+    complained_of(&[&model.sql], message, |_| false).map_or_else(beginning, |(span, _)| span)
 }
 
-/// The first name that a message quotes and one of the texts has, but for names that `is_other`.
-pub(crate) fn complained_of(texts: &[&SqlText], message: &str, is_other: impl Fn(&str) -> bool) -> Option<Span> {
-    quoted(message).filter(|name| !is_other(name)).find_map(|name| {
-        let place = |sql: &&SqlText| Some(sql.locate(word_in(&sql.text, name)?, name.chars().count()));
-        texts.iter().find_map(place)
-    })
+/// What the engine's arrow points at, where the line that it shows is one of a text; else the first name that the
+/// message quotes and one of the texts has, but for names that `is_other`. The place, and the word there.
+pub(crate) fn complained_of<'t>(
+    texts: &[&'t SqlText],
+    message: &str,
+    is_other: impl Fn(&str) -> bool,
+) -> Option<(Span, &'t str)> {
+    let told = |sql: &'t SqlText, at: usize, characters: usize| {
+        let end = sql.text[at..].char_indices().nth(characters).map_or(sql.text.len(), |(length, _)| at + length);
+        (sql.locate(at, characters), &sql.text[at..end])
+    };
+    let shown = texts.iter().find_map(|sql| {
+        let (at, characters) = shown_in(&sql.text, message)?;
+        Some(told(sql, at, characters))
+    });
+    let named = || {
+        quoted(message).filter(|name| !is_other(name)).find_map(|name| {
+            let place =
+                |sql: &'t SqlText| Some(told(sql, word_outside_of_texts(&sql.text, name)?, name.chars().count()));
+            texts.iter().find_map(|sql| place(sql))
+        })
+    };
+    shown.or_else(named)
+}
+
+/// Where a text has the line that the engine shows, once: the byte under its arrow, and the characters of the word.
+fn shown_in(text: &str, message: &str) -> Option<(usize, usize)> {
+    let (line, arrow) = shown_line(message)?;
+    // Long lines are cut off.
+    let cut = line.strip_prefix("...").unwrap_or(line);
+    let shown = cut.strip_suffix("...").unwrap_or(cut).trim();
+    // A line of few letters may stand anywhere.
+    let mut found = text.match_indices(shown).filter(|_| shown.len() >= 8);
+    let (Some((at, _)), None) = (found.next(), found.next()) else { return None };
+    let start = line.find(shown)?;
+    let offset = at + arrow.checked_sub(start).filter(|inside| *inside < shown.len())?;
+    let word = text.get(offset..)?.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).next()?;
+    Some((offset, word.chars().count().max(1)))
+}
+
+/// The line that the engine shows, and the byte of it under the arrow.
+fn shown_line(message: &str) -> Option<(&str, usize)> {
+    let (first, below) = message[message.find("LINE ")?..].split_once('\n')?;
+    let start = first.find(": ")? + 2;
+    let arrow = below.lines().next()?.find('^')?.checked_sub(start)?;
+    Some((&first[start..], arrow))
+}
+
+/// The first place of a word that is not inside of a text in quotes, if there is one.
+fn word_outside_of_texts(text: &str, word: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = word_in(&text[from..], word).map(|at| from + at) {
+        if text[..at].matches('\'').count().is_multiple_of(2) {
+            return Some(at);
+        }
+        from = at + text[at..].chars().next().map_or(1, char::len_utf8);
+    }
+    word_in(text, word)
 }
 
 /// The name that the engine's own arrow points at; then what stands between quotes of any kind, or behind the
@@ -80,5 +132,19 @@ mod tests {
         let pointed = "Binder Error: not so\n\nLINE 1: SELECT amount, \"raw\".x FROM raw.orders\n                                    ^";
         assert_eq!(found(pointed), Some("raw.orders"));
         assert_eq!(found("out of memory"), None);
+    }
+
+    #[test]
+    fn an_engine_s_arrow_is_followed_where_its_line_is_the_author_s() {
+        let text = "SELECT id, amount\nFROM orders\nGROUP amount, id";
+        let at = |message: &str| shown_in(text, message).map(|(at, length)| (&text[at..], length));
+        let message = "Parser Error: syntax error at or near \"amount\"\n\nLINE 3: GROUP amount, id\n              ^";
+        assert_eq!(at(message), Some(("amount, id", 6)));
+        assert_eq!(at(&message.replace("GROUP amount, id", "GROUP amount, ...")), Some(("amount, id", 6)));
+        assert_eq!(at(&message.replace("GROUP amount, id", "GROUP t.amount")), None);
+        assert_eq!(at("no line at all"), None);
+        let case = "CASE WHEN s = 'stat' THEN 1 ELSE stat END";
+        assert_eq!(word_outside_of_texts(case, "stat").map(|at| &case[at..]), Some("stat END"));
+        assert_eq!(word_outside_of_texts("s = 'stat'", "stat"), Some(5));
     }
 }

@@ -3,7 +3,7 @@
 //! In: definitions and a model with its cubes. Out: the model's metrics, in file order, and what is
 //! wrong with them. A ratio is one [`SqlPart::Divide`], whatever its sides are made of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;
@@ -15,7 +15,9 @@ use super::kept::{KeptCubes, KeptMetric, KeptMetrics, Notes};
 use super::nearest::{likely, suggest};
 use super::read::read;
 use super::scope::{Place, Scope};
-use super::{Dimension, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart, misfit};
+use super::{
+    CubeId, Dimension, MeasureKind, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart, misfit,
+};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
 use crate::query::{Operator, QueryError, refusal};
@@ -203,6 +205,50 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
         let is_whole = !member.contains('.');
         if is_whole { problem.in_text(&place) } else { problem.narrowed(member).in_text(&place) }
     }));
+}
+
+/// Filters that no row of the metric's cubes can be held against: every query would be refused.
+pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
+    let by_name: HashMap<&str, &MetricDefinition> =
+        definitions.metrics.iter().map(|metric| (&*metric.name.value, &**metric)).collect();
+    for metric in model.metrics.iter().filter(|metric| !metric.filters.is_empty()) {
+        let facts = facts(model, &metric.body);
+        let Some(definition) = by_name.get(&*metric.name).filter(|_| !facts.is_empty()) else { continue };
+        for filter in &definition.filters {
+            let cube = filter.member.value.split('.').next().unwrap_or_default();
+            let Some(cube) = model.cube_named(cube) else { continue };
+            if facts.iter().any(|fact| *fact == cube.id || model.reach(*fact).reaches(cube.id)) {
+                continue;
+            }
+            let of: Vec<String> = facts.iter().map(|fact| format!("`{}`", model.cube(*fact).name)).collect();
+            let of = of.join(", ");
+            let message =
+                format!("metric `{}` is filtered by `{}`, and no join leads there from {of}", metric.name, cube.name);
+            let hint = format!("filter by a dimension of {of} or of a cube that it joins, or add the join");
+            diagnostics.push(Diagnostic::error("no-join-path", message).hint(hint).at(filter.member.span()));
+        }
+    }
+}
+
+/// The cubes whose rows a metric is made of.
+fn facts(model: &Model, body: &Snippet) -> BTreeSet<CubeId> {
+    let (mut facts, mut met) = (BTreeSet::new(), BTreeSet::new());
+    let mut open = vec![body];
+    while let Some(snippet) = open.pop() {
+        snippet.for_each(&mut |part| match part {
+            SqlPart::Measure(id) => {
+                facts.insert(id.cube);
+                if let MeasureKind::Number(sql) = &model.measure(*id).kind
+                    && met.insert((Some(id.cube), id.index))
+                {
+                    open.push(sql);
+                }
+            }
+            SqlPart::Metric(id) if met.insert((None, id.0)) => open.push(&model.metric(*id).body),
+            _ => {}
+        });
+    }
+    facts
 }
 
 /// What each query of the metric would be refused for.

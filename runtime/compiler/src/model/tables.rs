@@ -11,7 +11,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{Cte, Ident, ObjectName, Query, Visit, Visitor, With, visit_relations};
+use sqlparser::ast::{
+    Cte, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, TableFactor, Value,
+    ValueWithSpan, Visit, Visitor, With, visit_relations,
+};
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
@@ -280,7 +283,10 @@ fn in_text(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
     let statements = Parser::new(dialect).with_recursion_limit(60).try_with_sql(text).ok()?.parse_statements().ok()?;
     let mut names = Names::default();
     let _ = statements.visit(&mut names);
-    Some(names.found)
+    for query in std::mem::take(&mut names.written) {
+        names.found.extend(in_text(&query, dialect)?);
+    }
+    (!names.is_unknown).then_some(names.found)
 }
 
 /// The same of a text that no parser here can read, or that is very long: none.
@@ -294,6 +300,42 @@ struct Names {
     found: BTreeSet<String>,
     /// What each query around gives a name to.
     bound: Vec<BTreeSet<String>>,
+    /// Queries in texts of their own: `query('SELECT …')`.
+    written: Vec<String>,
+    /// Which table is read is computed.
+    is_unknown: bool,
+}
+
+impl Names {
+    /// DuckDB's functions that read tables by their names, or queries, in texts.
+    fn function(&mut self, name: &ObjectName, args: &[FunctionArg]) {
+        let name = folded(name);
+        let is_query = match last_part(&name) {
+            "query" => true,
+            "query_table" => false,
+            _ => return,
+        };
+        let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) = args.first() else {
+            self.is_unknown = true;
+            return;
+        };
+        let texts: Option<Vec<&str>> = match first {
+            Expr::Array(list) => list.elem.iter().map(literal).collect(),
+            one => literal(one).map(|text| vec![text]),
+        };
+        match texts {
+            Some(texts) if is_query => self.written.extend(texts.into_iter().map(str::to_owned)),
+            Some(texts) => self.found.extend(texts.into_iter().map(|text| text.to_lowercase().replace('"', ""))),
+            None => self.is_unknown = true,
+        }
+    }
+}
+
+fn literal(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => Some(text),
+        _ => None,
+    }
 }
 
 impl Visitor for Names {
@@ -306,6 +348,19 @@ impl Visitor for Names {
 
     fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         self.bound.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table { name, args: Some(args), .. } => self.function(name, &args.args),
+            TableFactor::Function { name, args, .. } => self.function(name, args),
+            TableFactor::TableFunction { expr: Expr::Function(function), .. } => match &function.args {
+                FunctionArguments::List(list) => self.function(&function.name, &list.args),
+                _ => self.function(&function.name, &[]),
+            },
+            _ => {}
+        }
         ControlFlow::Continue(())
     }
 
@@ -364,9 +419,21 @@ mod tests {
             ("WITH x AS (SELECT * FROM p) SELECT * FROM s.x", "p s.x"),
             ("WITH \"X\" AS (SELECT * FROM p) SELECT * FROM x, \"X\"", "p x"),
             ("WITH X AS (SELECT * FROM p) SELECT * FROM x", "p"),
+            ("SELECT * FROM query_table('Raw.orders')", "query_table raw.orders"),
+            ("SELECT * FROM query_table(['a', 'b']) AS t JOIN c ON true", "a b c query_table"),
+            ("SELECT * FROM query('SELECT * FROM a JOIN b ON true')", "a b query"),
+            ("SELECT 1 WHERE EXISTS (FROM query_table('a'))", "a query_table"),
         ] {
             let found = in_text(text, &sqlparser::dialect::DuckDbDialect {}).unwrap();
             assert_eq!(found.into_iter().collect::<Vec<_>>().join(" "), tables, "{text}");
+        }
+        for text in [
+            "SELECT * FROM query_table('a' || 'b')",
+            "SELECT * FROM query('SELECT')",
+            "SELECT * FROM query(x)",
+            "SELECT * FROM query_table(['a', b])",
+        ] {
+            assert_eq!(in_text(text, &sqlparser::dialect::DuckDbDialect {}), None, "{text}");
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Definitions {
     /// Names that stand in files or entries that could not be read: whoever refers to one of them is
     /// not told that it doesn't exist.
     pub unread: BTreeSet<Arc<str>>,
+    /// Something of the files was left out: what seems to be missing may be what was meant.
+    pub has_errors: bool,
     /// What the warehouse holds of models. The files know nothing of it: whoever asked the warehouse sets it.
     pub built: Built,
 }

@@ -466,9 +466,11 @@ pub(super) fn is_slip(key: &str, meant: &str) -> bool {
 
 fn unknown_key(key: &Key, what: &dyn fmt::Display, shape: &Shape, meant: Option<&str>) -> Diagnostic {
     let near = nearest(&key.text, shape.names(), shape.keys.len());
-    let hint = match meant {
-        Some(best) => format!("did you mean `{best}`? possible: {}", near.join(", ")),
-        None => format!("remove it; possible: {}", near.join(", ")),
+    let holds = |known: &&keys::Key| matches!(known.kind, Kind::Mapping(inner) if inner.key(&key.text).is_some());
+    let hint = match (meant, shape.keys.iter().find(holds)) {
+        (Some(best), _) => format!("did you mean `{best}`? possible: {}", near.join(", ")),
+        (None, Some(around)) => format!("put it under `{}:`", around.name),
+        (None, None) => format!("remove it; possible: {}", near.join(", ")),
     };
     Diagnostic::error("unknown-key", format!("{what} has an unknown key `{}`", shorten(&key.text)))
         .hint(hint)

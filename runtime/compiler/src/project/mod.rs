@@ -195,6 +195,7 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
         unread_files,
         broken_models,
         unread,
+        has_errors: diagnostics.iter().any(Diagnostic::is_error),
         built: Built::default(),
     };
     diagnostic::sort(&mut diagnostics);

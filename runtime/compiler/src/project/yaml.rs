@@ -330,11 +330,36 @@ fn plain_words(message: &str) -> String {
     message.replace("illegal placement of", "unexpected").replace("disallowed", "not allowed").replace('`', "'")
 }
 
+/// The text of a key in `{…}` that begins with a reference and goes on: `{name: x, sql: {revenue} / {count}}`.
+fn reference_in_flow(written: &str) -> Option<&str> {
+    let flow = &written[written.find('{')? + 1..];
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let mut rest = flow;
+    while let Some(at) = rest.find(": {") {
+        let value = &rest[at + 2..];
+        rest = value;
+        let Some((name, after)) = value[1..].split_once('}') else { continue };
+        if name.is_empty() || !name.chars().all(is_name) || after.trim_start().starts_with([',', '}']) {
+            continue;
+        }
+        // Up to the next key, or to the brace that closes the whole.
+        let key_at = value.match_indices(", ").map(|(at, _)| at).find(|at| {
+            let key = value[at + 2..].split(':').next().unwrap_or_default();
+            value[at + 2..].contains(':') && !key.is_empty() && key.chars().all(is_name)
+        });
+        let end = key_at.or_else(|| value.trim_end().strip_suffix('}').map(str::len))?;
+        return Some(value[..end].trim());
+    }
+    None
+}
+
 /// What usually mends a line on which the parser stopped.
 fn cure(written: &str, message: &str) -> String {
     let value = written.split_once(": ").map_or("", |(_, value)| value.trim());
     if message.contains("tab") {
         "indent with spaces, never with tabs".to_owned()
+    } else if let Some(text) = reference_in_flow(written) {
+        format!("put a text that has braces in it in quotes: \"{}\"", text.replace('"', "'"))
     } else if value.starts_with('{') {
         let escaped = value.replace('"', "'");
         format!("put a text that begins with a brace in quotes: \"{escaped}\"")

@@ -10,18 +10,26 @@ use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text}
 
 const MAX_ANCESTORS: usize = 32;
 
-/// What a person calls the member, and the place in its SQL that the warehouse's message is about.
-pub fn place_of(
-    model: &Model,
-    definitions: &Definitions,
-    cube: CubeId,
-    member: ProbedMember,
-    message: &str,
-) -> (String, Option<Span>) {
+/// What the warehouse complains of.
+#[derive(Debug)]
+pub struct Culprit {
+    /// What a person calls the member.
+    pub what: String,
+    /// The word in its SQL, else the member.
+    pub span: Option<Span>,
+    /// The word, where it was found.
+    pub word: Option<String>,
+}
+
+/// The member and the place in its SQL that the warehouse's message is about.
+pub fn culprit(model: &Model, definitions: &Definitions, cube: CubeId, member: ProbedMember, message: &str) -> Culprit {
     let (what, span) = named(model, cube, member);
     let texts = texts_of(model, definitions, cube, member);
     let is_cube = |name: &str| model.cube_named(name).is_some();
-    (what, complained_of(&texts, message, is_cube).or(span))
+    match complained_of(&texts, message, is_cube) {
+        Some((at, word)) => Culprit { what, span: Some(at), word: Some(word.to_owned()) },
+        None => Culprit { what, span, word: None },
+    }
 }
 
 /// What a person calls the member, and where it stands.
@@ -36,7 +44,7 @@ fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<S
                 dimension.sql_span.clone().or_else(|| dimension.span.clone()),
             )
         }
-        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) => {
+        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) | ProbedMember::Filter(id) => {
             let measure = model.measure(id);
             (format!("measure `{name}.{}`", measure.name), measure.sql_span.clone().or_else(|| measure.span.clone()))
         }
@@ -79,7 +87,7 @@ fn texts_of<'d>(model: &Model, definitions: &'d Definitions, cube: CubeId, membe
             let found = line().find_map(|cube| cube.dimensions.iter().find(|item| has(&item.name, name)));
             found.map(|found| &found.sql).into_iter().collect()
         }
-        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) => {
+        ProbedMember::Measure(id) | ProbedMember::WithinMeasure(id) | ProbedMember::Filter(id) => {
             let name = &*model.measure(id).name;
             let found = line().find_map(|cube| cube.measures.iter().find(|item| has(&item.name, name)));
             found.into_iter().flat_map(|found| found.sql.iter().chain(&found.filters)).collect()

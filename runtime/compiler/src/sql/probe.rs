@@ -24,8 +24,10 @@ pub enum ProbedMember {
     Measure(MeasureId),
     /// What a policy compares a caller's value with.
     Compared(ComparedId),
-    /// A filter of a measure, or what a `number` aggregates: it has to be readable, and no more.
+    /// What a `number` aggregates: it has to be readable, and no more.
     WithinMeasure(MeasureId),
+    /// A filter of a measure.
+    Filter(MeasureId),
     /// The row filter that the n-th policy has for the cube.
     RowFilter(u32),
     /// What the n-th policy shows in place of a dimension.
@@ -56,9 +58,22 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
 /// # Errors
 /// An operator that the dialect lacks.
 pub fn columns_probe(table: &[ColumnName], profile: &DialectProfile) -> Result<String, QueryError> {
-    let alias = "probed";
-    let items = vec![(SqlExpr::Star(alias), Name::Numbered('t', 0))];
-    let mut select = Select::new(items, Source::Table { name: table, alias });
+    star(Source::Table { name: table, alias: PROBED }, profile)
+}
+
+/// The same of a cube's rows.
+///
+/// # Errors
+/// As [`columns_probe`].
+pub fn rows_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<String, QueryError> {
+    star(Source::Cube { cube: model.cube(cube), alias: PROBED }, profile)
+}
+
+const PROBED: &str = "probed";
+
+fn star(source: Source<'_>, profile: &DialectProfile) -> Result<String, QueryError> {
+    let items = vec![(SqlExpr::Star(PROBED), Name::Numbered('t', 0))];
+    let mut select = Select::new(items, source);
     select.filters = vec![SqlExpr::Boolean(false)];
     select.page = Some(Page { limit: 1, offset: 0 });
     let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None };
@@ -85,14 +100,16 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     for (index, measure) in (0..).zip(&definition.measures) {
         let id = MeasureId { cube, index };
         let within = |snippet| (ProbedMember::WithinMeasure(id), snippet);
+        let filter = |snippet| (ProbedMember::Filter(id), snippet);
         match &measure.kind {
             MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
                 found.extend(aggregate.argument.iter().map(|argument| (ProbedMember::Measure(id), argument)));
-                found.extend(aggregate.filters.iter().map(within));
+                found.extend(aggregate.filters.iter().map(filter));
             }
             MeasureKind::Number(snippet) => snippet.for_each(&mut |part| {
                 if let SqlPart::Aggregate(aggregate) = part {
-                    found.extend(aggregate.argument.iter().chain(&aggregate.filters).map(within));
+                    found.extend(aggregate.argument.iter().map(within));
+                    found.extend(aggregate.filters.iter().map(filter));
                 }
             }),
         }

@@ -559,7 +559,7 @@ fn projects() -> Schemas {
         ("project_path", json!({ "type": ["string", "null"], "description": "relative to the project that is served" }))
     };
     let lineage_node = object(
-        &["id", "name", "type", "cube", "sql", "reason"],
+        &["id", "name", "type", "cube", "sql", "reason", "place"],
         [
             ("id", text()),
             ("name", text()),
@@ -567,7 +567,9 @@ fn projects() -> Schemas {
             ("cube", text_or_null()),
             ("sql", text_or_null()),
             ("reason", text_or_null()),
+            ("place", text_or_null()),
             ("depth", count()),
+            ("read_by", list(text())),
         ],
     );
     let lineage_edge = || {

@@ -91,6 +91,10 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
         RegisterError::Exists { name } => ApiError::cube_exists(&name),
         RegisterError::Unknown { name, .. } => ApiError::cube_not_found(&name),
         RegisterError::OfProject { .. } | RegisterError::TooMany => ApiError::new(Code::Conflict, message),
+        // No scope helps here.
+        RegisterError::NotAllowed { field, .. } if is_operator => {
+            ApiError::new(Code::ValidationError, message).detail("field", field)
+        }
         RegisterError::NotAllowed { field, why } => {
             let refusal =
                 ApiError::missing_scope(Scope::Admin).detail("field", field).detail("reason", why.to_string());

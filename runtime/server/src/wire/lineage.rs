@@ -1,9 +1,9 @@
 //! Lineage as JSON, as far as its caller may see (specification, "Lineage" endpoints and `LineageResult`).
 //!
-//! A node is `{id, name, type, cube, sql, reason}`, an edge `{source, target, relationship}`, from what is read
-//! to what reads it. `reason` says why a node is unresolved.
+//! A node is `{id, name, type, cube, sql, reason, place}`, an edge `{source, target, relationship}`, from what is
+//! read to what reads it. `reason` says why a node is unresolved, `place` where in the project's files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 use terrane_compiler::lineage::{Lineage, NodeType, Reached, Sight};
@@ -55,7 +55,13 @@ pub(crate) fn impact_to_wire(lineage: &Lineage, start: u32, sight: &Sight) -> Js
         ("policies", NodeType::Policy),
     ];
     let mut affected: BTreeMap<&str, Vec<Json>> = groups.iter().map(|(name, _)| (*name, Vec::new())).collect();
-    for step in reached.iter().filter(|step| step.node != start) {
+    let mut told: BTreeSet<u32> = [start].into();
+    // Columns count as their model, and joins as the cube that has them.
+    let owners = reached.iter().filter(|step| step.node != start).filter_map(|step| {
+        let node = owner(lineage, step.node).filter(|owner| sight.sees(*owner))?;
+        Some(Reached { node, ..*step })
+    });
+    for step in owners.filter(|step| told.insert(step.node)) {
         let node = &lineage.nodes[step.node as usize];
         let Some((group, _)) = groups.iter().find(|(_, ty)| *ty == node.ty) else { continue };
         affected.entry(*group).or_default().push(json!({
@@ -73,8 +79,31 @@ pub(crate) fn impact_to_wire(lineage: &Lineage, start: u32, sight: &Sight) -> Js
     // Whatever could not be followed may read the column too.
     let all = (0..lineage.nodes.len() as u32).filter(|at| sight.sees(*at));
     let unresolved = all.filter(|at| lineage.nodes[*at as usize].ty == NodeType::Unresolved);
-    body["unresolved"] = unresolved.take(MAX_UNRESOLVED).map(|at| node(lineage, at, sight)).collect();
+    let unresolved = unresolved.take(MAX_UNRESOLVED).map(|at| {
+        let readers = lineage.readers_of(at).map(|(_, to, _)| to).filter(|to| sight.sees(*to));
+        let mut told = node(lineage, at, sight);
+        told["read_by"] = readers.map(|to| &*lineage.nodes[to as usize].id).collect();
+        told
+    });
+    body["unresolved"] = unresolved.collect();
     body
+}
+
+/// What a person would say is affected where this node is.
+fn owner(lineage: &Lineage, at: u32) -> Option<u32> {
+    let node = &lineage.nodes[at as usize];
+    match node.ty {
+        NodeType::ModelColumn => {
+            let mut inputs = lineage.inputs_of(at).map(|(from, ..)| from);
+            inputs.find(|from| {
+                let model = &lineage.nodes[*from as usize];
+                let is_own = || node.id.strip_prefix(&*model.id).is_some_and(|rest| rest.starts_with('.'));
+                model.ty == NodeType::Model && is_own()
+            })
+        }
+        NodeType::Join => lineage.find(&format!("cube.{}", node.cube.as_ref()?)),
+        _ => Some(at),
+    }
 }
 
 /// The nodes that a walk came to, and the edges among them.
@@ -95,6 +124,8 @@ fn walked(lineage: &Lineage, start: u32, reached: &[Reached], sight: &Sight) -> 
 
 fn node(lineage: &Lineage, at: u32, sight: &Sight) -> Json {
     let node = &lineage.nodes[at as usize];
+    // Files are the operator's business.
+    let place = node.span.as_ref().filter(|_| sight.shows_sql());
     json!({
         "id": &*node.id,
         "name": &*node.name,
@@ -103,6 +134,7 @@ fn node(lineage: &Lineage, at: u32, sight: &Sight) -> Json {
         // A model's text may name columns that a policy denies.
         "sql": node.sql.as_deref().filter(|_| sight.shows_sql()),
         "reason": node.reason.as_ref().map(ToString::to_string),
+        "place": place.map(ToString::to_string),
     })
 }
 

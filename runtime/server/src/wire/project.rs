@@ -7,7 +7,7 @@
 use serde_json::{Value as Json, json};
 use terrane_app::builds::{ModelBuild, Outcome};
 use terrane_app::catalog::BUILDS_UNKNOWN;
-use terrane_app::described::is_unread;
+use terrane_app::described::{NOT_READABLE, is_unread};
 use terrane_app::ports::builder::BuildError;
 use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded, NOT_READY};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
@@ -165,7 +165,7 @@ fn texts(diagnostics: &[Diagnostic], is_operator: bool) -> (Vec<String>, Vec<Str
     let text = |told: &Diagnostic| {
         let message = message(told, is_operator);
         let placed = told.span.as_ref().map_or_else(|| message.to_owned(), |span| format!("{span}: {message}"));
-        match &told.hint {
+        match hint(told, is_operator) {
             Some(hint) => format!("{placed}; {hint}"),
             None => placed,
         }
@@ -182,7 +182,7 @@ pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) ->
             "code": told.code,
             "severity": match told.severity { Severity::Error => "error", Severity::Warning => "warning" },
             "message": message(told, is_operator),
-            "hint": told.hint,
+            "hint": hint(told, is_operator),
             "file": span.map(|span| &*span.file),
             "line": span.map(|span| span.line),
             "column": span.map(|span| span.column),
@@ -190,6 +190,16 @@ pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) ->
         })
     };
     diagnostics.iter().take(1_000).map(problem).collect()
+}
+
+/// The hint; one that names columns, which only the warehouse told of, is for operators.
+fn hint(told: &Diagnostic, is_operator: bool) -> Option<&str> {
+    match told.hint.as_deref() {
+        Some(_) if told.code == NOT_READABLE && !is_operator => {
+            Some("check the columns and functions that its `sql` names")
+        }
+        hint => hint,
+    }
 }
 
 /// The message, without the warehouse's own words for whoever is no operator.

@@ -16,6 +16,9 @@ use super::relation::{Column, Name, Origin, Origins, Rest, Slot, Use};
 use super::scope::{Analysis, Clause, Frame, Named, Outcome, idents};
 use crate::model::{ColumnName, column_name};
 
+/// Parts of the names of functions whose rows are those of files: `read_parquet`, `parquet_scan`.
+const FILE_READERS: [&str; 6] = ["read_", "parquet_", "iceberg_", "delta_", "glob", "sniff_"];
+
 /// Table functions whose columns are made of their arguments, whatever they are called.
 const GENERATORS: &[&str] = &[
     "explode",
@@ -202,7 +205,7 @@ impl Analysis<'_, '_> {
                 let slots = self.with_siblings(around, left, |own| match expr {
                     Expr::Function(function) => {
                         let origins = own.expr(expr, Clause::Where)?;
-                        Ok(own.made_by(&function.name, origins))
+                        own.made_by(&function.name, origins)
                     }
                     _ => {
                         let origins = own.expr(expr, Clause::Where)?;
@@ -351,16 +354,22 @@ impl Analysis<'_, '_> {
         }
         // How many rows there are is up to them.
         self.add_uses(Use::Filter, &origins)?;
-        Ok(self.made_by(name, origins))
+        self.made_by(name, origins)
     }
 
-    fn made_by(&mut self, name: &ObjectName, mut origins: Origins) -> Vec<Slot> {
+    fn made_by(&mut self, name: &ObjectName, mut origins: Origins) -> Outcome<Vec<Slot>> {
         let ident = idents(name).last().copied();
         let plain = ident.map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
         if GENERATORS.binary_search(&plain.as_str()).is_err() {
-            origins.extend(self.unresolved(Reason::TableFunction(plain.into()), ident));
+            let reads_files = FILE_READERS.iter().any(|reader| plain.contains(reader));
+            let unresolved = self.unresolved(Reason::TableFunction(plain.into()), ident);
+            if !reads_files {
+                // It may read any table: `query_table('orders')`, a macro.
+                self.add_uses(Use::Filter, &unresolved)?;
+            }
+            origins.extend(unresolved);
         }
-        vec![Slot::star(Rest::Made(origins))]
+        Ok(vec![Slot::star(Rest::Made(origins))])
     }
 
     /// Hive's and Spark's `LATERAL VIEW explode(tags) t AS tag`.

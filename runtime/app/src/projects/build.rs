@@ -52,6 +52,7 @@ impl ProjectService {
         let texts = held.clone();
         let before = self.ports.catalog.snapshot();
         let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        snapshot.harden(&before);
         soften_registered(&mut snapshot.diagnostics);
         self.swap_in_place(&mut held, texts, snapshot);
         Ok(())

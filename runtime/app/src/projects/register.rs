@@ -128,6 +128,7 @@ impl ProjectService {
         let mut texts = held.clone();
         texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
         let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        snapshot.harden(&before);
         let problems = problems_of(&cube.name, &snapshot.diagnostics);
         if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
             return Err(RegisterError::Invalid { diagnostics: problems });
@@ -173,6 +174,7 @@ impl ProjectService {
         let rest = registered.iter().filter(|one| *one.cube.name != *name);
         texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
         let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        snapshot.harden(&before);
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
         self.ask(context, MetadataChange::Removed(artifact(name, &entry))).await?;

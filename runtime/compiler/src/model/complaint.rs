@@ -63,14 +63,13 @@ fn shown_line(message: &str) -> Option<(&str, usize)> {
 
 /// The first place of a word that is not inside of a text in quotes, if there is one.
 fn word_outside_of_texts(text: &str, word: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(at) = word_in(&text[from..], word).map(|at| from + at) {
-        if text[..at].matches('\'').count().is_multiple_of(2) {
-            return Some(at);
-        }
-        from = at + text[at..].chars().next().map_or(1, char::len_utf8);
-    }
-    word_in(text, word)
+    let (mut quotes, mut counted) = (0, 0);
+    let mut is_outside = |at: &usize| {
+        quotes += text[counted..*at].matches('\'').count();
+        counted = *at;
+        quotes % 2 == 0
+    };
+    words_in(text, word).find(|at| is_outside(at)).or_else(|| word_in(text, word))
 }
 
 /// The name that the engine's own arrow points at; then what stands between quotes of any kind, or behind the
@@ -108,12 +107,23 @@ fn pointed_at(message: &str) -> Option<&str> {
 
 /// The first place of a word, in any case.
 pub(super) fn word_in(text: &str, word: &str) -> Option<usize> {
+    words_in(text, word).next()
+}
+
+fn words_in(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let (lower, wanted) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
-    lower.match_indices(&wanted).map(|(at, _)| at).find(|at| {
-        let before = lower[..*at].chars().next_back();
-        let after = lower[at + wanted.len()..].chars().next();
-        !before.is_some_and(is_name) && !after.is_some_and(is_name)
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        while let Some(at) = lower[from..].find(&wanted).map(|at| from + at) {
+            from = at + wanted.len();
+            let before = lower[..at].chars().next_back();
+            let after = lower[from..].chars().next();
+            if !before.is_some_and(is_name) && !after.is_some_and(is_name) {
+                return Some(at);
+            }
+        }
+        None
     })
 }
 

@@ -344,8 +344,9 @@ fn reference_in_flow(written: &str) -> Option<&str> {
         }
         // Up to the next key, or to the brace that closes the whole.
         let key_at = value.match_indices(", ").map(|(at, _)| at).find(|at| {
-            let key = value[at + 2..].split(':').next().unwrap_or_default();
-            value[at + 2..].contains(':') && !key.is_empty() && key.chars().all(is_name)
+            let key = &value[at + 2..];
+            let behind = key.trim_start_matches(is_name);
+            behind.len() < key.len() && behind.starts_with(':')
         });
         let end = key_at.or_else(|| value.trim_end().strip_suffix('}').map(str::len))?;
         return Some(value[..end].trim());

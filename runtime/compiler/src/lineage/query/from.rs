@@ -16,8 +16,28 @@ use super::relation::{Column, Name, Origin, Origins, Rest, Slot, Use};
 use super::scope::{Analysis, Clause, Frame, Named, Outcome, idents};
 use crate::model::{ColumnName, column_name};
 
-/// Parts of the names of functions whose rows are those of files: `read_parquet`, `parquet_scan`.
-const FILE_READERS: [&str; 6] = ["read_", "parquet_", "iceberg_", "delta_", "glob", "sniff_"];
+/// Table functions whose rows are those of files, not of tables.
+const FILE_READERS: &[&str] = &[
+    "delta_scan",
+    "glob",
+    "iceberg_scan",
+    "parquet_metadata",
+    "parquet_scan",
+    "parquet_schema",
+    "read_blob",
+    "read_csv",
+    "read_csv_auto",
+    "read_json",
+    "read_json_auto",
+    "read_json_objects",
+    "read_ndjson",
+    "read_ndjson_auto",
+    "read_ndjson_objects",
+    "read_parquet",
+    "read_text",
+    "read_xlsx",
+    "sniff_csv",
+];
 
 /// Table functions whose columns are made of their arguments, whatever they are called.
 const GENERATORS: &[&str] = &[
@@ -361,7 +381,7 @@ impl Analysis<'_, '_> {
         let ident = idents(name).last().copied();
         let plain = ident.map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
         if GENERATORS.binary_search(&plain.as_str()).is_err() {
-            let reads_files = FILE_READERS.iter().any(|reader| plain.contains(reader));
+            let reads_files = FILE_READERS.binary_search(&plain.as_str()).is_ok();
             let unresolved = self.unresolved(Reason::TableFunction(plain.into()), ident);
             if !reads_files {
                 // It may read any table: `query_table('orders')`, a macro.

@@ -14,6 +14,9 @@ use std::mem::MaybeUninit;
 const BYTES: usize = 64 * 1024;
 /// Larger values come from the heap at once: they would use the block up.
 const LARGEST: usize = 8 * 1024;
+/// So far the heap grows with the first large value: each time that memory grows costs more than to fill a page of it,
+/// and large values come in tens.
+const FIRST_GROWTH: usize = 512 * 1024;
 
 #[repr(align(16))]
 struct Block(UnsafeCell<[MaybeUninit<u8>; BYTES]>);
@@ -23,6 +26,7 @@ pub(crate) struct Memory {
     block: Block,
     /// So many bytes of the block are in use.
     used: Cell<usize>,
+    has_grown: Cell<bool>,
 }
 
 // SAFETY: it is shared by nobody: the components of this contract have no threads.
@@ -35,7 +39,11 @@ static MEMORY: Memory = Memory::new();
 
 impl Memory {
     pub(crate) const fn new() -> Memory {
-        Memory { block: Block(UnsafeCell::new([MaybeUninit::uninit(); BYTES])), used: Cell::new(0) }
+        Memory {
+            block: Block(UnsafeCell::new([MaybeUninit::uninit(); BYTES])),
+            used: Cell::new(0),
+            has_grown: Cell::new(false),
+        }
     }
 
     fn start(&self) -> *mut u8 {
@@ -59,6 +67,16 @@ unsafe impl GlobalAlloc for Memory {
             self.used.set(at + layout.size());
             // SAFETY: within the block.
             return unsafe { self.start().add(at) };
+        }
+        if layout.size() > LARGEST && !self.has_grown.replace(true) {
+            // SAFETY: the alignment is a power of two; what is given back at once is what was handed out.
+            unsafe {
+                let room = Layout::from_size_align_unchecked(FIRST_GROWTH, 16);
+                let address = System.alloc(room);
+                if !address.is_null() {
+                    System.dealloc(address, room);
+                }
+            }
         }
         // SAFETY: as it came.
         unsafe { System.alloc(layout) }

@@ -97,23 +97,22 @@ impl Detector for Standard {
             return Err(PluginError::InvalidInput("sensitivity: a number greater than 0".to_owned()));
         }
         let season = if offer.kind == Kind::Seasonal { season(params, points)? } else { 1 };
-        let mut judged = Judged::with_capacity(points.values.len());
+        let mut judged = Judged(Detection::with_capacity(points.values.len()));
         for (past, now) in series(history)?.into_iter().zip(series(points)?) {
             match offer.kind {
                 Kind::Plain(rule) => {
                     let known: Vec<f64> = past.iter().copied().filter(|value| !value.is_nan()).collect();
-                    let baseline = Baseline::of(rule, &known, sensitivity);
-                    now.iter().for_each(|value| judged.push(*value, baseline.as_ref()));
+                    judged.extend(now, Baseline::of(rule, &known, sensitivity).as_ref());
                 }
                 Kind::Seasonal => {
                     let places = seasonal::baselines(past, season, sensitivity);
                     for (index, value) in now.iter().enumerate() {
-                        judged.push(*value, places[index % season].as_ref());
+                        judged.extend(std::slice::from_ref(value), places[index % season].as_ref());
                     }
                 }
             }
         }
-        Ok(judged.detection)
+        Ok(judged.0)
     }
 }
 
@@ -145,35 +144,27 @@ fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
 }
 
 /// The answer, as it grows.
-struct Judged {
-    detection: Detection,
-}
+struct Judged(Detection);
 
 impl Judged {
-    fn with_capacity(points: usize) -> Judged {
-        let numbers = || Vec::with_capacity(points);
-        Judged {
-            detection: Detection {
-                scores: numbers(),
-                raw: numbers(),
-                expected: numbers(),
-                lower_bound: numbers(),
-                upper_bound: numbers(),
-                anomalous: Vec::with_capacity(points),
-            },
-        }
-    }
-
-    fn push(&mut self, value: f64, baseline: Option<&Baseline>) {
-        let verdict = baseline.filter(|_| !value.is_nan()).map(|baseline| baseline.judge(value));
+    /// Values that are judged by the same baseline. Columns are made longer first and written then: most columns of
+    /// a series hold one number all over.
+    fn extend(&mut self, values: &[f64], baseline: Option<&Baseline>) {
+        let out = &mut self.0;
+        let (start, end) = (out.scores.len(), out.scores.len() + values.len());
         let (low, high) = baseline.map_or((f64::NAN, f64::NAN), Baseline::bounds);
-        let out = &mut self.detection;
-        out.scores.push(verdict.map_or(0.0, |verdict| verdict.score));
-        out.raw.push(verdict.map_or(f64::NAN, |verdict| verdict.raw));
-        out.expected.push(baseline.map_or(f64::NAN, |baseline| baseline.expected));
-        out.lower_bound.push(low);
-        out.upper_bound.push(high);
-        out.anomalous.push(verdict.is_some_and(|verdict| verdict.is_anomalous));
+        out.expected.resize(end, baseline.map_or(f64::NAN, |baseline| baseline.expected));
+        out.lower_bound.resize(end, low);
+        out.upper_bound.resize(end, high);
+        out.scores.resize(end, 0.0);
+        out.raw.resize(end, f64::NAN);
+        out.anomalous.resize(end, false);
+        let Some(baseline) = baseline else { return };
+        let columns = out.scores[start..].iter_mut().zip(&mut out.raw[start..]).zip(&mut out.anomalous[start..]);
+        for (value, ((score, raw), anomalous)) in values.iter().zip(columns).filter(|(value, _)| !value.is_nan()) {
+            let verdict = baseline.judge(*value);
+            (*score, *raw, *anomalous) = (verdict.score, verdict.raw, verdict.is_anomalous);
+        }
     }
 }
 

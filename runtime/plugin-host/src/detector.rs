@@ -1,13 +1,18 @@
 //! The interface `terrane:anomaly/detector` behind the port `Detectors`.
 //!
 //! In: series. Out: judgements that were checked: as many as there are points, scores from 0 to 1, NaN
-//! instead of infinities. Calls are split between series, so that what one hands over stays within the
-//! store's limit. Not here: which points are worth judging (app).
+//! instead of infinities. Not here: which points are worth judging (app).
+//!
+//! A request is cut between series twice. A turn (`blocking`) has so many that they stay within what a detector may
+//! do at once: its calls share the fuel of one. A call has so few that what goes in and comes back stays in the
+//! memory that is kept of an instance (`engine`): a guest's pages are then cleared, and not mapped anew, and a
+//! request costs half as much.
 
 mod batches;
 pub(crate) mod check;
 mod offers;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -30,10 +35,6 @@ use crate::wire::context::Moment;
 
 const TRAIN: &str = "train";
 const DETECT: &str = "detect";
-/// Points of one call: 41 bytes each come back, of the 4 MiB that a call may hand over.
-const MAX_POINTS: usize = 60_000;
-/// Points of one call with their history: 16 bytes each go into the guest's memory.
-const MAX_VALUES: usize = 500_000;
 
 /// The detectors among the components of a host.
 pub struct ComponentDetectors {
@@ -90,14 +91,12 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Vec<Vec<u8>>, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let (context, params) = (context(call, &plugin), to_wire(params));
+        let asking = Arc::new(Asking::new(call, &plugin, kind, params));
         let mut models = Vec::with_capacity(history.count());
-        for series in batches::split(&[&history], MAX_POINTS, MAX_VALUES)? {
-            let (context, params, kind) = (context.clone(), params.clone(), kind.to_owned());
-            let history = batches::to_wire(&history, series);
-            let trained =
-                self.call(&plugin, TRAIN, move |plugin| train(plugin, &context, &kind, &history, &params)).await?;
-            models.extend(trained);
+        for turn in batches::turns(&[&history])? {
+            let (asking, history) = (Arc::clone(&asking), Arc::clone(&history));
+            let work = move |plugin: &Plugin<DetectorPlugin>| asking.train(plugin, turn, &history);
+            models.extend(self.call(&plugin, TRAIN, work).await?);
         }
         Ok(models)
     }
@@ -112,62 +111,86 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Detection, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let (context, params) = (context(call, &plugin), to_wire(params));
+        let (asking, models) = (Arc::new(Asking::new(call, &plugin, kind, params)), Arc::new(models));
         let mut whole = Detection::default();
-        for series in batches::split(&[&points, &history], MAX_POINTS, MAX_VALUES)? {
-            let (context, params, kind) = (context.clone(), params.clone(), kind.to_owned());
-            let models = models.get(series.clone()).map(<[_]>::to_vec).unwrap_or_default();
-            let (history, points) = (batches::to_wire(&history, series.clone()), batches::to_wire(&points, series));
-            let work = move |plugin: &Plugin<DetectorPlugin>| {
-                detect(plugin, &context, &kind, &models, &history, &points, &params)
-            };
-            check::append(&mut whole, self.call(&plugin, DETECT, work).await?);
+        for turn in batches::turns(&[&points, &history])? {
+            let (asking, models) = (Arc::clone(&asking), Arc::clone(&models));
+            let (history, points) = (Arc::clone(&history), Arc::clone(&points));
+            let work = move |plugin: &Plugin<DetectorPlugin>| asking.detect(plugin, turn, &models, &history, &points);
+            check::join(&mut whole, self.call(&plugin, DETECT, work).await?);
         }
         Ok(whole)
     }
 }
 
-fn train(
-    plugin: &Plugin<DetectorPlugin>,
-    (caller, context): &Asking,
-    kind: &str,
-    history: &wire::SeriesBatch,
-    params: &wire::Params,
-) -> Result<Vec<Vec<u8>>, PluginFault> {
-    let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
-        guest.terrane_anomaly_detector().call_train(store, context, kind, history, params)
-    };
-    plugin.call_checked(caller, TRAIN, ask, |models| {
-        let models = models.map_err(|error| PluginFault::Declined { call: TRAIN, message: error_text(&error) })?;
-        check::models(models, history.offsets.len().saturating_sub(1))
-    })
+/// For whom a component is called, what it is told, and how it shall judge.
+struct Asking {
+    caller: Caller,
+    context: CallContext,
+    kind: String,
+    params: wire::Params,
 }
 
-fn detect(
-    plugin: &Plugin<DetectorPlugin>,
-    (caller, context): &Asking,
-    kind: &str,
-    models: &[Vec<u8>],
-    history: &wire::SeriesBatch,
-    points: &wire::SeriesBatch,
-    params: &wire::Params,
-) -> Result<Detection, PluginFault> {
-    let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
-        guest.terrane_anomaly_detector().call_detect(store, context, kind, models, history, points, params)
-    };
-    plugin.call_checked(caller, DETECT, ask, |detection| {
-        let detection =
-            detection.map_err(|error| PluginFault::Declined { call: DETECT, message: error_text(&error) })?;
-        check::detection(detection, &points.values)
-    })
-}
+impl Asking {
+    fn new(call: &CallFacts, plugin: &Plugin<DetectorPlugin>, kind: &str, params: &DetectorParams) -> Asking {
+        Asking {
+            caller: Caller::of_tenant(call.tenant.as_ref()),
+            context: Moment::of_call(call).context(plugin.limits, &plugin.config_json),
+            kind: kind.to_owned(),
+            params: to_wire(params),
+        }
+    }
 
-/// For whom a component is called, and what it is told.
-type Asking = (Caller, CallContext);
+    /// The models of some series.
+    fn train(
+        &self,
+        plugin: &Plugin<DetectorPlugin>,
+        turn: Range<usize>,
+        history: &SeriesBatch,
+    ) -> Result<Vec<Vec<u8>>, PluginFault> {
+        let (mut all, mut limits) = (Vec::with_capacity(turn.len()), plugin.limits);
+        for series in batches::calls(&[history], turn) {
+            let (count, history) = (series.len(), batches::to_wire(history, series));
+            let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
+                let detector = guest.terrane_anomaly_detector();
+                detector.call_train(store, &self.context, &self.kind, &history, &self.params)
+            };
+            let (models, fuel) = plugin.call_within(limits, &self.caller, TRAIN, ask, |models| {
+                let declined = |error| PluginFault::Declined { call: TRAIN, message: error_text(&error) };
+                check::models(models.map_err(declined)?, count)
+            });
+            all.extend(models?);
+            limits.fuel = limits.fuel.saturating_sub(fuel);
+        }
+        Ok(all)
+    }
 
-fn context(call: &CallFacts, plugin: &Plugin<DetectorPlugin>) -> Asking {
-    let context = Moment::of_call(call).context(plugin.limits, &plugin.config_json);
-    (Caller::of_tenant(call.tenant.as_ref()), context)
+    /// The judgements of some series; `models` are those of all, or none.
+    fn detect(
+        &self,
+        plugin: &Plugin<DetectorPlugin>,
+        turn: Range<usize>,
+        models: &[Vec<u8>],
+        history: &SeriesBatch,
+        points: &SeriesBatch,
+    ) -> Result<Detection, PluginFault> {
+        let (mut all, mut limits) = (check::room_for(batches::points(points, &turn).len()), plugin.limits);
+        for series in batches::calls(&[points, history], turn) {
+            let models = models.get(series.clone()).unwrap_or_default();
+            let (history, points) = (batches::to_wire(history, series.clone()), batches::to_wire(points, series));
+            let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
+                let detector = guest.terrane_anomaly_detector();
+                detector.call_detect(store, &self.context, &self.kind, models, &history, &points, &self.params)
+            };
+            let (found, fuel) = plugin.call_within(limits, &self.caller, DETECT, ask, |found| {
+                let declined = |error| PluginFault::Declined { call: DETECT, message: error_text(&error) };
+                check::append(&mut all, &found.map_err(declined)?, &points.values)
+            });
+            found?;
+            limits.fuel = limits.fuel.saturating_sub(fuel);
+        }
+        Ok(all)
+    }
 }
 
 fn to_wire(params: &DetectorParams) -> wire::Params {

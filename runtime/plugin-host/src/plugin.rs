@@ -180,11 +180,26 @@ impl<R: Role> Plugin<R> {
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
         check: impl FnOnce(T) -> Result<U, PluginFault>,
     ) -> Result<U, PluginFault> {
-        let entry = self.health.enter(export, &caller.id)?;
-        let (answer, fuel) = self.linked.call_for(&caller.tenant, export, self.limits, ask);
+        self.call_within(self.limits, caller, export, ask, check).0
+    }
+
+    /// The same within less, with the fuel that it took.
+    pub(crate) fn call_within<T, U>(
+        &self,
+        limits: CallLimits,
+        caller: &Caller,
+        export: &'static str,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+        check: impl FnOnce(T) -> Result<U, PluginFault>,
+    ) -> (Result<U, PluginFault>, u64) {
+        let entry = match self.health.enter(export, &caller.id) {
+            Ok(entry) => entry,
+            Err(fault) => return (Err(fault), 0),
+        };
+        let (answer, fuel) = self.linked.call_for(&caller.tenant, export, limits, ask);
         let answer = answer.and_then(check);
         self.health.leave(entry, answer.as_ref().err(), fuel);
-        answer
+        (answer, fuel)
     }
 }
 

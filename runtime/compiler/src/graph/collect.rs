@@ -15,9 +15,6 @@ use crate::model::{
 };
 use crate::project::{CubeDefinition, Definitions, Origin, RelationDefinition};
 
-/// As many as `extends` may follow one another.
-const MAX_ANCESTORS: usize = 32;
-
 pub(super) struct Collected {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<(u32, u32)>,
@@ -145,7 +142,7 @@ impl<'d> Collecting<'d> {
                 self.place(at, &join.name.origin);
                 self.place(at, &join.sql.origin);
             }
-            let line = ancestors(definition, &by_name);
+            let line = definition.line(|name| by_name.get(name).copied());
             if let Some(relation) = line.iter().find_map(|cube| cube.relation.as_ref()) {
                 self.needs_relations(at, relation.refs.iter().map(|reference| &*reference.name), &relation.sources);
                 if let Some(table) = named_table(relation, &known).and_then(|name| declared.get(name))
@@ -315,18 +312,6 @@ fn node_type_of_id(node_type: NodeType) -> &'static str {
         NodeType::SourceTable => "source",
         other => other.as_str(),
     }
-}
-
-/// The cube and those it extends, itself first; as far as they are there.
-fn ancestors<'d>(cube: &'d CubeDefinition, by_name: &HashMap<&str, &'d CubeDefinition>) -> Vec<&'d CubeDefinition> {
-    let mut line = vec![cube];
-    while let Some(parent) = line[line.len() - 1].extends.as_ref().and_then(|name| by_name.get(&*name.value)) {
-        if line.len() > MAX_ANCESTORS || line.iter().any(|seen| seen.name.value == parent.name.value) {
-            break;
-        }
-        line.push(parent);
-    }
-    line
 }
 
 /// The declared table that `sql_table` names in plain words.

@@ -21,8 +21,6 @@ use crate::model::{
 };
 use crate::project::{CubeDefinition, Definitions, SqlText};
 
-const MAX_ANCESTORS: usize = 32;
-
 pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColumns) -> Lineage {
     let spelling = Spelling::of(&definitions.warehouse);
     let mut building = Building {
@@ -308,14 +306,11 @@ impl Building<'_> {
                 vec![ColumnName { text: name.trim_matches(['"', '`', '[', ']']).into(), quoted: true }]
             }
             Relation::Query { .. } => {
-                let mut at = by_name.get(&*cube.name).copied();
-                for _ in 0..MAX_ANCESTORS {
-                    let Some(definition) = at else { break };
-                    if let Some(relation) = &definition.relation {
-                        let read = self.read(&relation.sql);
-                        return (read.relation.slots.into(), read.relation.uses);
-                    }
-                    at = definition.extends.as_ref().and_then(|parent| by_name.get(&*parent.value).copied());
+                let named = |name: &str| by_name.get(name).copied();
+                let line = named(&cube.name).map_or_else(Vec::new, |definition| definition.line(named));
+                if let Some(relation) = line.iter().find_map(|definition| definition.relation.as_ref()) {
+                    let read = self.read(&relation.sql);
+                    return (read.relation.slots.into(), read.relation.uses);
                 }
                 Vec::new()
             }

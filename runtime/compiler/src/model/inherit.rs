@@ -10,11 +10,9 @@ use super::kept::KeptCubes;
 use super::nearest::suggest;
 use crate::diagnostic::{Diagnostic, Step, circle};
 use crate::project::{
-    CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MeasureDefinition, RelationDefinition,
-    SegmentDefinition, Text,
+    CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MAX_ANCESTORS, MeasureDefinition,
+    RelationDefinition, SegmentDefinition, Text,
 };
-
-const MAX_ANCESTORS: usize = 32;
 
 /// A definition and the cube whose file has it: that cube's name in its SQL means whoever inherits it.
 #[derive(Debug)]

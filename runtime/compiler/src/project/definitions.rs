@@ -51,7 +51,24 @@ pub struct Built {
     pub is_unknown: bool,
 }
 
+/// So many cubes stand in a line of `extends`, the heir included.
+pub(crate) const MAX_ANCESTORS: usize = 32;
+
 impl CubeDefinition {
+    /// The cube and those it extends, itself first: as far as they are there, and each of a circle once.
+    pub(crate) fn line<'d>(&'d self, named: impl Fn(&str) -> Option<&'d CubeDefinition>) -> Vec<&'d CubeDefinition> {
+        let mut line = vec![self];
+        let mut at = self;
+        while let Some(parent) = at.extends.as_ref().and_then(|name| named(&name.value)) {
+            if line.len() == MAX_ANCESTORS || line.iter().any(|seen| seen.name.value == parent.name.value) {
+                break;
+            }
+            line.push(parent);
+            at = parent;
+        }
+        line
+    }
+
     /// Of measures, dimensions and segments.
     pub(crate) fn member_names(&self) -> impl Iterator<Item = &Arc<str>> {
         let measures = self.measures.iter().map(|measure| &measure.name.value);

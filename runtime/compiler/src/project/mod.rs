@@ -26,6 +26,7 @@ pub mod yaml;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+pub(crate) use definitions::MAX_ANCESTORS;
 pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MODEL_SCHEMA,
     MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,

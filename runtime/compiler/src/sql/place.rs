@@ -6,9 +6,7 @@
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
 use crate::model::{CubeId, Model, complained_of};
-use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
-
-const MAX_ANCESTORS: usize = 32;
+use crate::project::{Definitions, MaskDefinition, SqlText, Text};
 
 /// What the warehouse complains of.
 #[derive(Debug)]
@@ -79,7 +77,9 @@ fn texts_of<'d>(model: &Model, definitions: &'d Definitions, cube: CubeId, membe
         let name = &model.policies[index as usize].name;
         definitions.policies.iter().find(move |policy| policy.name.value == *name)
     };
-    let line = || line_of(definitions, &definition.name);
+    let of_name = |name: &str| definitions.cubes.iter().map(|cube| &**cube).find(|cube| *cube.name.value == *name);
+    let ancestry = of_name(&definition.name).map_or_else(Vec::new, |cube| cube.line(of_name));
+    let line = || ancestry.iter();
     let has = |text: &Text, name: &str| *text.value == *name;
     match member {
         ProbedMember::Dimension(id) => {
@@ -118,11 +118,4 @@ fn texts_of<'d>(model: &Model, definitions: &'d Definitions, cube: CubeId, membe
             sql.collect()
         }
     }
-}
-
-/// A cube and those that it extends, the nearest first.
-fn line_of<'d>(definitions: &'d Definitions, cube: &str) -> impl Iterator<Item = &'d CubeDefinition> {
-    let named = move |name: &str| definitions.cubes.iter().map(|cube| &**cube).find(|cube| *cube.name.value == *name);
-    let parent = move |cube: &&'d CubeDefinition| named(&cube.extends.as_ref()?.value);
-    std::iter::successors(named(cube), parent).take(MAX_ANCESTORS)
 }

@@ -1,4 +1,4 @@
-//! Series cut into calls of bounded size.
+//! Series cut into turns and calls of bounded size.
 //!
 //! In: batches that belong together, series by series. Out: ranges of series, and the part of a batch that a
 //! range means. A series is never cut: its judgement depends on all of it.
@@ -9,40 +9,68 @@ use terrane_app::ports::detectors::{DetectorError, SeriesBatch};
 
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 
-/// Ranges of series with at most `max_first` points of the first batch and `max_all` of all. All batches have
-/// the same number of series.
+/// So much of a range: points of the first batch, and of all batches together.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    first: usize,
+    all: usize,
+}
+
+/// Of one turn, and of a series: 41 bytes of each judged point come back, of the 4 MiB that a call may hand over;
+/// 16 of each go into the guest's memory.
+const TURN: Size = Size { first: 60_000, all: 500_000 };
+/// Of one call, unless a series has more: 60 bytes of each judged point, twice those of history, and what the guest
+/// makes of them.
+const CALL: Size = Size { first: 6_000, all: 18_000 };
+
+/// Series that one turn has. All batches have the same number of series.
 ///
 /// # Errors
 /// One series alone is too long.
-pub(super) fn split(
-    batches: &[&SeriesBatch],
-    max_first: usize,
-    max_all: usize,
-) -> Result<Vec<Range<usize>>, DetectorError> {
-    let count = batches.first().map_or(0, |batch| batch.count());
-    let (mut ranges, mut start, mut sums) = (Vec::new(), 0, (0, 0));
-    for series in 0..count {
-        let lengths: Vec<usize> = batches.iter().map(|batch| points(batch, series..series + 1).len()).collect();
-        let own = (lengths.first().copied().unwrap_or(0), lengths.iter().sum::<usize>());
-        for (points, limit) in [(own.0, max_first), (own.1, max_all)] {
+pub(super) fn turns(batches: &[&SeriesBatch]) -> Result<Vec<Range<usize>>, DetectorError> {
+    turns_of(TURN, batches)
+}
+
+fn turns_of(most: Size, batches: &[&SeriesBatch]) -> Result<Vec<Range<usize>>, DetectorError> {
+    let series = 0..batches.first().map_or(0, |batch| batch.count());
+    for own in series.clone().map(|series| size(batches, series)) {
+        for (points, limit) in [(own.first, most.first), (own.all, most.all)] {
             if points > limit {
                 return Err(DetectorError::TooLong { points, limit });
             }
         }
-        if sums.0 + own.0 > max_first || sums.1 + own.1 > max_all {
+    }
+    Ok(split(batches, series, most))
+}
+
+/// Series of a turn that one call has.
+pub(super) fn calls(batches: &[&SeriesBatch], turn: Range<usize>) -> Vec<Range<usize>> {
+    split(batches, turn, CALL)
+}
+
+fn split(batches: &[&SeriesBatch], within: Range<usize>, most: Size) -> Vec<Range<usize>> {
+    let (mut ranges, mut start, mut sum) = (Vec::new(), within.start, Size { first: 0, all: 0 });
+    for series in within.clone() {
+        let own = size(batches, series);
+        if series > start && (sum.first + own.first > most.first || sum.all + own.all > most.all) {
             ranges.push(start..series);
-            (start, sums) = (series, (0, 0));
+            (start, sum) = (series, Size { first: 0, all: 0 });
         }
-        sums = (sums.0 + own.0, sums.1 + own.1);
+        sum = Size { first: sum.first + own.first, all: sum.all + own.all };
     }
-    if start < count {
-        ranges.push(start..count);
+    if start < within.end {
+        ranges.push(start..within.end);
     }
-    Ok(ranges)
+    ranges
+}
+
+fn size(batches: &[&SeriesBatch], series: usize) -> Size {
+    let lengths = || batches.iter().map(|batch| points(batch, &(series..series + 1)).len());
+    Size { first: lengths().next().unwrap_or(0), all: lengths().sum() }
 }
 
 /// The points of some series.
-fn points(batch: &SeriesBatch, series: Range<usize>) -> Range<usize> {
+pub(super) fn points(batch: &SeriesBatch, series: &Range<usize>) -> Range<usize> {
     let at = |index: usize| batch.offsets.get(index).map_or(0, |offset| *offset as usize);
     let (start, end) = (at(series.start), at(series.end));
     start.min(batch.values.len())..end.clamp(start.min(batch.values.len()), batch.values.len())
@@ -50,7 +78,7 @@ fn points(batch: &SeriesBatch, series: Range<usize>) -> Range<usize> {
 
 /// A part of a batch, with infinities as missing values.
 pub(super) fn to_wire(batch: &SeriesBatch, series: Range<usize>) -> wire::SeriesBatch {
-    let of = points(batch, series.clone());
+    let of = points(batch, &series);
     let first = of.start;
     let offsets = batch.offsets[series.start..=series.end].iter();
     wire::SeriesBatch {
@@ -73,17 +101,29 @@ mod tests {
         batch
     }
 
+    fn most(first: usize, all: usize) -> Size {
+        Size { first, all }
+    }
+
     #[test]
-    fn calls_stay_within_both_bounds_and_hold_every_series_once() {
+    fn ranges_stay_within_both_bounds_and_hold_every_series_once() {
         let (points, history) = (batch(&[5, 5, 1, 9, 0]), batch(&[1, 1, 20, 1, 0]));
-        assert_eq!(split(&[&points, &history], 10, 100).unwrap(), [0..2, 2..5]);
-        assert_eq!(split(&[&points, &history], 10, 25).unwrap(), [0..2, 2..3, 3..5]);
-        assert!(split(&[&batch(&[])], 10, 25).unwrap().is_empty());
+        let both = [&points, &history];
+        assert_eq!(turns_of(most(10, 100), &both).unwrap(), [0..2, 2..5]);
+        assert_eq!(turns_of(most(10, 25), &both).unwrap(), [0..2, 2..3, 3..5]);
+        assert!(turns_of(most(10, 25), &[&batch(&[])]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn calls_divide_a_turn_and_a_long_series_has_one_of_its_own() {
+        let points = batch(&[2_000, 3_000, 3_000, 9_000, 1, 1, 1]);
+        assert_eq!(calls(&[&points], 1..6), [1..3, 3..4, 4..6]);
+        assert!(calls(&[&points], 2..2).is_empty());
     }
 
     #[test]
     fn a_series_that_is_too_long_alone_is_refused() {
-        let error = split(&[&batch(&[3, 11])], 10, 100).unwrap_err();
+        let error = turns_of(most(10, 100), &[&batch(&[3, 11])]).unwrap_err();
         assert_eq!(error, DetectorError::TooLong { points: 11, limit: 10 });
     }
 

@@ -14,8 +14,8 @@ fn fault(call: &'static str, message: String) -> PluginFault {
     PluginFault::Answer { call, message }
 }
 
-/// One judgement for each of `values`.
-pub(crate) fn detection(answer: wire::Detection, values: &[f64]) -> Result<Detection, PluginFault> {
+/// Takes one judgement for each of `values`, with one NaN for all that is no number.
+pub(crate) fn append(whole: &mut Detection, answer: &wire::Detection, values: &[f64]) -> Result<(), PluginFault> {
     let lists = [
         ("scores", answer.scores.len()),
         ("raw", answer.raw.len()),
@@ -27,35 +27,33 @@ pub(crate) fn detection(answer: wire::Detection, values: &[f64]) -> Result<Detec
     if let Some((name, length)) = lists.into_iter().find(|(_, length)| *length != values.len()) {
         return Err(fault(CALL, format!("{name} has {length} entries for {} points", values.len())));
     }
-    for (index, (score, value)) in answer.scores.iter().zip(values).enumerate() {
+    let bounds = answer.lower_bound.iter().zip(&answer.upper_bound);
+    let judged = answer.scores.iter().zip(&answer.anomalous).zip(bounds);
+    let wrong = values.iter().zip(judged).enumerate().find_map(|(index, (value, ((score, anomalous), bounds)))| {
+        let (lower, upper) = bounds;
         if !(0.0..=1.0).contains(score) {
-            return Err(fault(CALL, format!("score {index} is {score}, not from 0 to 1")));
+            return Some(format!("score {index} is {score}, not from 0 to 1"));
         }
-        if value.is_nan() && (*score != 0.0 || answer.anomalous[index]) {
-            return Err(fault(CALL, format!("point {index} has no value, and was judged")));
+        if value.is_nan() && (*score != 0.0 || *anomalous) {
+            return Some(format!("point {index} has no value, and was judged"));
         }
-        let (lower, upper) = (answer.lower_bound[index], answer.upper_bound[index]);
-        if lower > upper {
-            return Err(fault(
-                CALL,
-                format!("the lower bound of point {index} is {lower}, above the upper one, {upper}"),
-            ));
-        }
+        let message = || format!("the lower bound of point {index} is {lower}, above the upper one, {upper}");
+        (lower > upper).then(message)
+    });
+    if let Some(message) = wrong {
+        return Err(fault(CALL, message));
     }
-    Ok(Detection {
-        scores: answer.scores,
-        raw: folded(answer.raw),
-        expected: folded(answer.expected),
-        lower_bound: folded(answer.lower_bound),
-        upper_bound: folded(answer.upper_bound),
-        anomalous: answer.anomalous,
-    })
+    whole.scores.extend_from_slice(&answer.scores);
+    whole.raw.extend(answer.raw.iter().copied().map(folded));
+    whole.expected.extend(answer.expected.iter().copied().map(folded));
+    whole.lower_bound.extend(answer.lower_bound.iter().copied().map(folded));
+    whole.upper_bound.extend(answer.upper_bound.iter().copied().map(folded));
+    whole.anomalous.extend_from_slice(&answer.anomalous);
+    Ok(())
 }
 
-/// One NaN for all that is no number.
-fn folded(mut values: Vec<f64>) -> Vec<f64> {
-    values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = f64::NAN);
-    values
+fn folded(value: f64) -> f64 {
+    if value.is_finite() { value } else { f64::NAN }
 }
 
 pub(crate) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>, PluginFault> {
@@ -71,7 +69,24 @@ pub(crate) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>
     }
 }
 
-pub(super) fn append(whole: &mut Detection, part: Detection) {
+pub(super) fn room_for(points: usize) -> Detection {
+    let numbers = || Vec::with_capacity(points);
+    Detection {
+        scores: numbers(),
+        raw: numbers(),
+        expected: numbers(),
+        lower_bound: numbers(),
+        upper_bound: numbers(),
+        anomalous: Vec::with_capacity(points),
+    }
+}
+
+/// Joins what two turns judged.
+pub(super) fn join(whole: &mut Detection, part: Detection) {
+    if whole.scores.is_empty() {
+        *whole = part;
+        return;
+    }
     whole.scores.extend(part.scores);
     whole.raw.extend(part.raw);
     whole.expected.extend(part.expected);
@@ -96,6 +111,11 @@ mod tests {
             upper_bound: numbers(),
             anomalous: vec![false; scores.len()],
         }
+    }
+
+    fn detection(answer: wire::Detection, values: &[f64]) -> Result<Detection, PluginFault> {
+        let mut whole = Detection::default();
+        append(&mut whole, &answer, values).map(|()| whole)
     }
 
     fn refused(answer: wire::Detection, values: &[f64]) -> String {

@@ -11,6 +11,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 use terrane_app::ports::checks::ProfiledColumn;
+use terrane_app::ports::detectors::Detection;
 use terrane_app::ports::plugins::PluginFault;
 use wasmtime::component::Val;
 
@@ -52,7 +53,7 @@ impl Asked<'_> {
             }
             "detect" => {
                 let points: anomaly::SeriesBatch = self.argument("points")?;
-                detection::detection(self.typed(answer)?, &points.values).map(drop)
+                detection::append(&mut Detection::default(), &self.typed(answer)?, &points.values)
             }
             "make-plan" => {
                 let grants = Grants { memo: true, query_values: true, sample_rows: true };

@@ -16,7 +16,9 @@ use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;
 use terrane_compiler::sql::profile::DialectProfile;
-use terrane_compiler::sql::{COLUMN_MISMATCH, ProbedMember, TypeProbe, culprit, rows_probe, single_probes, type_probe};
+use terrane_compiler::sql::{
+    COLUMN_MISMATCH, ProbedMember, TypeProbe, culprit, relation_place, rows_probe, single_probes, type_probe,
+};
 use terrane_compiler::types::LogicalType;
 
 use crate::inspection::Inspected;
@@ -314,7 +316,11 @@ impl<'a> Reading<'a> {
                 Relation::Query { .. } | Relation::Model { .. } => "what its query reads".to_owned(),
             };
             let hint = format!("check that {table} exists and that each `sql` names columns of it");
-            found.push(at_cube(Diagnostic::warning(NOT_DESCRIBED, message).hint(hint), cube));
+            let told = Diagnostic::warning(NOT_DESCRIBED, message).hint(hint);
+            found.push(match relation_place(self.definitions, cube, &problem.message) {
+                Some(place) => told.at(place),
+                None => at_cube(told, cube),
+            });
         }
         found
     }

@@ -14,4 +14,5 @@ pub mod profiling;
 pub mod projects;
 pub mod query;
 pub mod security;
+pub mod source_check;
 pub mod upkeep;

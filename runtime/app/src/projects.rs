@@ -19,7 +19,9 @@ use terrane_compiler::diagnostic::{self, Diagnostic};
 use terrane_compiler::project::soften_registered;
 
 pub use build::{NOT_BUILT, NOT_READY};
-pub use compile::{CompileRequest, Compiled, CompiledCube, CompiledModel, RefusedModels, refused_models};
+pub use compile::{
+    CompileRequest, Compiled, CompiledCube, CompiledModel, MODEL_NOT_DESCRIBED, RefusedModels, refused_models,
+};
 pub use load::LoadRequest;
 pub use outcome::{Loaded, ProjectError, Referrer, closed_cubes, missing_ref};
 pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};

@@ -212,6 +212,9 @@ pub struct RefusedModels {
     pub accepted: HashSet<Arc<str>>,
 }
 
+/// The warehouse refuses a model's text.
+pub const MODEL_NOT_DESCRIBED: &str = "model-not-described";
+
 /// Asks the warehouse about every model that has no error of its own.
 pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> RefusedModels {
     let definitions = &snapshot.definitions;
@@ -235,7 +238,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         refused.files.insert(file);
         names.insert(name);
         let message = format!("the warehouse refuses model `{name}`: {}", complaint(&refusal.message));
-        let told = Diagnostic::error("model-not-described", message)
+        let told = Diagnostic::error(MODEL_NOT_DESCRIBED, message)
             .hint("check the tables and columns that it names, and that the warehouse has them")
             .at(place_of_complaint(model, &refusal.message));
         refused.told.push(told);

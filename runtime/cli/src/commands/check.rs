@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde::Serialize;
 use terrane_app::data_check::{self, DataReport};
 use terrane_app::described::{NOT_DESCRIBED, is_unread};
-use terrane_app::projects::{RefusedModels, refused_models};
-use terrane_compiler::diagnostic::{Diagnostic, Severity};
+use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
+use terrane_app::source_check;
+use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
 
 use super::{Terminal, print, tell};
 use crate::expectations;
@@ -93,11 +94,18 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     if let Some(engine) = &engine {
         let refused = refused_models(&engine.catalog.snapshot(), &*engine.warehouse).await;
         let is_of_model = |problem: &Diagnostic| {
-            problem.code == NOT_DESCRIBED && problem.span.as_ref().is_some_and(|span| refused.cubes.contains(span))
+            let is_its = |span: &Span| refused.cubes.contains(span) || refused.files.contains(&span.file);
+            problem.code == NOT_DESCRIBED && problem.span.as_ref().is_some_and(is_its)
         };
         problems.retain(|problem| !is_of_model(problem));
         judge_syntax(&mut problems, &refused);
         problems.extend(refused.told);
+        let is_told = |name: &str| {
+            let is_unread = |told: &Diagnostic| is_unread(told) || told.code == MODEL_NOT_DESCRIBED;
+            problems.iter().any(|told| is_unread(told) && told.message.contains(name))
+        };
+        let absent = source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, is_told).await;
+        problems.extend(absent);
     }
     // What a project lacks because of its errors, its expectations lack too.
     if let Some(engine) = engine.as_ref().filter(|_| !problems.iter().any(Diagnostic::is_error)) {

@@ -29,6 +29,7 @@ pub struct Expectation {
     /// Each text of the query, with its place.
     pub(super) words: Vec<(Arc<str>, Span)>,
     pub expected: Expected,
+    pub(super) expected_at: Span,
     /// False: rows may come in any order.
     pub is_ordered: bool,
 }
@@ -81,7 +82,7 @@ pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
     (found, diagnostics)
 }
 
-fn problem(message: impl Into<String>, hint: &str) -> Diagnostic {
+pub(super) fn problem(message: impl Into<String>, hint: &str) -> Diagnostic {
     Diagnostic::error("wrong-expectation", message).hint(hint)
 }
 
@@ -164,6 +165,8 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         })
         .ok()?;
     let is_refusal = matches!(expected, Expected::Error { .. });
+    let expected_at =
+        ["sql", "rows", "error"].into_iter().find_map(field).map_or_else(|| place.clone(), |node| node.origin.span());
     diagnostics.extend(refusal(&name, query).filter(|_| !is_refusal));
     Some(Expectation {
         name,
@@ -172,6 +175,7 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         query: json(query),
         words: words(query),
         expected,
+        expected_at,
         is_ordered: text("ordered").as_deref() != Some("false"),
     })
 }

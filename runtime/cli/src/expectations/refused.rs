@@ -1,27 +1,90 @@
-//! Expectations whose queries the project's own model refuses.
+//! Expectations that can't come true, as the project's own model and the warehouse say without running a query.
 //!
-//! In: an engine, and expectations. Out: a diagnostic for each that can't come true: its query has rows expected of
-//! it, and would be refused. Nothing is run. Not here: what rows come (`run`).
+//! In: an engine, and expectations. Out: a diagnostic for each whose query would be refused where rows are expected,
+//! or not refused as it is expected, and for SQL by hand that the warehouse can't read. Not here: what rows come
+//! (`run`).
 
+use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_app::query::RequestContext;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_server::Refused;
 
-use super::read::{Expectation, Expected, would_be_refused};
+use super::read::{Expectation, Expected, problem, would_be_refused};
+use super::run::{by_hand, other_refusal};
 use crate::wire;
 use crate::wiring::Engine;
 
-/// What `terrane test` would fail for before it has asked the warehouse.
+/// Refusals that only come of running a query: nothing is known of them before.
+const OF_RUNNING: [&str; 8] = [
+    "QUERY_TIMEOUT",
+    "REQUEST_TIMEOUT",
+    "WAREHOUSE_ERROR",
+    "WAREHOUSE_UNAVAILABLE",
+    "PLUGIN_FAULT",
+    "RATE_LIMITED",
+    "STATE_UNAVAILABLE",
+    "INTERNAL_ERROR",
+];
+
+/// What `terrane test` would fail for before it has rows.
 pub async fn refused(engine: &Engine, cases: &[Expectation]) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    for case in cases.iter().filter(|case| !matches!(case.expected, Expected::Error { .. })) {
+    for case in cases {
+        let parsed = wire::parse(&case.query.to_string());
+        let is_query = parsed.is_ok();
+        let compiled = match parsed {
+            Ok(query) => wire::inline_sql(engine, &RequestContext::default(), &query).await,
+            Err(refused) => Err(refused),
+        };
+        if let Expected::Error { code, contains } = &case.expected {
+            problems.extend(not_refused(case, compiled, code, contains.as_deref()));
+            continue;
+        }
         // A body that no server would take has been told where it was read.
-        let Ok(query) = wire::parse(&case.query.to_string()) else { continue };
-        if let Err(refused) = wire::inline_sql(engine, &RequestContext::default(), &query).await {
-            problems.push(would_be_refused(&case.name, &refused).at(place(case, &refused)));
+        if let Err(refused) = compiled.as_ref()
+            && is_query
+        {
+            problems.push(would_be_refused(&case.name, refused).at(place(case, refused)));
+        }
+        if let Expected::Sql(sql) = &case.expected {
+            problems.extend(unread(engine, case, sql).await);
         }
     }
     problems
+}
+
+fn not_refused(
+    case: &Expectation,
+    compiled: Result<String, Refused>,
+    code: &str,
+    contains: Option<&str>,
+) -> Option<Diagnostic> {
+    let (message, hint) = match compiled {
+        Ok(_) if OF_RUNNING.contains(&code) => return None,
+        Ok(_) => (
+            format!("case `{}` expects the refusal {code}, and its query would be answered", case.name),
+            "expect `rows`, or ask for what is refused".to_owned(),
+        ),
+        Err(refused) => {
+            other_refusal(&refused, code, contains)?;
+            let cure = if refused.code == code {
+                "expect words of that message".to_owned()
+            } else {
+                format!("expect it: `error: {{code: {}}}`", refused.code)
+            };
+            let said = format!("{}: {}", refused.code, refused.message);
+            (format!("the query of case `{}` would be refused otherwise: {said}", case.name), cure)
+        }
+    };
+    Some(problem(message, &hint).at(case.expected_at.clone()))
+}
+
+/// SQL by hand that the warehouse can't read.
+async fn unread(engine: &Engine, case: &Expectation, sql: &str) -> Option<Diagnostic> {
+    let error = engine.warehouse.describe(by_hand(sql)).await.err()?;
+    let message = format!("the SQL of case `{}` can't be read: {}", case.name, error.message);
+    let is_refused = matches!(error.kind, WarehouseErrorKind::Refused);
+    is_refused.then(|| problem(message, "it is one SELECT for the project's warehouse").at(case.expected_at.clone()))
 }
 
 /// Where the query has what the refusal names; else the case.

@@ -72,8 +72,7 @@ async fn rows_difference(
     let actual = Rows::of_answer(answer).map_err(|error| format!("{error:#}"))?;
     let expected = match &case.expected {
         Expected::Sql(sql) => {
-            let text = sql.trim().trim_end_matches(';');
-            let by_hand = engine.warehouse.execute(Statement::plain(text), timeout).await;
+            let by_hand = engine.warehouse.execute(by_hand(sql), timeout).await;
             let by_hand = by_hand.map_err(|error| format!("the SQL by hand failed: {error}"))?;
             Rows::of_statement(&by_hand.schema, &by_hand.batches).map_err(|error| format!("{error:#}"))?
         }
@@ -83,8 +82,13 @@ async fn rows_difference(
     Ok(difference(&actual, &expected, case.is_ordered))
 }
 
+/// The statement that a case has written down.
+pub(super) fn by_hand(sql: &str) -> Statement<'_> {
+    Statement::plain(sql.trim().trim_end_matches(';'))
+}
+
 /// `None`: the refusal is the one expected.
-fn other_refusal(refusal: &Refused, code: &str, contains: Option<&str>) -> Option<String> {
+pub(super) fn other_refusal(refusal: &Refused, code: &str, contains: Option<&str>) -> Option<String> {
     let has_text = contains.is_none_or(|text| refusal.message.contains(text));
     if refusal.code == code && has_text {
         return None;

@@ -23,7 +23,9 @@ pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
 pub use lower::{Lowered, lower, lower_count};
-pub use place::{Culprit, culprit};
+pub use place::{Culprit, culprit, relation_place};
 pub use print::{Parameters, print, print_explain};
 pub(crate) use print::{print_queries, print_rows_of};
-pub use probe::{ProbedMember, TypeProbe, columns_probe, rows_probe, single_probes, type_probe};
+pub use probe::{
+    ProbedMember, SourceProbe, TypeProbe, columns_probe, rows_probe, single_probes, source_probes, type_probe,
+};

@@ -5,8 +5,8 @@
 
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
-use crate::model::{CubeId, Model, complained_of};
-use crate::project::{Definitions, MaskDefinition, SqlText, Text};
+use crate::model::{Cube, CubeId, Model, Relation, complained_of};
+use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
 
 /// What the warehouse complains of.
 #[derive(Debug)]
@@ -28,6 +28,27 @@ pub fn culprit(model: &Model, definitions: &Definitions, cube: CubeId, member: P
         Some((at, word)) => Culprit { what, span: Some(at), word: Some(word.to_owned()) },
         None => Culprit { what, span, word: None },
     }
+}
+
+/// The place in what a cube's rows are read from, models included, that the warehouse's message is about: the word
+/// that it complains of, else a table's name.
+pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> Option<Span> {
+    let models = match &cube.relation {
+        Relation::Query { models, .. } | Relation::Model { models, .. } => models.as_slice(),
+        Relation::Table(_) => &[],
+    };
+    let text_of = |name: &str| definitions.models.iter().find(|model| *model.name.value == *name);
+    let ancestry = line(definitions, &cube.name);
+    let relation = ancestry.iter().find_map(|cube| cube.relation.as_ref())?;
+    let texts = models.iter().filter_map(|(name, _)| Some(&text_of(name)?.sql)).chain([&relation.sql]);
+    let complained = complained_of(&texts.collect::<Vec<_>>(), message, |_| false).map(|(span, _)| span);
+    complained.or_else(|| (relation.is_table && models.is_empty()).then(|| relation.sql.span()))
+}
+
+/// A cube and those it extends, itself first.
+fn line<'d>(definitions: &'d Definitions, cube: &str) -> Vec<&'d CubeDefinition> {
+    let named = |name: &str| definitions.cubes.iter().map(|cube| &**cube).find(|cube| *cube.name.value == *name);
+    named(cube).map_or_else(Vec::new, |cube| cube.line(named))
 }
 
 /// What a person calls the member, and where it stands.
@@ -77,8 +98,7 @@ fn texts_of<'d>(model: &Model, definitions: &'d Definitions, cube: CubeId, membe
         let name = &model.policies[index as usize].name;
         definitions.policies.iter().find(move |policy| policy.name.value == *name)
     };
-    let of_name = |name: &str| definitions.cubes.iter().map(|cube| &**cube).find(|cube| *cube.name.value == *name);
-    let ancestry = of_name(&definition.name).map_or_else(Vec::new, |cube| cube.line(of_name));
+    let ancestry = line(definitions, &definition.name);
     let line = || ancestry.iter();
     let has = |text: &Text, name: &str| *text.value == *name;
     match member {

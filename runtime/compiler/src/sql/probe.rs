@@ -5,15 +5,18 @@
 //! described and never run, so no row filter is needed; or one for each, to find out which is refused.
 //! Types are inputs of the compiler. And one that shows all columns of a table, for lineage.
 
+use std::sync::Arc;
+
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
 use super::scope::{RowScope, Texts};
 use crate::model::{
-    ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart,
+    ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart, grammar,
 };
 use crate::plan::{Protection, joins_for};
+use crate::project::{Definitions, SourceDefinition, TableDefinition, Text, quote_name};
 use crate::query::QueryError;
 
 /// What the n-th column of a [`TypeProbe`] tells the type of.
@@ -59,6 +62,32 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
 /// An operator that the dialect lacks.
 pub fn columns_probe(table: &[ColumnName], profile: &DialectProfile) -> Result<String, QueryError> {
     star(Source::Table { name: table, alias: PROBED }, profile)
+}
+
+/// A table that the project declares, and the statement whose columns are its own.
+#[derive(Debug, Clone)]
+pub struct SourceProbe<'d> {
+    /// `source.table`
+    pub name: String,
+    pub table: &'d TableDefinition,
+    pub text: String,
+}
+
+/// One for each table of the sources, named as `source()` would write it; none where the dialect has no such statement.
+pub fn source_probes<'d>(definitions: &'d Definitions, profile: &DialectProfile) -> Vec<SourceProbe<'d>> {
+    let dialect = grammar(&definitions.warehouse);
+    let part = |name: &Text| ColumnName {
+        text: Arc::clone(&name.value),
+        quoted: quote_name(&name.value, &*dialect) != *name.value,
+    };
+    let tables = definitions.sources.iter().flat_map(|source| source.tables.iter().map(move |table| (source, table)));
+    let probe = |(source, table): (&'d Arc<SourceDefinition>, &'d TableDefinition)| {
+        let parts = [source.database.as_ref(), source.schema.as_ref(), Some(&table.name)];
+        let parts: Vec<ColumnName> = parts.into_iter().flatten().map(part).collect();
+        let text = columns_probe(&parts, profile).ok()?;
+        Some(SourceProbe { name: format!("{}.{}", source.name.value, table.name.value), table, text })
+    };
+    tables.filter_map(probe).collect()
 }
 
 /// The same of a cube's rows.

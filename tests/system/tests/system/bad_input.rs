@@ -317,3 +317,68 @@ fn an_expectation_of_a_member_that_does_not_exist() {
     assert_explains(&output, &["cubes/b.yml:2"]);
     assert!(!output.stdout.contains("wrong-expectation"), "{}", output.stdout);
 }
+
+#[test]
+fn an_expectation_that_can_not_come_true() {
+    let case = |rest: &str| format!("tests:\n  - name: a\n    query: {{measures: [t.count]}}\n    {rest}\n");
+    let refused = "error: {code: INVALID_MEASURE, contains: t.cuont}";
+    let rows = "rows: [{t.count: 1}]";
+    for (from, to, words) in [
+        (rows, refused, &["tests/a.yml:4:12:", "expects the refusal INVALID_MEASURE", "would be answered"][..]),
+        (rows, "error: {code: WAREHOUSE_ERROR}", &[][..]),
+        ("t.count]", "t.cuont]", &["tests/a.yml:3:24:", "would be refused", "did you mean `t.count`?"][..]),
+        (
+            rows,
+            "sql: SELECT cuont(*) AS \"t.count\" FROM t",
+            &["tests/a.yml:4:10:", "the SQL of case `a`", "cuont"][..],
+        ),
+        (rows, "sql: SELECT 1 AS \"t.count\";", &[][..]),
+    ] {
+        let project = Scratch::project().with("tests/a.yml", &case(rows).replace(from, to));
+        let output = run("check", project.path(), &[]);
+        match words {
+            [] => assert_eq!(output.code, Some(0), "{to}: {}", output.stdout),
+            words => assert_explains(&output, words),
+        }
+    }
+    let unknown = case(refused).replace("t.count]", "t.cuont]");
+    for (from, to, words) in [
+        ("t.cuont}", "t.other}", &["INVALID_MEASURE: ", "expect words of that message"]),
+        ("INVALID_MEASURE", "INVALID_DIMENSION", &["would be refused otherwise", "code: INVALID_MEASURE"]),
+    ] {
+        let project = Scratch::project().with("tests/a.yml", &unknown.replace(from, to));
+        assert_explains(&run("check", project.path(), &[]), words);
+    }
+}
+
+#[test]
+fn what_sources_declare_and_the_warehouse_does_not_have() {
+    let settings =
+        "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id, 2 AS Size\"]\n";
+    let sources = "sources:\n  - name: shop\n    tables:\n      - name: orders\n        columns: [{name: id}, {name: sise}, \
+                   {name: size}]\n      - name: ordres\n";
+    let cube = |sql: &str| {
+        let dimension = format!("dimensions: [{{name: size, type: number, sql: {sql}}}]");
+        format!("cubes:\n  - name: orders\n    sql_table: \"{{{{ source('shop', 'orders') }}}}\"\n    {dimension}\n")
+    };
+    let project = Scratch::empty()
+        .with("service_project.yml", settings)
+        .with("sources/shop.yml", sources)
+        .with("cubes/orders.yml", &cube("size"));
+    let output = run("check", project.path(), &[]);
+    assert_eq!(output.code, Some(0), "{}", output.stdout);
+    for words in
+        ["sources/shop.yml:5:", "no column `sise`", "did you mean `Size`?", "sources/shop.yml:6:", "`shop.ordres`"]
+    {
+        assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
+    }
+    assert!(output.stdout.contains("2 warnings"), "{}", output.stdout);
+    // What reads it is told of, and once.
+    let project = project.with("cubes/orders.yml", &cube("sise"));
+    let output = run("check", project.path(), &[]);
+    assert_explains(&output, &["cubes/orders.yml:4:", "dimension `orders.size`"]);
+    assert!(!output.stdout.contains("sources/shop.yml:5:"), "{}", output.stdout);
+    // A table that isn't there is told where the cube names it.
+    let project = project.with("cubes/orders.yml", "cubes:\n  - name: orders\n    sql_table: shop.ordered\n");
+    assert_explains(&run("check", project.path(), &[]), &["cubes/orders.yml:3:", "cannot describe cube `orders`"]);
+}

@@ -1,0 +1,60 @@
+//! Whether the warehouse has the tables and columns that sources declare.
+//!
+//! In: a snapshot and the warehouse. Out: a warning at each name that it doesn't have. Every table is described, none
+//! is read. Not here: tables that nobody declares, whose columns cubes and models are checked by (`described`).
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _};
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::model::nearest::suggest;
+use terrane_compiler::sql::{SourceProbe, source_probes};
+
+use crate::catalog::Snapshot;
+use crate::described::complaint;
+use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
+
+/// How many statements run at once.
+const AT_ONCE: usize = 4;
+
+/// What sources declare and the warehouse doesn't have, in the order of the files, but for tables and columns that
+/// `is_told` of: what reads them was told of already.
+pub async fn absent(
+    snapshot: &Snapshot,
+    warehouse: &dyn Warehouse,
+    is_told: impl Fn(&str) -> bool + Sync,
+) -> Vec<Diagnostic> {
+    let probes = source_probes(&snapshot.definitions, &snapshot.profile);
+    let asked: Vec<BoxFuture<'_, _>> =
+        probes.iter().map(|probe| absent_of(probe, warehouse, &is_told).boxed()).collect();
+    stream::iter(asked).buffered(AT_ONCE).concat().await
+}
+
+async fn absent_of(
+    probe: &SourceProbe<'_>,
+    warehouse: &dyn Warehouse,
+    is_told: &(dyn Fn(&str) -> bool + Sync),
+) -> Vec<Diagnostic> {
+    let (name, table) = (&probe.name, probe.table);
+    let schema = match warehouse.describe(Statement::plain(&probe.text)).await {
+        Ok(schema) => schema,
+        Err(error) if error.kind == WarehouseErrorKind::Refused && !is_told(&table.name.value) => {
+            let message = format!("the warehouse has no table for source `{name}`: {}", complaint(&error.message));
+            let told =
+                Diagnostic::warning("source-not-found", message).hint("correct its name, `schema` or `database`");
+            return vec![told.at(table.name.span())];
+        }
+        Err(_) => return Vec::new(),
+    };
+    // Case is nothing: warehouses disagree about names without quotes.
+    let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let is_there = |column: &str| columns.iter().any(|known| known.to_lowercase() == column.to_lowercase());
+    let is_missing = |column: &str| !is_there(column) && !is_told(column);
+    let missing = table.columns.iter().filter(|column| is_missing(&column.name.value));
+    let told = missing.map(|column| {
+        let message = format!("the warehouse's table of source `{name}` has no column `{}`", column.name.value);
+        let hint = suggest(&column.name.value, "its columns", columns.iter().copied());
+        Diagnostic::warning("source-not-found", message).hint(hint).at(column.name.span())
+    });
+    told.collect()
+}

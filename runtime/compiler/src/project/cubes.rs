@@ -31,7 +31,10 @@ pub(super) fn cube(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CubeDefinition> {
     let mut fields = Fields::open(node, &CUBE, diagnostics)?;
-    let name = fields.name()?;
+    let Some(name) = fields.name() else {
+        unread.extend(names_it_may_have(node));
+        return None;
+    };
     let wording = wording(&mut fields);
     let extends = fields.text("extends");
     let public = fields.boolean("public", true);
@@ -78,6 +81,18 @@ pub(super) fn cube(
         cube.pre_aggregations.extend(kept(read, item, unread));
     }
     Some(cube)
+}
+
+/// What others may call a cube that has no name: its table, or its file.
+fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
+    let NodeValue::Map(map) = &node.value else { return Vec::new() };
+    let file = node.origin.file.path.rsplit('/').next().and_then(|name| name.split('.').next());
+    let table = map.iter().find(|(key, _)| &*key.text == "sql_table").and_then(|(_, value)| match &value.value {
+        NodeValue::Scalar { text, .. } => Some(&**text),
+        _ => None,
+    });
+    let words = table.into_iter().flat_map(|table| table.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+    words.chain(file).filter(|name| !name.is_empty()).map(Arc::from).collect()
 }
 
 /// What could be read; the name of anything else is remembered.

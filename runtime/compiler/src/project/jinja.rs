@@ -304,7 +304,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
             lock(&calls).sources.push((source.into(), table.into()));
             return printed.clone();
         }
-        if tables.is_none() && known.unread.contains(source.as_str()) {
+        if known.unread.contains(source.as_str()) {
             lock(&calls).is_unread = true;
             return String::new();
         }

@@ -23,7 +23,7 @@ mod source;
 mod sources;
 pub mod yaml;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 pub(crate) use definitions::MAX_ANCESTORS;
@@ -143,6 +143,8 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
         sources.extend(outline.sources.items.iter().cloned());
         diagnostics.extend(outline.sources.told.iter().cloned());
     }
+    // Tables of a source that is left out may be what models read.
+    unread.extend(second(&sources, |source| &source.name).map(|source| Arc::clone(&source.name.value)));
     unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
 
     let model_names = models::names(&sql_files, &mut diagnostics);
@@ -171,11 +173,8 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
     has_broken_policies |= diagnostics.len() > told || !is_all_read || is_misplaced;
     // Members of a cube that is left out may be what others refer to.
-    let mut first: HashMap<&Arc<str>, usize> = HashMap::with_capacity(cubes.len());
-    for (at, cube) in cubes.iter().enumerate() {
-        if *first.entry(&cube.name.value).or_insert(at) != at {
-            unread.extend(cube.member_names().cloned());
-        }
+    for cube in second(&cubes, |cube: &CubeDefinition| &cube.name) {
+        unread.extend(cube.member_names().cloned());
     }
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     let files = (&mut kept, before);
@@ -218,6 +217,12 @@ pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
             text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
         (!name.is_empty()).then(|| name.into())
     })
+}
+
+/// Those that have another's name, which stands before.
+fn second<T>(items: &[Arc<T>], name: impl Fn(&T) -> &Text) -> impl Iterator<Item = &T> {
+    let mut seen: HashSet<Arc<str>> = HashSet::with_capacity(items.len());
+    items.iter().map(|item| &**item).filter(move |item| !seen.insert(Arc::clone(&name(item).value)))
 }
 
 fn unique<T>(items: &mut Vec<Arc<T>>, what: &str, name: impl Fn(&T) -> &Text, diagnostics: &mut Vec<Diagnostic>) {

@@ -9,14 +9,16 @@ use std::sync::Arc;
 
 use detector_standard::Standard;
 use standard::{DAY_MS, components, facts, host, native};
+use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::checks::{
     CheckAggregate, CheckAnswer, CheckCall, Checks as _, ProfiledColumn, QualityDimension,
 };
 use terrane_app::ports::detectors::{DetectorError, DetectorParams, Detectors as _, SeriesBatch};
-use terrane_app::ports::plugins::PluginFault;
+use terrane_app::ports::plugins::{Limit, PluginFault, PluginRole};
 use terrane_app::ports::severity::Severity;
 use terrane_compiler::types::{LogicalType, Value};
-use terrane_plugin_host::{ComponentChecks, ComponentDetectors};
+use terrane_plugin_host::manifest::AskedLimits;
+use terrane_plugin_host::{ComponentChecks, ComponentDetectors, PluginHost, PluginSettings, SearchPath, Settings};
 use terrane_sdk::CallContext;
 use terrane_sdk::detector::{Detector as _, Params};
 
@@ -93,6 +95,63 @@ async fn more_points_than_one_call_takes_go_in_several_and_come_back_in_order() 
     let refused =
         detectors.detect(&facts(), "mad", Vec::new(), slices(&history[..1]), Arc::new(batch(&[&long])), &params).await;
     assert_eq!(refused, Err(DetectorError::TooLong { points: 60_001, limit: 60_000 }));
+}
+
+/// Series of several calls that share a turn, and of several turns.
+#[tokio::test]
+async fn a_series_is_judged_the_same_beside_many_others() {
+    let detectors = ComponentDetectors::new(host(components()));
+    let wave = |series: usize, from: usize, count: usize| -> Vec<f64> {
+        (from..from + count).map(|at| (at * (37 + series) % 101) as f64 / 7.0).collect()
+    };
+    let lengths = [0, 1, 700, 5_999, 6_001, 3_000, 3_000, 20_000, 30_000, 2, 9];
+    let of = |series: usize, count: usize| (wave(series, 0, 40), wave(series, 40, count));
+    let all: Vec<(Vec<f64>, Vec<f64>)> = lengths.iter().enumerate().map(|(at, count)| of(at, *count)).collect();
+    let together = |part: &[(Vec<f64>, Vec<f64>)]| {
+        let (history, points): (Vec<&[f64]>, Vec<&[f64]>) = part.iter().map(|(h, p)| (&h[..], &p[..])).unzip();
+        (Arc::new(batch(&history)), Arc::new(batch(&points)))
+    };
+    let params = DetectorParams { training_size: 40, ..DetectorParams::default() };
+    for kind in ["z_score", "seasonal"] {
+        let (history, points) = together(&all);
+        let found = detectors.detect(&facts(), kind, Vec::new(), history, points, &params).await.unwrap();
+        let mut start = 0;
+        for series in &all {
+            let (history, points) = together(std::slice::from_ref(series));
+            let alone = detectors.detect(&facts(), kind, Vec::new(), history, points, &params).await.unwrap();
+            let own = start..start + series.1.len();
+            assert_eq!(bits(&found.scores[own.clone()]), bits(&alone.scores), "{kind}");
+            assert_eq!(bits(&found.upper_bound[own.clone()]), bits(&alone.upper_bound), "{kind}");
+            assert_eq!(found.anomalous[own.clone()], alone.anomalous, "{kind}");
+            start = own.end;
+        }
+        assert_eq!(found.scores.len(), start);
+    }
+}
+
+#[tokio::test]
+async fn calls_of_one_turn_share_the_fuel_of_one() {
+    let judged = async |fuel: u64, series: usize| {
+        let limits = AskedLimits { time_ms: Some(600_000), fuel: Some(fuel), memory_mb: None };
+        let path = components().join("detector-standard.wasm");
+        let plugin = PluginSettings { limits, ..PluginSettings::new("detector-standard", PluginRole::Detector, path) };
+        let settings = Settings { plugins: vec![plugin], ..Settings::new(SearchPath::default()) };
+        let detectors = ComponentDetectors::new(Arc::new(PluginHost::new(settings).unwrap()));
+        let (history, points) = (vec![&[1.0, 2.0, 4.0][..]; series], vec![&[3.0; 6_000][..]; series]);
+        let params = DetectorParams { training_size: 3, ..DetectorParams::default() };
+        let (history, points) = (Arc::new(batch(&history)), Arc::new(batch(&points)));
+        detectors.detect(&facts(), "z_score", Vec::new(), history, points, &params).await.map(drop)
+    };
+    let mut enough = 10_000;
+    while judged(enough, 1).await.is_err() {
+        enough *= 2;
+    }
+    let refused = judged(enough, 4).await.unwrap_err();
+    let DetectorError::Fault(ComponentFault { fault: PluginFault::Limit { limit, .. }, .. }) = &refused else {
+        panic!("{refused}")
+    };
+    assert_eq!(*limit, Limit::Fuel);
+    assert_eq!(judged(5 * enough, 4).await, Ok(()));
 }
 
 #[tokio::test]

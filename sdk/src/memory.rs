@@ -3,7 +3,8 @@
 //! In: requests for memory. Out: memory. Most calls are answered by an instance that was made for them and is
 //! thrown away with all that it holds, so the texts of its arguments and of its answer are laid side by side,
 //! and nothing is done to give them back. What doesn't fit, and whatever is large, comes from the heap of the
-//! standard library: an instance that lives for many calls doesn't grow by what it has returned.
+//! standard library: an instance that lives for many calls doesn't grow by what it has returned. With the first large
+//! value that heap grows by half a MiB at once.
 #![allow(unsafe_code, reason = "an allocator hands out addresses")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -69,9 +70,9 @@ unsafe impl GlobalAlloc for Memory {
             return unsafe { self.start().add(at) };
         }
         if layout.size() > LARGEST && !self.has_grown.replace(true) {
-            // SAFETY: the alignment is a power of two; what is given back at once is what was handed out.
+            // SAFETY: what is given back at once is what was handed out.
             unsafe {
-                let room = Layout::from_size_align_unchecked(FIRST_GROWTH, 16);
+                let room = Layout::new::<[u8; FIRST_GROWTH]>();
                 let address = System.alloc(room);
                 if !address.is_null() {
                     System.dealloc(address, room);

@@ -26,8 +26,6 @@ const MAX_DEPTH: usize = 16;
 /// Of a project that are not definitions.
 const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", "tests"];
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];
-/// Where other programs keep what their models share.
-const MACROS: &str = "macros";
 
 /// An open project folder.
 #[derive(Debug)]
@@ -93,6 +91,7 @@ impl ProjectFolder {
         let mut walk = Walk::new(&self.dir);
         walk.file(PROJECT_FILE);
         for name in [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies] {
+            walk.is_of_models = name == &folders.models;
             walk.start(name);
         }
         walk.misnamed(folders);
@@ -128,6 +127,8 @@ struct Walk<'a> {
     diagnostics: Vec<Diagnostic>,
     bytes_left: u64,
     entries_left: usize,
+    /// The folder of models is being looked into.
+    is_of_models: bool,
     /// The folders that were looked into, by device and number.
     seen: HashSet<(u64, u64)>,
 }
@@ -140,6 +141,7 @@ impl<'a> Walk<'a> {
             diagnostics: Vec::new(),
             bytes_left: MAX_TOTAL_BYTES,
             entries_left: MAX_ENTRIES,
+            is_of_models: false,
             seen: HashSet::new(),
         }
     }
@@ -174,21 +176,15 @@ impl<'a> Walk<'a> {
         names.retain(|name| !name.starts_with('.') && !is_read(name));
         names.sort_unstable();
         for name in names {
-            let meant = likely(&name, read.iter().map(String::as_str));
-            if meant.is_none() && name != MACROS {
-                continue;
-            }
+            let Some(meant) = likely(&name, read.iter().map(String::as_str)) else { continue };
             let is_folder = self.dir.metadata(&name).is_ok_and(|metadata| metadata.is_dir());
             let mut inside = self.dir.read_dir(&name).into_iter().flatten().take(MAX_ENTRIES).flatten();
             if !is_folder || !inside.any(|entry| entry.file_name().to_str().is_some_and(has_known_ending)) {
                 continue;
             }
             let message = format!("the folder `{name}` is not read");
-            let hint = match meant {
-                Some(meant) => format!("did you mean `{meant}`? rename it, or name it in `paths` of {PROJECT_FILE}"),
-                None => "models share no macros: write each into the model that uses it".to_owned(),
-            };
-            let make = if meant == Some(&*policies) { Diagnostic::error } else { Diagnostic::warning };
+            let hint = format!("did you mean `{meant}`? rename it, or name it in `paths` of {PROJECT_FILE}");
+            let make = if meant == policies { Diagnostic::error } else { Diagnostic::warning };
             self.diagnostics.push(make("folder-not-read", message).hint(hint).at(start_of(&name)));
         }
     }
@@ -231,7 +227,7 @@ impl<'a> Walk<'a> {
                 Ok(metadata) if metadata.is_dir() && self.is_link(&inner) && self.has_seen(&metadata) => {}
                 Ok(metadata) if metadata.is_dir() => self.folder(&inner, depth + 1),
                 Ok(metadata) if metadata.is_file() && has_known_ending(&inner) => self.file(&inner),
-                Ok(metadata) if metadata.is_file() && inner.to_ascii_lowercase().ends_with(".sql") => {
+                Ok(_) if self.is_of_models && inner.to_ascii_lowercase().ends_with(".sql") => {
                     let message = format!("the file `{inner}` is not read");
                     let hint = "models are files that end with `.sql`, in small letters: rename it";
                     self.diagnostics

@@ -4,7 +4,7 @@
 //! instead of infinities. Not here: which points are worth judging (app).
 //!
 //! A request is cut between series twice. A turn (`blocking`) has so many that they stay within what a detector may
-//! do at once: its calls share the fuel of one. A call has so few that what goes in and comes back stays in the
+//! do at once: its calls share the limits of one, and count as one. A call has so few that what goes in and comes back stays in the
 //! memory that is kept of an instance (`engine`): a guest's pages are then cleared, and not mapped anew, and a
 //! request costs half as much.
 
@@ -21,20 +21,18 @@ use terrane_app::ports::detectors::{
     Detection, DetectorError, DetectorKind, DetectorList, DetectorParams, Detectors, SeriesBatch,
 };
 use terrane_app::ports::plugins::PluginFault;
-use wasmtime::Store;
 
 use self::offers::Offers;
-use crate::bindings::common::CallContext;
+use crate::bindings::common::{CallContext, PluginError};
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
-use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::{Caller, Plugin};
+use crate::plugin::{Caller, Parts, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
 
-const TRAIN: &str = "train";
-const DETECT: &str = "detect";
+pub(crate) const TRAIN: &str = "train";
+pub(crate) const DETECT: &str = "detect";
 
 /// The detectors among the components of a host.
 pub struct ComponentDetectors {
@@ -91,11 +89,11 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Vec<Vec<u8>>, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let asking = Arc::new(Asking::new(call, &plugin, kind, params));
+        let question = Arc::new(Question::new(call, &plugin, kind, params));
         let mut models = Vec::with_capacity(history.count());
         for turn in batches::turns(&[&history])? {
-            let (asking, history) = (Arc::clone(&asking), Arc::clone(&history));
-            let work = move |plugin: &Plugin<DetectorPlugin>| asking.train(plugin, turn, &history);
+            let (question, history) = (Arc::clone(&question), Arc::clone(&history));
+            let work = move |plugin: &Plugin<DetectorPlugin>| question.train(plugin, turn, &history);
             models.extend(self.call(&plugin, TRAIN, work).await?);
         }
         Ok(models)
@@ -111,12 +109,12 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Detection, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let (asking, models) = (Arc::new(Asking::new(call, &plugin, kind, params)), Arc::new(models));
+        let (question, models) = (Arc::new(Question::new(call, &plugin, kind, params)), Arc::new(models));
         let mut whole = Detection::default();
         for turn in batches::turns(&[&points, &history])? {
-            let (asking, models) = (Arc::clone(&asking), Arc::clone(&models));
+            let (question, models) = (Arc::clone(&question), Arc::clone(&models));
             let (history, points) = (Arc::clone(&history), Arc::clone(&points));
-            let work = move |plugin: &Plugin<DetectorPlugin>| asking.detect(plugin, turn, &models, &history, &points);
+            let work = move |plugin: &Plugin<DetectorPlugin>| question.detect(plugin, turn, &models, &history, &points);
             check::join(&mut whole, self.call(&plugin, DETECT, work).await?);
         }
         Ok(whole)
@@ -124,16 +122,16 @@ impl Detectors for ComponentDetectors {
 }
 
 /// For whom a component is called, what it is told, and how it shall judge.
-struct Asking {
+struct Question {
     caller: Caller,
     context: CallContext,
     kind: String,
     params: wire::Params,
 }
 
-impl Asking {
-    fn new(call: &CallFacts, plugin: &Plugin<DetectorPlugin>, kind: &str, params: &DetectorParams) -> Asking {
-        Asking {
+impl Question {
+    fn new(call: &CallFacts, plugin: &Plugin<DetectorPlugin>, kind: &str, params: &DetectorParams) -> Question {
+        Question {
             caller: Caller::of_tenant(call.tenant.as_ref()),
             context: Moment::of_call(call).context(plugin.limits, &plugin.config_json),
             kind: kind.to_owned(),
@@ -148,20 +146,18 @@ impl Asking {
         turn: Range<usize>,
         history: &SeriesBatch,
     ) -> Result<Vec<Vec<u8>>, PluginFault> {
-        let (mut all, mut limits) = (Vec::with_capacity(turn.len()), plugin.limits);
-        for series in batches::calls(&[history], turn) {
+        let mut all = Vec::with_capacity(turn.len());
+        let calls = batches::calls(&[history], turn);
+        self.in_calls(plugin, TRAIN, calls, |parts, context, series| {
             let (count, history) = (series.len(), batches::to_wire(history, series));
-            let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
+            let models = parts.call(|guest, store| {
                 let detector = guest.terrane_anomaly_detector();
-                detector.call_train(store, &self.context, &self.kind, &history, &self.params)
-            };
-            let (models, fuel) = plugin.call_within(limits, &self.caller, TRAIN, ask, |models| {
-                let declined = |error| PluginFault::Declined { call: TRAIN, message: error_text(&error) };
-                check::models(models.map_err(declined)?, count)
-            });
-            all.extend(models?);
-            limits.fuel = limits.fuel.saturating_sub(fuel);
-        }
+                detector.call_train(store, context, &self.kind, &history, &self.params)
+            })?;
+            let models = models.map_err(|error| declined(TRAIN, &error))?;
+            all.extend(check::models(models, count)?);
+            check::models_together(&all)
+        })?;
         Ok(all)
     }
 
@@ -174,23 +170,40 @@ impl Asking {
         history: &SeriesBatch,
         points: &SeriesBatch,
     ) -> Result<Detection, PluginFault> {
-        let (mut all, mut limits) = (check::room_for(batches::points(points, &turn).len()), plugin.limits);
-        for series in batches::calls(&[points, history], turn) {
+        let mut all = check::room_for(batches::points(points, &turn).len());
+        let calls = batches::calls(&[points, history], turn);
+        self.in_calls(plugin, DETECT, calls, |parts, context, series| {
             let models = models.get(series.clone()).unwrap_or_default();
             let (history, points) = (batches::to_wire(history, series.clone()), batches::to_wire(points, series));
-            let ask = |guest: &DetectorPlugin, store: &mut Store<Guest>| {
+            let found = parts.call(|guest, store| {
                 let detector = guest.terrane_anomaly_detector();
-                detector.call_detect(store, &self.context, &self.kind, models, &history, &points, &self.params)
-            };
-            let (found, fuel) = plugin.call_within(limits, &self.caller, DETECT, ask, |found| {
-                let declined = |error| PluginFault::Declined { call: DETECT, message: error_text(&error) };
-                check::append(&mut all, &found.map_err(declined)?, &points.values)
-            });
-            found?;
-            limits.fuel = limits.fuel.saturating_sub(fuel);
-        }
+                detector.call_detect(store, context, &self.kind, models, &history, &points, &self.params)
+            })?;
+            check::append(&mut all, &found.map_err(|error| declined(DETECT, &error))?, &points.values)
+        })?;
         Ok(all)
     }
+
+    /// One call after the other, each told how much time is left; the first fault ends them.
+    fn in_calls(
+        &self,
+        plugin: &Plugin<DetectorPlugin>,
+        export: &'static str,
+        calls: Vec<Range<usize>>,
+        mut call: impl FnMut(&mut Parts<'_, DetectorPlugin>, &CallContext, Range<usize>) -> Result<(), PluginFault>,
+    ) -> Result<(), PluginFault> {
+        let mut context = self.context.clone();
+        plugin.call_in_parts(&self.caller, export, |parts| {
+            calls.into_iter().try_for_each(|series| {
+                context.budget_ms = u32::try_from(parts.left().time_ms).unwrap_or(u32::MAX);
+                call(parts, &context, series)
+            })
+        })
+    }
+}
+
+fn declined(call: &'static str, error: &PluginError) -> PluginFault {
+    PluginFault::Declined { call, message: error_text(error) }
 }
 
 fn to_wire(params: &DetectorParams) -> wire::Params {

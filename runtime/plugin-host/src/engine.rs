@@ -20,7 +20,7 @@ const GUEST_STACK_BYTES: usize = 512 * 1024;
 const POOL_INSTANCES: u32 = 64;
 /// Kept in memory per slot where the kernel can tell which pages were touched; elsewhere all of it
 /// would have to be cleared by hand. A call of a detector has so many points that it gets by with it
-/// (`detector::batches`); all slots together keep 32 MiB.
+/// (`detector::batches`); the memories of all slots together keep 32 MiB.
 const KEPT_RESIDENT_BYTES: usize = 512 * 1024;
 
 /// No engine could be made on this machine.

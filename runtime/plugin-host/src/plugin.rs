@@ -8,10 +8,12 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrane_app::ports::plugins::{PluginFault, PluginRole};
+use terrane_app::ports::plugins::{Limit, PluginFault, PluginRole};
 use wasmtime::Store;
 
+use crate::elapsed::Elapsed;
 use crate::engine::Guest;
 use crate::health::Health;
 use crate::limits::CallLimits;
@@ -180,26 +182,73 @@ impl<R: Role> Plugin<R> {
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
         check: impl FnOnce(T) -> Result<U, PluginFault>,
     ) -> Result<U, PluginFault> {
-        self.call_within(self.limits, caller, export, ask, check).0
-    }
-
-    /// The same within less, with the fuel that it took.
-    pub(crate) fn call_within<T, U>(
-        &self,
-        limits: CallLimits,
-        caller: &Caller,
-        export: &'static str,
-        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
-        check: impl FnOnce(T) -> Result<U, PluginFault>,
-    ) -> (Result<U, PluginFault>, u64) {
-        let entry = match self.health.enter(export, &caller.id) {
-            Ok(entry) => entry,
-            Err(fault) => return (Err(fault), 0),
-        };
-        let (answer, fuel) = self.linked.call_for(&caller.tenant, export, limits, ask);
+        let entry = self.health.enter(export, &caller.id)?;
+        let (answer, fuel) = self.linked.call_for(&caller.tenant, export, self.limits, ask);
         let answer = answer.and_then(check);
         self.health.leave(entry, answer.as_ref().err(), fuel);
-        (answer, fuel)
+        answer
+    }
+
+    /// Several calls on behalf of a caller that are one to the limits and to the plugin's health.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(crate) fn call_in_parts<U>(
+        &self,
+        caller: &Caller,
+        export: &'static str,
+        work: impl FnOnce(&mut Parts<'_, R>) -> Result<U, PluginFault>,
+    ) -> Result<U, PluginFault> {
+        let entry = self.health.enter(export, &caller.id)?;
+        let mut parts = Parts::new(self, &caller.tenant, export);
+        let answer = work(&mut parts);
+        self.health.leave(entry, answer.as_ref().err(), parts.fuel);
+        answer
+    }
+}
+
+/// The calls of [`Plugin::call_in_parts`].
+pub(crate) struct Parts<'a, R: Role> {
+    plugin: &'a Plugin<R>,
+    tenant: &'a str,
+    export: &'static str,
+    /// Of all calls so far.
+    fuel: u64,
+    time_left: Duration,
+    worked: Elapsed,
+}
+
+impl<'a, R: Role> Parts<'a, R> {
+    fn new(plugin: &'a Plugin<R>, tenant: &'a str, export: &'static str) -> Self {
+        let time_left = Duration::from_millis(plugin.limits.time_ms);
+        Parts { plugin, tenant, export, fuel: 0, time_left, worked: Elapsed::of_the_thread() }
+    }
+
+    /// What the next call may use.
+    pub(crate) fn left(&self) -> CallLimits {
+        let time_ms = u64::try_from(self.time_left.as_millis()).unwrap_or(u64::MAX);
+        CallLimits { fuel: self.plugin.limits.fuel.saturating_sub(self.fuel), time_ms }
+    }
+
+    /// One more, in a fresh instance.
+    ///
+    /// # Errors
+    /// As of [`Plugin::call`]; [`Limit::Time`] where the calls before took it all.
+    pub(crate) fn call<T>(
+        &mut self,
+        ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
+    ) -> Result<T, PluginFault> {
+        let mut left = self.left();
+        if left.time_ms == 0 {
+            return Err(PluginFault::Limit { call: self.export, limit: Limit::Time });
+        }
+        // The ticker wakes as often as the shortest limit says.
+        left.time_ms = left.time_ms.max(CallLimits::of(PluginRole::Governance).time_ms.min(self.plugin.limits.time_ms));
+        let began = self.worked.now();
+        let (answer, fuel) = self.plugin.linked.call_for(self.tenant, self.export, left, ask);
+        self.fuel = self.fuel.saturating_add(fuel);
+        self.time_left = self.time_left.saturating_sub(self.worked.now().saturating_sub(began));
+        answer
     }
 }
 

@@ -102,7 +102,11 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         problems.extend(refused.told);
         let is_told = |name: &str| {
             let is_unread = |told: &Diagnostic| is_unread(told) || told.code == MODEL_NOT_DESCRIBED;
-            problems.iter().any(|told| is_unread(told) && told.message.contains(name))
+            let name = name.to_lowercase();
+            let is_word = |text: &str| {
+                text.to_lowercase().split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
+            };
+            problems.iter().any(|told| is_unread(told) && is_word(&told.message))
         };
         let absent = source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, is_told).await;
         problems.extend(absent);

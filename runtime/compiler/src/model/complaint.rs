@@ -13,21 +13,25 @@ pub fn place_of_complaint(model: &ModelDefinition, message: &str) -> Span {
     complained_of(&[&model.sql], message, |_| false).map_or_else(beginning, |(span, _)| span)
 }
 
-/// What the engine's arrow points at, where the line that it shows is one of a text; else the first name that the
-/// message quotes and one of the texts has, but for names that `is_other`. The place, and the word there.
+/// What the engine's arrow points at, where the line that it shows is one of a text: the place, and the word there.
+pub(crate) fn shown_of<'t>(texts: &[&'t SqlText], message: &str) -> Option<(Span, &'t str)> {
+    texts.iter().find_map(|sql| {
+        let (at, characters) = shown_in(&sql.text, message)?;
+        Some(told(sql, at, characters))
+    })
+}
+
+fn told(sql: &SqlText, at: usize, characters: usize) -> (Span, &str) {
+    let end = sql.text[at..].char_indices().nth(characters).map_or(sql.text.len(), |(length, _)| at + length);
+    (sql.locate(at, characters), &sql.text[at..end])
+}
+
+/// The same; else the first name that the message quotes and one of the texts has, but for names that `is_other`.
 pub(crate) fn complained_of<'t>(
     texts: &[&'t SqlText],
     message: &str,
     is_other: impl Fn(&str) -> bool,
 ) -> Option<(Span, &'t str)> {
-    let told = |sql: &'t SqlText, at: usize, characters: usize| {
-        let end = sql.text[at..].char_indices().nth(characters).map_or(sql.text.len(), |(length, _)| at + length);
-        (sql.locate(at, characters), &sql.text[at..end])
-    };
-    let shown = texts.iter().find_map(|sql| {
-        let (at, characters) = shown_in(&sql.text, message)?;
-        Some(told(sql, at, characters))
-    });
     let named = || {
         quoted(message).filter(|name| !is_other(name)).find_map(|name| {
             let place =
@@ -35,7 +39,7 @@ pub(crate) fn complained_of<'t>(
             texts.iter().find_map(|sql| place(sql))
         })
     };
-    shown.or_else(named)
+    shown_of(texts, message).or_else(named)
 }
 
 /// Where a text has the line that the engine shows, once: the byte under its arrow, and the characters of the word.

@@ -5,7 +5,7 @@
 
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
-use crate::model::{Cube, CubeId, Model, Relation, complained_of};
+use crate::model::{Cube, CubeId, Model, Relation, complained_of, shown_of};
 use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
 
 /// What the warehouse complains of.
@@ -30,8 +30,8 @@ pub fn culprit(model: &Model, definitions: &Definitions, cube: CubeId, member: P
     }
 }
 
-/// The place in what a cube's rows are read from, models included, that the warehouse's message is about: the word
-/// that it complains of, else a table's name.
+/// The place in what a cube's rows are read from that the warehouse's message is about: the word that it complains of,
+/// else a table's name. Where models stand between, a word may be anybody's, so only the engine's own arrow counts.
 pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> Option<Span> {
     let models = match &cube.relation {
         Relation::Query { models, .. } | Relation::Model { models, .. } => models.as_slice(),
@@ -41,8 +41,12 @@ pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> 
     let ancestry = line(definitions, &cube.name);
     let relation = ancestry.iter().find_map(|cube| cube.relation.as_ref())?;
     let texts = models.iter().filter_map(|(name, _)| Some(&text_of(name)?.sql)).chain([&relation.sql]);
-    let complained = complained_of(&texts.collect::<Vec<_>>(), message, |_| false).map(|(span, _)| span);
-    complained.or_else(|| (relation.is_table && models.is_empty()).then(|| relation.sql.span()))
+    let texts: Vec<&SqlText> = texts.collect();
+    if !models.is_empty() {
+        return shown_of(&texts, message).map(|(span, _)| span);
+    }
+    let complained = complained_of(&texts, message, |_| false).map(|(span, _)| span);
+    complained.or_else(|| relation.is_table.then(|| relation.sql.span()))
 }
 
 /// A cube and those it extends, itself first.

@@ -5,10 +5,12 @@
 use terrane_app::ports::detectors::Detection;
 use terrane_app::ports::plugins::PluginFault;
 
+use super::{DETECT, TRAIN};
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 
 const MAX_MODEL_BYTES: usize = 64 * 1024;
-const CALL: &str = "detect";
+/// Of one turn together.
+const MAX_MODELS_BYTES: usize = 4 * 1024 * 1024;
 
 fn fault(call: &'static str, message: String) -> PluginFault {
     PluginFault::Answer { call, message }
@@ -25,7 +27,7 @@ pub(crate) fn append(whole: &mut Detection, answer: &wire::Detection, values: &[
         ("anomalous", answer.anomalous.len()),
     ];
     if let Some((name, length)) = lists.into_iter().find(|(_, length)| *length != values.len()) {
-        return Err(fault(CALL, format!("{name} has {length} entries for {} points", values.len())));
+        return Err(fault(DETECT, format!("{name} has {length} entries for {} points", values.len())));
     }
     let bounds = answer.lower_bound.iter().zip(&answer.upper_bound);
     let judged = answer.scores.iter().zip(&answer.anomalous).zip(bounds);
@@ -41,7 +43,7 @@ pub(crate) fn append(whole: &mut Detection, answer: &wire::Detection, values: &[
         (lower > upper).then(message)
     });
     if let Some(message) = wrong {
-        return Err(fault(CALL, message));
+        return Err(fault(DETECT, message));
     }
     whole.scores.extend_from_slice(&answer.scores);
     whole.raw.extend(answer.raw.iter().copied().map(folded));
@@ -58,15 +60,22 @@ fn folded(value: f64) -> f64 {
 
 pub(crate) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>, PluginFault> {
     if models.len() != series {
-        return Err(fault("train", format!("{} models for {series} series", models.len())));
+        return Err(fault(TRAIN, format!("{} models for {series} series", models.len())));
     }
     match models.iter().position(|model| model.len() > MAX_MODEL_BYTES) {
         Some(index) => {
             let bytes = models[index].len();
-            Err(fault("train", format!("model {index} has {bytes} bytes, the limit is {MAX_MODEL_BYTES}")))
+            Err(fault(TRAIN, format!("model {index} has {bytes} bytes, the limit is {MAX_MODEL_BYTES}")))
         }
         None => Ok(models),
     }
+}
+
+/// What a turn's calls have handed over so far.
+pub(super) fn models_together(models: &[Vec<u8>]) -> Result<(), PluginFault> {
+    let bytes: usize = models.iter().map(Vec::len).sum();
+    let message = || format!("its models have more than {MAX_MODELS_BYTES} bytes together");
+    if bytes > MAX_MODELS_BYTES { Err(fault(TRAIN, message())) } else { Ok(()) }
 }
 
 pub(super) fn room_for(points: usize) -> Detection {

@@ -45,7 +45,6 @@ fn folders_and_settings_that_would_not_hold_are_told() {
         .with("service_project.yml", project)
         .with("cubes/orders.yml", cube)
         .with("docs/notes.yml", "nothing: here")
-        .with("macros/money.sql", "{% macro money(column) %}{{ column }} / 100{% endmacro %}")
         .with("model/staged.sql", "SELECT 1 AS one")
         .with("models/loud.SQL", "SELECT 1 AS one")
         .with("policy/a.yml", "policies: [{name: own, cubes: [orders], deny: [count]}]");
@@ -57,7 +56,6 @@ fn folders_and_settings_that_would_not_hold_are_told() {
     };
     let found = told(&scratch);
     for (severity, file, words) in [
-        ("warning", "macros", "is not read"),
         ("warning", "model", "is not read"),
         ("warning", "models/loud.SQL", "is not read"),
         ("error", "policy", "is not read"),

@@ -106,6 +106,8 @@ pub enum AnomalyError {
     Sensitivity { sensitivity: f64 },
     #[error("the training size is {found}, and must be from 1 to {limit}")]
     TrainingSize { found: u32, limit: u32 },
+    #[error("a policy lets this caller have {rows} rows at most, and there are more points with their history")]
+    FewerRows { rows: u64 },
     #[error("these are more than {limit} points with their history")]
     TooManyPoints { limit: u64 },
     #[error("no step follows behind the {training_size} of history")]
@@ -160,7 +162,12 @@ impl AnomalyService {
         let limit = self.queries.max_limit();
         let answer = self.queries.run(context, &SemanticQuery { limit: Some(limit), ..query }).await?;
         if answer.truncated != Some(false) {
-            return Err(AnomalyError::TooManyPoints { limit });
+            let rows = answer.returned_rows;
+            return Err(if rows < limit {
+                AnomalyError::FewerRows { rows }
+            } else {
+                AnomalyError::TooManyPoints { limit }
+            });
         }
         let all = series::begun(series::of_batches(&answer.batches, request.dimensions.len())?);
         let parts: Vec<Parts<'_>> = all.iter().map(|series| Parts::of(series, from, request.training_size)).collect();

@@ -24,7 +24,8 @@ const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
 /// Of a project that are not definitions.
-const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", "tests"];
+const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", TESTS];
+const TESTS: &str = crate::expectations::FOLDER;
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];
 
 /// An open project folder.
@@ -176,14 +177,17 @@ impl<'a> Walk<'a> {
         names.retain(|name| !name.starts_with('.') && !is_read(name));
         names.sort_unstable();
         for name in names {
-            let Some(meant) = likely(&name, read.iter().map(String::as_str)) else { continue };
+            let known = read.iter().map(String::as_str).chain([TESTS]);
+            let Some(meant) = likely(&name, known) else { continue };
             let is_folder = self.dir.metadata(&name).is_ok_and(|metadata| metadata.is_dir());
             let mut inside = self.dir.read_dir(&name).into_iter().flatten().take(MAX_ENTRIES).flatten();
             if !is_folder || !inside.any(|entry| entry.file_name().to_str().is_some_and(has_known_ending)) {
                 continue;
             }
             let message = format!("the folder `{name}` is not read");
-            let hint = format!("did you mean `{meant}`? rename it, or name it in `paths` of {PROJECT_FILE}");
+            let otherwise =
+                if meant == TESTS { String::new() } else { format!(", or name it in `paths` of {PROJECT_FILE}") };
+            let hint = format!("did you mean `{meant}`? rename it{otherwise}");
             let make = if meant == policies { Diagnostic::error } else { Diagnostic::warning };
             self.diagnostics.push(make("folder-not-read", message).hint(hint).at(start_of(&name)));
         }

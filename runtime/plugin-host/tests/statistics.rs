@@ -221,6 +221,19 @@ async fn checks_plan_and_judge_through_the_sandbox() {
 }
 
 #[tokio::test]
+async fn cubes_of_many_columns_are_planned_for() {
+    let checks = ComponentChecks::new(host(components()));
+    let call = CheckCall { facts: facts(), profile_config_json: "{}".into() };
+    let column = columns()[1].clone();
+    for count in [24, 100, 400] {
+        let named = (0..count).map(|at| ProfiledColumn { member: format!("text_{at}").into(), ..column.clone() });
+        let plans = checks.plans(&call, named.collect()).await;
+        let asked: Vec<usize> = plans.into_iter().map(|plan| plan.unwrap().requests.len()).collect();
+        assert!(asked.iter().any(|requests| *requests >= count), "{count}: {asked:?}");
+    }
+}
+
+#[tokio::test]
 async fn settings_that_a_check_cannot_read_are_its_refusal() {
     let checks = ComponentChecks::new(host(components()));
     let config = r#"{"quality_thresholds": {"validity_warning": 7}}"#;

@@ -169,7 +169,9 @@ fn failure(error: AnomalyError) -> Failure {
         AnomalyError::Detector(DetectorError::Unknown { known, .. }) => Some(format!("possible: {}", known.join(", "))),
         AnomalyError::NoTimeDimension { .. } => Some("name a time dimension with --time".to_owned()),
         AnomalyError::TooManyPoints { .. } => {
-            Some("ask for fewer series, a coarser granularity, or a shorter range with --from and --to".to_owned())
+            let hint = "ask for fewer series, a coarser granularity, or a shorter range with --from and --to; \
+                        `query.max_limit` says how many there may be";
+            Some(hint.to_owned())
         }
         AnomalyError::NothingToJudge { .. } => {
             Some("say where to begin with --from, or ask for less history with --training-size".to_owned())

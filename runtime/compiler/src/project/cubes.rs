@@ -91,8 +91,8 @@ fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
         NodeValue::Scalar { text, .. } => Some(&**text),
         _ => None,
     });
-    let words = table.unwrap_or_default().split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    words.filter(|word| !word.is_empty()).next_back().into_iter().chain(file).map(Arc::from).collect()
+    let mut words = table.unwrap_or_default().split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.rfind(|word| !word.is_empty()).into_iter().chain(file).map(Arc::from).collect()
 }
 
 /// What could be read; the name of anything else is remembered.

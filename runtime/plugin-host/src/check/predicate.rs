@@ -18,11 +18,11 @@ use terrane_compiler::types::Value;
 use super::plan::fault;
 use crate::bindings::ir::Arena;
 use crate::error::shortened;
-use crate::wire::arena;
+use crate::wire::arena::{self, Room};
 
 /// The conditions, in the order of the roots.
 pub(super) fn conditions(arena: &Arena, columns: &[ProfiledColumn]) -> Result<Vec<Filter>, PluginFault> {
-    let conditions = arena::conditions(arena).map_err(fault)?;
+    let conditions = arena::conditions(arena, Room::of_columns(columns.len())).map_err(fault)?;
     conditions.into_iter().map(|condition| filter(condition, columns).map_err(fault)).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::bindings::common::Granularity as WireGranularity;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::ir::Arena;
 use crate::log::plain;
-use crate::wire::arena;
+use crate::wire::arena::{self, Room};
 use crate::wire::names::is_code;
 use crate::wire::values::severity;
 
@@ -84,7 +84,7 @@ fn permit(wire: wire::Obligations) -> Result<Permit, String> {
 fn predicate(arena: &Arena) -> Result<HookCondition, String> {
     let roots = arena.roots.len();
     let several = || format!("a predicate has {roots} roots, not one");
-    if roots == 1 { arena::conditions(arena)?.pop().ok_or_else(several) } else { Err(several()) }
+    if roots == 1 { arena::conditions(arena, Room::PLAIN)?.pop().ok_or_else(several) } else { Err(several()) }
 }
 
 fn hook_mask(mask: &wire::Mask) -> Result<HookMask, String> {

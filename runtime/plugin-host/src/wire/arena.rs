@@ -13,37 +13,56 @@ use crate::bindings::ir::{Arena, Node, Op, Scalar};
 pub(crate) const MAX_NODES: usize = 512;
 pub(crate) const MAX_DEPTH: usize = 32;
 pub(crate) const MAX_LITERAL_BYTES: usize = 256 * 1024;
-/// Nodes and values of all roots once those with several parents are written out: each reference counts.
 const MAX_TREE: usize = 4_096;
+const MAX_OF_COLUMNS: usize = 65_536;
 const MAX_NAME_BYTES: usize = 512;
 /// 0001-01-01 and 9999-12-31 in days since 1970-01-01.
 const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 const DAY_MICROS: i64 = 86_400_000_000;
 
+/// How much an arena may hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    nodes: usize,
+    /// Nodes and values of all roots once those with several parents are written out: each reference counts.
+    tree: usize,
+}
+
+impl Room {
+    /// For a condition or a few.
+    pub(crate) const PLAIN: Room = Room { nodes: MAX_NODES, tree: MAX_TREE };
+
+    /// For conditions of each of so many columns.
+    pub(crate) fn of_columns(columns: usize) -> Room {
+        let more = |least: usize, each: usize| least.saturating_add(columns.saturating_mul(each)).min(MAX_OF_COLUMNS);
+        Room { nodes: more(MAX_NODES, 64), tree: more(MAX_TREE, 128) }
+    }
+}
+
 /// The conditions, in the order of the roots.
 ///
 /// # Errors
 /// What of the contract the arena breaks.
-pub(crate) fn conditions(arena: &Arena) -> Result<Vec<HookCondition>, String> {
-    check(arena)?;
+pub(crate) fn conditions(arena: &Arena, room: Room) -> Result<Vec<HookCondition>, String> {
+    check(arena, room)?;
     let literals = arena.literals.iter().map(value).collect();
     let reading = Reading { arena, literals };
     arena.roots.iter().map(|root| reading.condition(*root)).collect()
 }
 
 /// Sees that indexes lead somewhere and back, also where no root leads to them, and that the trees are small.
-fn check(arena: &Arena) -> Result<(), String> {
+fn check(arena: &Arena, room: Room) -> Result<(), String> {
     let Arena { nodes, args, columns, literals, names, roots } = arena;
-    if nodes.len() > MAX_NODES {
-        return Err(format!("the conditions have {} nodes; at most {MAX_NODES}", nodes.len()));
+    if nodes.len() > room.nodes {
+        return Err(format!("the conditions have {} nodes; at most {}", nodes.len(), room.nodes));
     }
     let bytes: usize = literals.iter().map(scalar_bytes).sum();
     if bytes > MAX_LITERAL_BYTES {
         return Err(format!("the literals of the conditions are {bytes} bytes; at most {MAX_LITERAL_BYTES}"));
     }
     let sizes = [args.len(), columns.len(), literals.len(), names.len(), roots.len()];
-    if sizes.into_iter().any(|size| size > MAX_TREE) {
-        return Err(format!("the conditions have lists of more than {MAX_TREE} entries"));
+    if sizes.into_iter().any(|size| size > room.tree) {
+        return Err(format!("the conditions have lists of more than {} entries", room.tree));
     }
     if let Some(long) = columns.iter().find(|name| name.len() > MAX_NAME_BYTES) {
         return Err(format!("a column's name is {} bytes; at most {MAX_NAME_BYTES}", long.len()));
@@ -69,8 +88,8 @@ fn check(arena: &Arena) -> Result<(), String> {
         }
         whole = whole.saturating_add(size);
     }
-    if whole > MAX_TREE {
-        return Err(format!("the conditions written out have more than {MAX_TREE} nodes and values"));
+    if whole > room.tree {
+        return Err(format!("the conditions written out have more than {} nodes and values", room.tree));
     }
     Ok(())
 }

@@ -47,6 +47,7 @@ fn folders_and_settings_that_would_not_hold_are_told() {
         .with("docs/notes.yml", "nothing: here")
         .with("model/staged.sql", "SELECT 1 AS one")
         .with("models/loud.SQL", "SELECT 1 AS one")
+        .with("test/a.yml", "tests: []")
         .with("policy/a.yml", "policies: [{name: own, cubes: [orders], deny: [count]}]");
     let told = |scratch: &Scratch| -> Vec<(String, String, String)> {
         let json: Value = serde_json::from_str(&run("check", scratch.path(), &["--json"]).stdout).unwrap();
@@ -58,6 +59,7 @@ fn folders_and_settings_that_would_not_hold_are_told() {
     for (severity, file, words) in [
         ("warning", "model", "is not read"),
         ("warning", "models/loud.SQL", "is not read"),
+        ("warning", "test", "is not read"),
         ("error", "policy", "is not read"),
         ("error", "service_project.yml", "`security.jwt.secret`"),
     ] {

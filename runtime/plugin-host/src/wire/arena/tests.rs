@@ -25,7 +25,7 @@ fn equal() -> Arena {
 
 /// The one condition of an arena with one root.
 fn condition(arena: &Arena) -> Result<HookCondition, String> {
-    conditions(arena).map(|mut all| all.remove(0))
+    conditions(arena, Room::PLAIN).map(|mut all| all.remove(0))
 }
 
 #[track_caller]
@@ -148,9 +148,9 @@ fn each_root_is_a_condition_and_none_is_fine() {
     arena.roots = vec![4, 2];
     let test = condition(&equal()).expect("a condition");
     let either = HookCondition::Any(vec![test.clone(), HookCondition::Not(Box::new(test.clone()))]);
-    assert_eq!(conditions(&arena), Ok(vec![either, test]));
+    assert_eq!(conditions(&arena, Room::PLAIN), Ok(vec![either, test]));
     arena.roots.clear();
-    assert_eq!(conditions(&arena), Ok(Vec::new()));
+    assert_eq!(conditions(&arena, Room::PLAIN), Ok(Vec::new()));
 }
 
 #[test]
@@ -177,9 +177,9 @@ fn references_to_literals_count_as_values() {
     // By several roots.
     let mut roots = list(long(), 1_000);
     roots.roots = vec![2; 4];
-    assert!(conditions(&roots).is_ok());
+    assert!(conditions(&roots, Room::PLAIN).is_ok());
     roots.roots = vec![2; 5];
-    assert!(conditions(&roots).unwrap_err().contains("nodes and values"));
+    assert!(conditions(&roots, Room::PLAIN).unwrap_err().contains("nodes and values"));
     // By several parents.
     let mut shared = list(long(), 1_000);
     shared.nodes.push(node(Op::Or, 1_001, 5, 0));

@@ -73,6 +73,12 @@ macro_rules! export_role {
         #[cfg(target_arch = "wasm32")]
         #[allow(unsafe_code, reason = "generated: the component's exported functions")]
         const _: () = {
+            // The generated exports run constructors before anything of the plugin's.
+            #[cfg(debug_assertions)]
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static TELL_PANICS: extern "C" fn() = $crate::log::tell_panics;
+
             impl $crate::bindings::exports::terrane::types::plugin::Guest for $plugin {
                 fn describe() -> $crate::Info {
                     <$plugin as $crate::$role::$trait>::INFO.to_wire()

@@ -15,7 +15,7 @@ use terrane_compiler::query::{DateRange, QueryError, SemanticQuery, TimeDimensio
 use terrane_compiler::types::Granularity;
 
 use crate::catalog::Catalog;
-use crate::ports::calls::CallFacts;
+use crate::ports::calls::{CallFacts, ComponentFault};
 use crate::ports::clock::Clock;
 use crate::ports::detectors::{Detection, DetectorError, DetectorKind, DetectorParams, Detectors, SeriesBatch};
 use crate::ports::severity::Severity;
@@ -63,11 +63,13 @@ pub struct AnomalyRun {
     pub series: Vec<JudgedSeries>,
 }
 
+/// What tells a series from the others of its run: dimensions in the order of the request, `None` for null.
+pub type SeriesKey = Vec<(Arc<str>, Option<Arc<str>>)>;
+
 /// One series and what became of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedSeries {
-    /// In the order of the request; `None` is null.
-    pub dimensions: Vec<(Arc<str>, Option<Arc<str>>)>,
+    pub dimensions: SeriesKey,
     /// Values of history that it was judged by.
     pub history: usize,
     /// Empty where the history has fewer values than the detector needs.
@@ -96,6 +98,12 @@ pub enum AnomalyError {
     Run(#[from] RunError),
     #[error(transparent)]
     Detector(#[from] DetectorError),
+    #[error("{fault}")]
+    Fault {
+        fault: ComponentFault,
+        /// Those that the component was judging; others of the run were not the reason.
+        series: Vec<SeriesKey>,
+    },
     #[error("cube `{cube}` has no primary time dimension")]
     NoTimeDimension { cube: Arc<str> },
     #[error("`{text}` is not a date or timestamp like 2024-01-31 or 2024-01-31T15:00:00")]
@@ -175,14 +183,23 @@ impl AnomalyService {
             return Err(AnomalyError::NothingToJudge { training_size: request.training_size });
         }
         let judged: Vec<bool> = parts.iter().map(|parts| parts.known() >= detector.min_points as usize).collect();
-        let chosen = parts.iter().zip(&judged).filter(|(_, is_judged)| **is_judged);
-        let chosen: Vec<Parts<'_>> = chosen.map(|(parts, _)| *parts).collect();
-        let detection = self.detect(context, request, &detector, &chosen).await?;
+        let named = |series: &Series| -> SeriesKey {
+            request.dimensions.iter().cloned().zip(series.key.iter().cloned()).collect()
+        };
+        let chosen = all.iter().zip(&parts).zip(&judged).filter(|(_, is_judged)| **is_judged);
+        let (keys, chosen): (Vec<&Series>, Vec<Parts<'_>>) =
+            chosen.map(|((series, parts), _)| (series, *parts)).unzip();
+        let detection = self.detect(context, request, &detector, &chosen).await.map_err(|error| match error {
+            DetectorError::Fault { fault, series } => {
+                let series = keys.get(series).unwrap_or_default().iter().map(|series| named(series));
+                AnomalyError::Fault { fault, series: series.collect() }
+            }
+            error => error.into(),
+        })?;
         let asked = chosen.iter().flat_map(|parts| parts.points);
         let mut found = asked.enumerate().map(|(index, point)| judged_point(*point, index, &detection));
-        let names = request.dimensions.iter();
         let series = all.iter().zip(&parts).zip(&judged).map(|((series, parts), is_judged)| JudgedSeries {
-            dimensions: names.clone().cloned().zip(series.key.iter().cloned()).collect(),
+            dimensions: named(series),
             history: parts.known(),
             points: if *is_judged { found.by_ref().take(parts.points.len()).collect() } else { Vec::new() },
         });
@@ -230,7 +247,7 @@ impl AnomalyService {
         request: &AnomalyRequest,
         detector: &DetectorKind,
         parts: &[Parts<'_>],
-    ) -> Result<Detection, AnomalyError> {
+    ) -> Result<Detection, DetectorError> {
         let step_ms = bucket::step_ms(request.granularity);
         let (mut history, mut points) = (SeriesBatch::new(step_ms), SeriesBatch::new(step_ms));
         for part in parts {
@@ -255,7 +272,7 @@ impl AnomalyService {
             true => self.detectors.train(&call, kind, Arc::clone(&history), &params).await?,
             false => Vec::new(),
         };
-        Ok(self.detectors.detect(&call, kind, models, history, points, &params).await?)
+        self.detectors.detect(&call, kind, models, history, points, &params).await
     }
 }
 

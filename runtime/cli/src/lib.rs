@@ -14,6 +14,7 @@ pub mod expectations;
 pub mod failure;
 pub mod import;
 pub mod init;
+mod plugin_lines;
 pub mod project;
 pub mod project_files;
 mod reload;
@@ -133,6 +134,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let environment = Environment::of_process();
     let terminal = terminal(&environment);
+    // A server has a log, and an author's bench keeps the lines with their call.
+    if !matches!(arguments.command, Command::Serve(_) | Command::Plugin(_)) {
+        plugin_lines::tell_them();
+    }
     let outcome = on_large_stack(move || run(arguments.command, &environment, terminal));
     match outcome {
         Ok(Ok(true)) => ExitCode::SUCCESS,

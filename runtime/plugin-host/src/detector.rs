@@ -66,11 +66,15 @@ impl ComponentDetectors {
         &self,
         plugin: &Arc<Plugin<DetectorPlugin>>,
         call: &'static str,
-        work: impl FnOnce(&Plugin<DetectorPlugin>) -> Result<T, PluginFault> + Send + 'static,
+        work: impl FnOnce(&Plugin<DetectorPlugin>) -> Result<T, SeriesFault> + Send + 'static,
     ) -> Result<T, DetectorError> {
         let called = Arc::clone(plugin);
-        let answer = self.host.blocking.run(call, move || work(&called)).await;
-        answer.map_err(|fault| ComponentFault { component: Arc::clone(&plugin.id), fault }.into())
+        let answer = self.host.blocking.run(call, move || Ok(work(&called))).await;
+        let answer = answer.unwrap_or_else(|fault| Err(SeriesFault { fault, series: 0..0 }));
+        answer.map_err(|SeriesFault { fault, series }| DetectorError::Fault {
+            fault: ComponentFault { component: Arc::clone(&plugin.id), fault },
+            series,
+        })
     }
 }
 
@@ -121,6 +125,12 @@ impl Detectors for ComponentDetectors {
     }
 }
 
+/// A fault, and the series that the call was about.
+struct SeriesFault {
+    fault: PluginFault,
+    series: Range<usize>,
+}
+
 /// For whom a component is called, what it is told, and how it shall judge.
 struct Question {
     caller: Caller,
@@ -145,7 +155,7 @@ impl Question {
         plugin: &Plugin<DetectorPlugin>,
         turn: Range<usize>,
         history: &SeriesBatch,
-    ) -> Result<Vec<Vec<u8>>, PluginFault> {
+    ) -> Result<Vec<Vec<u8>>, SeriesFault> {
         let mut all = Vec::with_capacity(turn.len());
         let calls = batches::calls(&[history], turn);
         self.in_calls(plugin, TRAIN, calls, |parts, context, series| {
@@ -169,7 +179,7 @@ impl Question {
         models: &[Vec<u8>],
         history: &SeriesBatch,
         points: &SeriesBatch,
-    ) -> Result<Detection, PluginFault> {
+    ) -> Result<Detection, SeriesFault> {
         let mut all = check::room_for(batches::points(points, &turn).len());
         let calls = batches::calls(&[points, history], turn);
         self.in_calls(plugin, DETECT, calls, |parts, context, series| {
@@ -191,14 +201,16 @@ impl Question {
         export: &'static str,
         calls: Vec<Range<usize>>,
         mut call: impl FnMut(&mut Parts<'_, DetectorPlugin>, &CallContext, Range<usize>) -> Result<(), PluginFault>,
-    ) -> Result<(), PluginFault> {
-        let mut context = self.context.clone();
-        plugin.call_in_parts(&self.caller, export, |parts| {
+    ) -> Result<(), SeriesFault> {
+        let (mut context, mut under_way) = (self.context.clone(), 0..0);
+        let ended = plugin.call_in_parts(&self.caller, export, |parts| {
             calls.into_iter().try_for_each(|series| {
                 context.budget_ms = u32::try_from(parts.left().time_ms).unwrap_or(u32::MAX);
+                under_way = series.clone();
                 call(parts, &context, series)
             })
-        })
+        });
+        ended.map_err(|fault| SeriesFault { fault, series: under_way })
     }
 }
 

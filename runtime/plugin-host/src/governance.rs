@@ -84,8 +84,9 @@ impl Hooks {
         let unanswered: Vec<Hook> = hooks.iter().map(hook_of).collect();
         let longest: Duration = hooks.iter().map(time_limit).sum();
         let pace = Arc::clone(&self.pace);
-        let question = move || pace.timed(|| all_said(&hooks, ask));
-        let said = if longest <= ON_THE_SPOT && self.pace.is_quick() {
+        let is_on_the_spot = longest <= ON_THE_SPOT && self.pace.is_quick();
+        let question = move || pace.timed(is_on_the_spot, || all_said(&hooks, ask));
+        let said = if is_on_the_spot {
             // A panic is the host's own; it must not end the request.
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(question)).map_err(|_| NotDone::BrokeOff)
         } else {

@@ -1,11 +1,13 @@
 //! The import that every guest has: lines for the operator.
 //!
 //! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target
-//! `terrane::plugin`, all of one event, so that a guest's message never reads as one of ours. A call may write 20 lines
-//! and 8 KiB, a plugin 100 lines a second; the rest is counted and told in one line, which counts like any other.
+//! `terrane::plugin`, all of one event, so that a guest's message never reads as one of ours; on its author's bench,
+//! [`LogLine`]s beside the answer. A call may write 20 lines and 8 KiB, a plugin 100 lines a second; the rest is
+//! counted and told in one line, which counts like any other.
 //! Control characters are stripped, so that no guest can forge another's line. Secrets are masked where lines are
 //! written down, as in all of them.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +20,31 @@ const DROPPED: &str = "plugin_log_dropped";
 const MAX_LINES: usize = 20;
 const MAX_BYTES: usize = 8 * 1024;
 const MAX_LINES_A_SECOND: u32 = 100;
+
+/// One line of a guest, without control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// `error`, `warning`, `info`, `debug` or `trace`.
+    pub level: &'static str,
+    pub message: String,
+    pub fields: Vec<(String, String)>,
+}
+
+impl fmt::Display for LogLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LogLine { level, message, fields } = self;
+        write!(f, "{level}: {message}")?;
+        fields.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+/// The lines of one call, as far as it may write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogLines {
+    pub lines: Vec<LogLine>,
+    /// Lines that were more than a call may write.
+    pub dropped: u64,
+}
 
 /// What one plugin may still write in this second, all its calls together.
 #[derive(Debug)]
@@ -63,11 +90,23 @@ pub(crate) struct LogBudget {
     lines: usize,
     bytes: usize,
     dropped: u64,
+    /// In place of events, for whoever made the call.
+    kept: Option<Vec<LogLine>>,
 }
 
 impl LogBudget {
     pub(crate) fn new(component: Arc<str>, throttle: Option<Arc<Throttle>>) -> LogBudget {
-        LogBudget { component, throttle, lines: MAX_LINES, bytes: MAX_BYTES, dropped: 0 }
+        LogBudget { component, throttle, lines: MAX_LINES, bytes: MAX_BYTES, dropped: 0, kept: None }
+    }
+
+    /// From now on lines are kept for [`LogBudget::take`], and no events.
+    pub(crate) fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// What was kept since.
+    pub(crate) fn take(&mut self) -> LogLines {
+        LogLines { lines: self.kept.take().unwrap_or_default(), dropped: std::mem::take(&mut self.dropped) }
     }
 
     /// Whether a line of this size may still be written; it is then taken off.
@@ -108,8 +147,13 @@ impl Host for Guest {
         if !self.log.admits(bytes) {
             return;
         }
-        let component = &self.log.component;
         let message = plain(&message);
+        if let Some(kept) = &mut self.log.kept {
+            let fields = fields.iter().map(|(key, value)| (plain(key), plain(value))).collect();
+            kept.push(LogLine { level: word(level), message, fields });
+            return;
+        }
+        let component = &self.log.component;
         let fields = fields.iter().map(|(k, v)| format!("{}={}", plain(k), plain(v))).collect::<Vec<_>>().join(" ");
         match level {
             Level::Trace => tracing::trace!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
@@ -118,6 +162,16 @@ impl Host for Guest {
             Level::Warn => tracing::warn!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
             Level::Error => tracing::error!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
         }
+    }
+}
+
+fn word(level: Level) -> &'static str {
+    match level {
+        Level::Trace => "trace",
+        Level::Debug => "debug",
+        Level::Info => "info",
+        Level::Warn => "warning",
+        Level::Error => "error",
     }
 }
 

@@ -314,7 +314,10 @@ fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> 
 }
 
 pub(crate) fn issues_text(issues: &[Issue]) -> String {
-    let issues = issues.iter().take(5).map(|issue| format!("{} {}", issue.path, issue.message));
+    let issues = issues.iter().take(5).map(|issue| match issue.path.as_str() {
+        "" => issue.message.clone(),
+        path => format!("{path}: {}", issue.message),
+    });
     shortened(issues.collect::<Vec<_>>().join("; ").trim())
 }
 

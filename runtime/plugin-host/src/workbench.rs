@@ -2,7 +2,7 @@
 //!
 //! In: a file. Out: [`Facts`] read off it without running it, and [`Called`] answers, each from a fresh
 //! instance inside the limits that a server has too, with the fuel, memory and time that it took, and what a
-//! server would refuse the answer for. Not here: the operator's settings.
+//! server would refuse the answer for, and the lines that it logged. Not here: the operator's settings.
 
 mod answers;
 mod json;
@@ -33,6 +33,7 @@ use crate::plugin::Grants;
 use crate::role::{Info, Linked, ROLES, Role};
 use crate::terms::{MemoGrant, Terms};
 
+pub use crate::log::{LogLine, LogLines};
 pub use json::Misfit;
 
 /// What can be told of a component without running it.
@@ -81,6 +82,7 @@ pub struct Called {
     pub memory_bytes: usize,
     /// With making the instance.
     pub duration: Duration,
+    pub log: LogLines,
 }
 
 /// Why a call has no answer.
@@ -90,8 +92,19 @@ pub enum CallError {
     UnknownFunction { asked: String, exports: Vec<String> },
     #[error("the arguments don't fit `{function}`")]
     Arguments { function: String, misfits: Vec<Misfit> },
-    #[error("the component {0}")]
-    Fault(#[from] PluginFault),
+    #[error("the component {fault}")]
+    Fault {
+        fault: PluginFault,
+        /// What it wrote before.
+        log: LogLines,
+    },
+}
+
+/// Before it could write anything.
+impl From<PluginFault> for CallError {
+    fn from(fault: PluginFault) -> CallError {
+        CallError::Fault { fault, log: LogLines::default() }
+    }
 }
 
 /// A compiled component and the sandbox that it runs in.
@@ -192,7 +205,7 @@ impl Workbench {
         let limits = self.limits(&export.name);
         let called =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.call_with(export, limits, (&ty, &values))));
-        Ok(called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }))?)
+        called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }.into()))
     }
 
     /// The limits that a call of this function has, as long as an operator does not set others.
@@ -223,12 +236,13 @@ impl Workbench {
         export: &Export,
         limits: CallLimits,
         (ty, values): (&ComponentFunc, &[Val]),
-    ) -> Result<Called, PluginFault> {
+    ) -> Result<Called, CallError> {
         let name = static_name(&export.name);
         let pre = self.instance_pre()?;
         #[allow(clippy::disallowed_methods, reason = "it measures a call for its author; nothing is decided by it")]
         let started = Instant::now();
         let (mut store, _running) = self.engine.store_on(&self.terms(), "", limits);
+        store.data_mut().log.keep();
         let fault = |error: wasmtime::Error| call_fault(name, &error);
         let instance = pre.instantiate(&mut store).map_err(fault)?;
         let interface = instance.get_export_index(&mut store, None, &export.interface);
@@ -236,13 +250,16 @@ impl Workbench {
         let function = index.and_then(|index| instance.get_func(&mut store, index));
         let function = function.ok_or(PluginFault::Host { message: format!("`{}` is gone", export.name) })?;
         let mut answers = vec![Val::Bool(false); ty.results().len()];
-        function.call(&mut store, values, &mut answers).map_err(fault)?;
-        let duration = started.elapsed();
+        let returned = function.call(&mut store, values, &mut answers).map_err(fault);
+        let (duration, log) = (started.elapsed(), store.data_mut().log.take());
+        if let Err(fault) = returned {
+            return Err(CallError::Fault { fault, log });
+        }
         let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         let arguments = ty.params().map(|(name, _)| name).zip(values).collect();
         let refused = answers::Asked { call: name, arguments }.refusal(answers.first());
         let answer = answers.first().map_or(Value::Null, json::from_val);
-        Ok(Called { answer, refused, fuel, memory_bytes: store.data().memory_bytes(), duration })
+        Ok(Called { answer, refused, fuel, memory_bytes: store.data().memory_bytes(), duration, log })
     }
 
     fn instance_pre(&self) -> Result<InstancePre<Guest>, PluginFault> {

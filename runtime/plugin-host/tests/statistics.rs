@@ -147,10 +147,13 @@ async fn calls_of_one_turn_share_the_fuel_of_one() {
         enough *= 2;
     }
     let refused = judged(enough, 4).await.unwrap_err();
-    let DetectorError::Fault(ComponentFault { fault: PluginFault::Limit { limit, .. }, .. }) = &refused else {
+    let DetectorError::Fault { fault: ComponentFault { fault: PluginFault::Limit { limit, .. }, .. }, series } =
+        &refused
+    else {
         panic!("{refused}")
     };
-    assert_eq!(*limit, Limit::Fuel);
+    // Each series is a call of its own here, and the first had enough.
+    assert!(*limit == Limit::Fuel && series.len() == 1 && series.start > 0, "{series:?}");
     assert_eq!(judged(5 * enough, 4).await, Ok(()));
 }
 

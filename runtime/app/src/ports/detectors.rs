@@ -3,6 +3,7 @@
 //! In: series as columns. Out: one judgement a point, checked: as many as there are points, scores from 0 to
 //! 1, nothing infinite. Not here: where series come from (`anomaly`), WebAssembly.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -131,6 +132,10 @@ pub enum DetectorError {
     Unknown { kind: String, known: Vec<Arc<str>> },
     #[error("a series has {points} points, and at most {limit} can be judged at once")]
     TooLong { points: usize, limit: usize },
-    #[error(transparent)]
-    Fault(#[from] ComponentFault),
+    #[error("{fault}")]
+    Fault {
+        fault: ComponentFault,
+        /// What it was about, by the series' places in the batches; empty where no call was made.
+        series: Range<usize>,
+    },
 }

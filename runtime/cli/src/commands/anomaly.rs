@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use serde_json::{Map, Value as Json, json};
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, SeriesKey};
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
 use terrane_compiler::types::Granularity;
 
@@ -140,7 +140,7 @@ async fn judge(arguments: &RunArguments, project: &Project) -> Result<(), Failur
         let least = run.detector.min_points;
         tell(&format!(
             "not judged: {}: {} of history, and at least {least} are needed\n",
-            key(series),
+            key(&series.dimensions),
             plural(series.history, "value")
         ));
     }
@@ -179,6 +179,7 @@ fn failure(error: AnomalyError) -> Failure {
         AnomalyError::Detector(DetectorError::TooLong { .. }) => {
             Some("choose a coarser granularity or a shorter range".to_owned())
         }
+        AnomalyError::Fault { series, .. } => judging(series),
         _ => None,
     };
     match (error, hint) {
@@ -188,10 +189,20 @@ fn failure(error: AnomalyError) -> Failure {
     }
 }
 
+/// What a component was at when it failed.
+fn judging(series: &[SeriesKey]) -> Option<String> {
+    const NAMED: usize = 3;
+    // The only series of a run has no name.
+    let names: Vec<String> = series.iter().filter(|key| !key.is_empty()).take(NAMED).map(key).collect();
+    let more = series.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("it was judging {}{more}", names.join("; ")))
+}
+
 /// The values that tell a series from others.
-fn key(series: &JudgedSeries) -> String {
-    let parts = series.dimensions.iter().map(|(name, value)| format!("{name} {}", value.as_deref().unwrap_or("null")));
-    let parts: Vec<String> = parts.collect();
+fn key(series: &SeriesKey) -> String {
+    let parts = series.iter().map(|(name, value)| format!("{name} {}", value.as_deref().unwrap_or("null")));
+    let parts: Vec<String> = parts.map(|part| printable(&part)).collect();
     if parts.is_empty() { "the series".to_owned() } else { parts.join(", ") }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! In: how long each round of questions took. Out: on the caller's thread, or on the pool. Handing a question to
 //! another thread and its answer back takes longer than a quick hook takes. Quick rounds earn credit and a slow one
-//! costs it: one among many may be the machine's, two close together send all questions to the pool for ten seconds,
-//! and then until hooks have been quick for a while. So a hook that loops holds each worker of the server for two calls
-//! in ten seconds at most, up to its time limit each; one that is slow now and then, for one call in thirty-three.
-//! Certification and changes of metadata are asked the same way.
+//! costs it: one among many may be the machine's, two close together on the spot send all questions to the pool for
+//! ten seconds, and then until hooks have been quick for a while. So a hook that loops holds each worker of the server
+//! for two calls in ten seconds at most, up to its time limit each; one that is slow now and then, for one call in
+//! thirty-three. What is slow on the pool holds nobody, as the first call of a server, and costs no more than its
+//! credit. Certification and changes of metadata are asked the same way.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -38,20 +39,20 @@ impl Pace {
     }
 
     /// Asks, and notes how long it took.
-    pub(super) fn timed<T>(&self, ask: impl FnOnce() -> T) -> T {
+    pub(super) fn timed<T>(&self, is_on_the_spot: bool, ask: impl FnOnce() -> T) -> T {
         let started = self.clock.now();
         let answer = ask();
-        self.note(self.clock.now().saturating_sub(started));
+        self.note(is_on_the_spot, self.clock.now().saturating_sub(started));
         answer
     }
 
-    fn note(&self, took: Duration) {
+    fn note(&self, is_on_the_spot: bool, took: Duration) {
         let is_quick = took <= QUICK;
         let after = |credit: u32| if is_quick { MOST.min(credit + 1) } else { credit.saturating_sub(ENOUGH) };
         let next = |credit: u32| (after(credit) != credit).then(|| after(credit));
         let before = self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         let left = after(before.unwrap_or_else(|credit| credit));
-        if !is_quick && left < ENOUGH {
+        if !is_quick && is_on_the_spot && left < ENOUGH {
             self.slow_until_ms.store(self.now_ms() + PENALTY.as_millis() as u64, Ordering::Relaxed);
         }
     }
@@ -69,17 +70,21 @@ mod tests {
     const QUICKLY: Duration = Duration::from_micros(90);
     const SLOWLY: Duration = Duration::from_millis(10);
 
+    /// One round, wherever it is due.
+    fn round(pace: &Pace, clock: &Still, took: Duration) {
+        pace.timed(pace.is_quick(), || clock.advance(took));
+    }
+
     #[test]
     fn a_second_slow_round_sends_questions_to_the_pool_for_a_while() {
         let clock = Still::default();
         let pace = Pace::new(clock.elapsed());
-        let round = |took: Duration| pace.timed(|| clock.advance(took));
         assert!(!pace.is_quick(), "nobody knows yet");
-        (0..MOST).for_each(|_| round(QUICKLY));
-        round(SLOWLY);
+        (0..MOST).for_each(|_| round(&pace, &clock, QUICKLY));
+        round(&pace, &clock, SLOWLY);
         assert!(pace.is_quick(), "one may be the machine's");
-        round(SLOWLY);
-        (0..2 * MOST).for_each(|_| round(QUICKLY));
+        round(&pace, &clock, SLOWLY);
+        (0..2 * MOST).for_each(|_| round(&pace, &clock, QUICKLY));
         assert!(!pace.is_quick(), "the while is not over");
         clock.advance(PENALTY);
         assert!(pace.is_quick());
@@ -89,11 +94,11 @@ mod tests {
     fn hooks_that_are_slow_now_and_then_stay_on_the_spot() {
         let clock = Still::default();
         let pace = Pace::new(clock.elapsed());
-        (0..MOST).for_each(|_| pace.timed(|| clock.advance(QUICKLY)));
+        (0..MOST).for_each(|_| round(&pace, &clock, QUICKLY));
         for _ in 0..20 {
-            pace.timed(|| clock.advance(SLOWLY));
+            round(&pace, &clock, SLOWLY);
             assert!(pace.is_quick());
-            (0..ENOUGH).for_each(|_| pace.timed(|| clock.advance(QUICKLY)));
+            (0..ENOUGH).for_each(|_| round(&pace, &clock, QUICKLY));
         }
     }
 
@@ -101,9 +106,37 @@ mod tests {
     fn without_credit_one_slow_round_is_enough() {
         let clock = Still::default();
         let pace = Pace::new(clock.elapsed());
-        (0..ENOUGH).for_each(|_| pace.timed(|| clock.advance(QUICKLY)));
-        pace.timed(|| clock.advance(SLOWLY));
+        (0..ENOUGH).for_each(|_| round(&pace, &clock, QUICKLY));
+        round(&pace, &clock, SLOWLY);
         clock.advance(PENALTY);
         assert!(!pace.is_quick(), "hooks have to be quick again");
+    }
+
+    #[test]
+    fn a_slow_beginning_costs_no_time_on_the_spot() {
+        let clock = Still::default();
+        let pace = Pace::new(clock.elapsed());
+        round(&pace, &clock, SLOWLY);
+        (0..ENOUGH).for_each(|_| round(&pace, &clock, QUICKLY));
+        assert!(pace.is_quick());
+    }
+
+    /// However it spaces its slow rounds, on the pool and on the spot.
+    #[test]
+    fn slow_rounds_hold_a_worker_twice_in_ten_seconds_or_once_in_thirty_three() {
+        for quick_between in [0, 1, 5, ENOUGH - 1, ENOUGH, ENOUGH + 1, MOST] {
+            let clock = Still::default();
+            let pace = Pace::new(clock.elapsed());
+            let (mut rounds, mut held) = (0_u32, 0_u32);
+            for _ in 0..400 {
+                held += u32::from(pace.is_quick());
+                round(&pace, &clock, SLOWLY);
+                (0..quick_between).for_each(|_| round(&pace, &clock, QUICKLY));
+                rounds += 1 + quick_between;
+            }
+            let tens_of_seconds = clock.elapsed().now().as_secs_f64() / PENALTY.as_secs_f64();
+            let most = (2.0 * (tens_of_seconds + 1.0)).max(f64::from(rounds) / f64::from(ENOUGH + 1) + 2.0);
+            assert!(f64::from(held) <= most, "{held} of 400 with {quick_between} quick ones between");
+        }
     }
 }

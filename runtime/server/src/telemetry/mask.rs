@@ -23,7 +23,7 @@ const SECRET_NAMES: [&str; 10] =
     ["password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "api-key", "authorization", "credential"];
 
 /// The text without its secrets, be they percent-encoded, also more than once.
-pub(crate) fn mask(text: &str) -> Cow<'_, str> {
+pub fn mask(text: &str) -> Cow<'_, str> {
     let masked = mask_plain(text);
     let mut decoded = percent_decoded(&masked);
     for _ in 0..MAX_ENCODINGS {

@@ -24,7 +24,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use layer::LogLayer;
 use line::Line;
-pub(crate) use mask::mask;
+pub use mask::mask;
 pub use watch::Watch;
 use writer::{Note, Sink, Writer};
 

@@ -135,6 +135,59 @@ fn a_new_detector_is_built_tested_and_signed() {
     assert_eq!(checked(&public)["signature"], json!(format!("by {public}")));
     let stranger = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
     assert_eq!(checked(stranger)["ok"], json!(false));
+
+    what_it_logs_is_shown(&crate_folder, &component);
+}
+
+/// Its author, and who uses it in a project, see what a detector has to say, and why it panicked.
+fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
+    let source = crate_folder.join("src/lib.rs");
+    let judging = "        Ok(Detection::of_points(";
+    let talking = "        terrane_sdk::log::write(\
+        terrane_sdk::log::Level::Warn, \"looking\", &[(\"api_key\", \"hunter2\")]);\n        \
+        assert!(points.values.len() < 10, \"{} points\", points.values.len());\n";
+    let text = fs::read_to_string(&source).unwrap();
+    assert!(text.contains(judging));
+    fs::write(&source, text.replacen(judging, &format!("{talking}{judging}"), 1)).unwrap();
+    let mut build = Command::new(BINARY);
+    build.args(["plugin", "build"]).arg(crate_folder).env("CARGO_NET_OFFLINE", "true").env_remove("CARGO_TARGET_DIR");
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+
+    let case = |points: usize, expect: &str| {
+        let points = vec!["1"; points].join(",");
+        format!(
+            r#"{{"call": "detect", "expect": {{"ok": {{"anomalous": [{expect}]}}}}, "args": {{"kind": "far_out",
+            "history": {{"series": [[1,3,1,3,1,3,1,3]]}}, "points": {{"series": [[{points}]]}}, "p": {{"training-size": 8}}}}}}"#
+        )
+    };
+    let cases = Scratch::empty().with("few.json", &case(1, "true")).with("many.json", &case(10, ""));
+    let input = |name: &str| cases.path().join(name).to_str().unwrap().to_owned();
+    let few = plugin("run", component, &["--input", &input("few.json")]);
+    assert!(few.code == Some(0) && few.stderr.contains("it logged warning: looking api_key=hunter2\n"), "{few:?}");
+    let few = json_of(&plugin("run", component, &["--json", "--input", &input("few.json")]));
+    assert_eq!(few["log"], json!([{"level": "warning", "message": "looking", "fields": {"api_key": "hunter2"}}]));
+    let many = plugin("run", component, &["--input", &input("many.json")]);
+    assert!(many.code == Some(1) && many.stderr.contains("it logged error: panicked: 10 points at="), "{many:?}");
+    let tested = plugin("test", component, &["--cases", cases.path().to_str().unwrap()]);
+    for words in ["it logged warning: looking", "panicked: 10 points at=src/lib.rs:"] {
+        assert!(tested.code == Some(1) && tested.stdout.contains(words), "{tested:?}");
+    }
+
+    let days = "CREATE TABLE d AS SELECT DATE '2013-01-01' + i::int AS day, i % 2 AS half FROM range(60) t(i)";
+    let settings = format!("name: days\nwarehouse: {{type: duckdb, init: [\"{days}\"]}}\n");
+    let cube = "cubes:\n  - name: d\n    sql_table: d\n    measures:\n      - {name: count, type: count}\n    \
+                dimensions:\n      - {name: day, type: time, sql: day, primary_key: true}\n      \
+                - {name: half, type: number, sql: half}\n";
+    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/d.yml", cube);
+    let project = project.with_bytes("plugins/detector-far-out.wasm", &fs::read(component).unwrap());
+    let run = ["--cube", "d", "--measure", "count", "--time", "day", "--dimension", "half", "--from", "2013-02-01"];
+    let run = [&run[..], &["--detector", "far_out"]].concat();
+    let output = Program::new(BINARY, &["anomaly", "run"], project.path()).arguments(&run).run().unwrap();
+    let told = &output.stderr;
+    assert!(output.code == Some(1) && told.contains("detector-far-out: warning: looking api_key=***\n"), "{told}");
+    assert!(told.contains("detector-far-out: error: panicked: 58 points at=src/lib.rs:"), "{told}");
+    assert!(told.contains("hint: it was judging half 0; half 1\n"), "{told}");
 }
 
 #[test]

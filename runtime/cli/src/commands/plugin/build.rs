@@ -14,8 +14,8 @@ use terrane_plugin_host::manifest::{self, Manifest};
 use wit_component::ComponentEncoder;
 
 use super::toolchain::{StandardLibrary, TARGET};
-use super::{contract, open, read, read_text, write};
-use crate::commands::print;
+use super::{check, contract, open, read, read_text, write};
+use crate::commands::{print, tell};
 use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -56,6 +56,8 @@ struct Built {
     bytes: u64,
     digest: String,
     id: String,
+    /// What a server would warn of, or refuse.
+    problems: Vec<String>,
 }
 
 pub(super) fn run(arguments: &BuildArguments) -> Result<bool, Failure> {
@@ -68,11 +70,13 @@ pub(super) fn run(arguments: &BuildArguments) -> Result<bool, Failure> {
     let place = out.clone().map_or_else(|| in_folder(&place, &manifest), Ok)?;
     let built = finish(&component, &text, manifest, place)?;
     if arguments.json {
-        let line = json!({"id": built.id, "path": built.path, "bytes": built.bytes, "sha256": built.digest});
+        let Built { path, bytes, digest, id, problems } = &built;
+        let line = json!({"id": id, "path": path, "bytes": bytes, "sha256": digest, "problems": problems});
         print(&format!("{line}\n"));
     } else {
         let size = built.bytes.div_ceil(1024);
         print(&format!("{}\n  {size} KiB, sha256 {}\n", built.path.display(), built.digest));
+        built.problems.iter().for_each(|problem| tell(&format!("problem: {problem}\n")));
     }
     Ok(true)
 }
@@ -140,7 +144,11 @@ fn finish(component: &[u8], text: &str, manifest: Manifest, path: PathBuf) -> Re
     write(&path, &component)?;
     let bench = open(&path)?;
     let (bytes, digest) = (bench.facts().bytes, bench.facts().digest.clone());
-    Ok(Built { path, bytes, digest, id: manifest.id })
+    let problems = bench.facts().role.map_or_else(Vec::new, |role| {
+        // Whether it takes a configuration is for `terrane plugin check`.
+        check::manifest_problems(&bench, role, bench.probe(role, "").ok().as_ref())
+    });
+    Ok(Built { path, bytes, digest, id: manifest.id, problems })
 }
 
 /// The package's name and cargo's target folder.

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use terrane_app::ports::plugins::PluginRole;
-use terrane_plugin_host::workbench::{CallError, Workbench};
+use terrane_plugin_host::workbench::{CallError, LogLines, Workbench};
 
 use super::Terminal;
 use crate::failure::Failure;
@@ -122,7 +122,7 @@ fn call_failure(place: &str, error: &CallError) -> Failure {
         CallError::Arguments { .. } => {
             failure.hint("the names are those of the contract in wit/; `terrane plugin inspect FILE --wit` prints it")
         }
-        CallError::Fault(_) => failure,
+        CallError::Fault { .. } => failure,
     }
 }
 
@@ -136,8 +136,17 @@ fn call_text(error: &CallError) -> String {
             let more = if more > 0 { format!("\n    and {more} more") } else { String::new() };
             format!("{error}{}{more}", lines.collect::<String>())
         }
-        CallError::Fault(_) => error.to_string(),
+        CallError::Fault { log, .. } => {
+            let lines = log_texts(log).into_iter().map(|line| format!("\n    {line}"));
+            format!("{error}{}", lines.collect::<String>())
+        }
     }
+}
+
+/// What a component wrote during a call, a line each.
+fn log_texts(log: &LogLines) -> Vec<String> {
+    let dropped = (log.dropped > 0).then(|| format!("and {} more, which is more than a call may write", log.dropped));
+    log.lines.iter().map(|line| format!("it logged {line}")).chain(dropped).collect()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

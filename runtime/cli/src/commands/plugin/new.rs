@@ -111,8 +111,8 @@ pub(super) fn run(arguments: &NewArguments) -> Result<bool, Failure> {
     write(&dir.join(".gitignore"), IGNORED.as_bytes())?;
     let shown = dir.display();
     print(&format!(
-        "made {name} in {shown}\n\nnext:\n  terrane plugin build {shown}\n  terrane plugin test {shown}\n\n\
-         the code is {shown}/src/lib.rs; {shown}/README.md says the rest\n"
+        "made {name} in {shown}\n\nnext:\n  cd {shown}\n  cargo test\n  terrane plugin build\n  terrane plugin test\n\n\
+         the code is src/lib.rs there; README.md says the rest\n"
     ));
     Ok(true)
 }

@@ -1,14 +1,15 @@
 //! `terrane plugin run`: the call of a case file, once.
 //!
-//! In: a component and a case. Out: the answer as JSON on standard output, what it took on standard error; a
-//! failure where a server would refuse the answer.
+//! In: a component and a case. Out: the answer as JSON on standard output, what the component logged and what the
+//! call took on standard error; a failure where a server would refuse the answer.
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use terrane_plugin_host::workbench::LogLines;
 
 use super::case::Case;
-use super::{call_failure, open};
+use super::{call_failure, log_texts, open};
 use crate::commands::{print, tell};
 use crate::failure::Failure;
 
@@ -39,17 +40,27 @@ pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     let duration_ms = called.duration.as_secs_f64() * 1_000.0;
     if arguments.json {
         let line = json!({
-            "ok": refused.is_none(), "problems": refused.iter().collect::<Vec<_>>(),
-            "answer": called.answer, "fuel": called.fuel, "memory_bytes": called.memory_bytes, "duration_ms": duration_ms,
+            "ok": refused.is_none(), "problems": refused.iter().collect::<Vec<_>>(), "answer": called.answer,
+            "log": log_json(&called.log), "log_dropped": called.log.dropped,
+            "fuel": called.fuel, "memory_bytes": called.memory_bytes, "duration_ms": duration_ms,
         });
         print(&format!("{line}\n"));
         return Ok(refused.is_none());
     }
     print(&format!("{:#}\n", called.answer));
+    log_texts(&called.log).iter().for_each(|line| tell(&format!("{line}\n")));
     let memory = called.memory_bytes / 1024;
     tell(&format!("{} in {duration_ms:.3} ms, {} fuel, {memory} KiB of memory\n", case.call, called.fuel));
     match refused {
         Some(refused) => Err(Failure::new(refused).hint("wit/ and wit/README.md say what an answer may hold")),
         None => Ok(true),
     }
+}
+
+fn log_json(log: &LogLines) -> Vec<Value> {
+    let lines = log.lines.iter().map(|line| {
+        let fields = line.fields.iter().map(|(key, value)| (key.clone(), json!(value)));
+        json!({"level": line.level, "message": line.message, "fields": fields.collect::<Map<_, _>>()})
+    });
+    lines.collect()
 }

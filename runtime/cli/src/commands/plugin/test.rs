@@ -11,7 +11,7 @@ use terrane_plugin_host::workbench::Workbench;
 
 use super::case::Case;
 use super::conformance::{self, Outcome};
-use super::{build, check, open, read_text, role_of, write};
+use super::{build, check, log_texts, open, read_text, role_of, write};
 use crate::commands::{Terminal, print};
 use crate::failure::Failure;
 
@@ -104,6 +104,10 @@ fn of_case(path: &Path, bench: &Workbench, bless: bool) -> Result<Outcome, Failu
             problems.push("it expects nothing; write `expect`, or let --bless write the answer".to_owned());
         }
     }
+    // What it wrote helps only to find out why.
+    if !problems.is_empty() {
+        problems.extend(log_texts(&called.log));
+    }
     Ok(Outcome::new(name, Ok(problems)))
 }
 
@@ -121,7 +125,7 @@ fn to_text(outcomes: &[Outcome], terminal: Terminal) -> String {
         let (word, colour) = if outcome.problems.is_empty() { ("ok    ", "32") } else { ("FAILED", "1;31") };
         text += &format!("{} {}\n", terminal.stdout.paint(colour, word), outcome.name);
         for problem in outcome.problems.iter().take(10) {
-            text += &format!("         {problem}\n");
+            text += &format!("         {}\n", problem.replace('\n', "\n         "));
         }
     }
     text

@@ -101,7 +101,7 @@ pub enum AnomalyError {
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// Those that the component was judging; others of the run were not the reason.
+        /// Those of the call under way. It shares the limits of time and fuel with the calls before it.
         series: Vec<SeriesKey>,
     },
     #[error("cube `{cube}` has no primary time dimension")]

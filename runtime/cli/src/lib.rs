@@ -134,8 +134,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let environment = Environment::of_process();
     let terminal = terminal(&environment);
-    // A server has a log, and an author's bench keeps the lines with their call.
-    if !matches!(arguments.command, Command::Serve(_) | Command::Plugin(_)) {
+    // A server has a log of its own.
+    if !matches!(arguments.command, Command::Serve(_)) {
         plugin_lines::tell_them();
     }
     let outcome = on_large_stack(move || run(arguments.command, &environment, terminal));

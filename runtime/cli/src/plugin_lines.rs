@@ -6,10 +6,10 @@
 
 use std::fmt::{self, Write as _};
 
-use terrane_server::telemetry::mask;
+use terrane_plugin_host::plain;
+use terrane_server::telemetry::{level_word, mask};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
@@ -25,10 +25,6 @@ pub(crate) fn tell_them() {
 struct PluginLines;
 
 impl<S: Subscriber> Layer<S> for PluginLines {
-    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if is_told(metadata) { Interest::always() } else { Interest::never() }
-    }
-
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         is_told(metadata)
     }
@@ -58,14 +54,11 @@ struct Line {
 
 impl Line {
     fn text(&self, level: Level) -> String {
-        let Line { component, message, fields } = self;
-        let level = match level {
-            Level::ERROR => "error",
-            Level::WARN => "warning",
-            _ => "info",
-        };
+        // Each part alone: a plugin's name may end like a secret's. Masking may undo encodings, so what it leaves is
+        // made plain again.
+        let [message, fields] = [&self.message, &self.fields].map(|part| plain(&mask(part)));
         let space = if fields.is_empty() { "" } else { " " };
-        mask(&format!("{component}: {level}: {message}{space}{fields}\n")).into_owned()
+        format!("{}: {}: {message}{space}{fields}\n", self.component, level_word(level))
     }
 }
 
@@ -85,5 +78,23 @@ impl Visit for Line {
         };
         // Writing to a string doesn't fail.
         let _ = write!(part, "{value:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_plugin_forges_a_line_or_shows_a_secret() {
+        let line = |component: &str, message: &str, fields: &str| {
+            let line = Line { component: component.into(), message: message.into(), fields: fields.into() };
+            line.text(Level::WARN)
+        };
+        let forged = line("mine", "ok%0Aother: error: forged %1B[2J%E2%80%AE token%3Dx", "");
+        assert_eq!(forged, "mine: warning: okother: error: forged [2J token=***\n");
+        assert_eq!(line("policy-token", "looking", "a=1"), "policy-token: warning: looking a=1\n");
+        let secret = line("mine", "looking", "password=\"correct horse\" b=2");
+        assert_eq!(secret, "mine: warning: looking password=\"***\" b=2\n");
     }
 }

@@ -53,4 +53,5 @@ pub use governance::Hooks;
 pub use host::{PluginHost, Settings};
 pub use limits::{CallLimits, GuestLimits};
 pub use loader::{ComponentFile, MAX_COMPONENT_BYTES, SearchPath, components_in};
+pub use log::plain;
 pub use plugin::{ConfigJson, Grants, PluginSettings};

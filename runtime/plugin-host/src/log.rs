@@ -4,8 +4,8 @@
 //! `terrane::plugin`, all of one event, so that a guest's message never reads as one of ours; on its author's bench,
 //! [`LogLine`]s beside the answer. A call may write 20 lines and 8 KiB, a plugin 100 lines a second; the rest is
 //! counted and told in one line, which counts like any other.
-//! Control characters are stripped, so that no guest can forge another's line. Secrets are masked where lines are
-//! written down, as in all of them.
+//! Control characters are stripped, so that no guest can forge another's line. Secrets are masked where events are
+//! written down, as in all of them; an author gets the lines as the plugin wrote them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LogLine { level, message, fields } = self;
         write!(f, "{level}: {message}")?;
-        fields.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+        fields.iter().try_for_each(|(key, value)| write!(f, " {}", pair(key, value)))
     }
 }
 
@@ -49,6 +49,7 @@ pub struct LogLines {
 /// What one plugin may still write in this second, all its calls together.
 #[derive(Debug)]
 pub(crate) struct Throttle {
+    component: Arc<str>,
     clock: Elapsed,
     second: Mutex<Second>,
 }
@@ -61,8 +62,8 @@ struct Second {
 }
 
 impl Throttle {
-    pub(crate) fn new(clock: Elapsed) -> Arc<Throttle> {
-        Arc::new(Throttle { clock, second: Mutex::default() })
+    pub(crate) fn new(component: Arc<str>, clock: Elapsed) -> Arc<Throttle> {
+        Arc::new(Throttle { component, clock, second: Mutex::default() })
     }
 
     /// Whether a line that stands for so many may be written, and how many were not since this was last told.
@@ -79,6 +80,20 @@ impl Throttle {
         second.lines += u32::from(fits);
         second.dropped += if fits { 0 } else { lines };
         (fits, dropped)
+    }
+}
+
+/// What was dropped in the last second would be told in the next.
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        let second = self.second.get_mut().unwrap_or_else(PoisonError::into_inner);
+        tell_dropped_in_a_second(&self.component, second.dropped);
+    }
+}
+
+fn tell_dropped_in_a_second(component: &Arc<str>, dropped: u64) {
+    if dropped > 0 {
+        tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than it may in a second");
     }
 }
 
@@ -124,10 +139,7 @@ impl LogBudget {
     /// Whether a line that stands for so many may be written now.
     fn admits_this_second(&self, lines: u64) -> bool {
         let (fits, dropped) = self.throttle.as_ref().map_or((true, 0), |throttle| throttle.admits(lines));
-        if dropped > 0 {
-            let component = &self.component;
-            tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than it may in a second");
-        }
+        tell_dropped_in_a_second(&self.component, dropped);
         fits
     }
 }
@@ -154,7 +166,7 @@ impl Host for Guest {
             return;
         }
         let component = &self.log.component;
-        let fields = fields.iter().map(|(k, v)| format!("{}={}", plain(k), plain(v))).collect::<Vec<_>>().join(" ");
+        let fields = fields.iter().map(|(key, value)| pair(&plain(key), &plain(value))).collect::<Vec<_>>().join(" ");
         match level {
             Level::Trace => tracing::trace!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
             Level::Debug => tracing::debug!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
@@ -175,8 +187,16 @@ fn word(level: Level) -> &'static str {
     }
 }
 
+/// One field; of several words in quotes, so that it can be told, and masked, as a whole.
+fn pair(key: &str, value: &str) -> String {
+    match value.contains(char::is_whitespace) {
+        true => format!("{key}=\"{}\"", value.replace('"', "'")),
+        false => format!("{key}={value}"),
+    }
+}
+
 /// Without control characters and without the marks that reverse or hide text on a terminal.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let is_plain = |c: &char| {
         !c.is_control()
             && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -194,6 +214,12 @@ mod tests {
     }
 
     #[test]
+    fn a_field_of_several_words_is_in_quotes() {
+        assert_eq!(pair("password", "correct \"horse\" battery"), "password=\"correct 'horse' battery\"");
+        assert_eq!(pair("rows", "5"), "rows=5");
+    }
+
+    #[test]
     fn lines_and_bytes_run_out() {
         let mut budget = LogBudget::new("test".into(), None);
         assert!((0..MAX_LINES).all(|_| budget.admits(1)));
@@ -208,7 +234,7 @@ mod tests {
     #[test]
     fn a_plugin_has_so_many_lines_a_second_and_is_told_of_the_others() {
         let clock = crate::elapsed::tests::Still::default();
-        let throttle = Throttle::new(clock.elapsed());
+        let throttle = Throttle::new("test".into(), clock.elapsed());
         let lines = |number| (0..number).filter(|_| throttle.admits(1).0).count();
         assert_eq!(lines(150), 100);
         clock.advance(Duration::from_millis(999));
@@ -221,7 +247,7 @@ mod tests {
     #[test]
     fn that_calls_dropped_lines_is_told_within_the_same_bound() {
         let clock = crate::elapsed::tests::Still::default();
-        let throttle = Throttle::new(clock.elapsed());
+        let throttle = Throttle::new("test".into(), clock.elapsed());
         // Each call would write five lines too many, and say so in one.
         let mut told = 0;
         for _ in 0..1_000 {

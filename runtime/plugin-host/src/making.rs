@@ -116,13 +116,9 @@ impl Workshop {
             digest: Arc::clone(digest),
             config_json: settings.config_json.clone(),
         });
-        Terms {
-            name: settings.id.as_str().into(),
-            limits,
-            budget: Some(Arc::clone(&self.budget)),
-            throttle: Some(Throttle::new(self.clock.clone())),
-            memo,
-        }
+        let name: Arc<str> = settings.id.as_str().into();
+        let throttle = Some(Throttle::new(Arc::clone(&name), self.clock.clone()));
+        Terms { name, limits, budget: Some(Arc::clone(&self.budget)), throttle, memo }
     }
 
     /// The operator's numbers, else the role's; what the author asks for only makes them smaller.

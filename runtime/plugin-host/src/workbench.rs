@@ -150,6 +150,23 @@ impl Workbench {
         &self.facts
     }
 
+    /// Who the component says it is, if it is one of `role` in this host's version and types.
+    ///
+    /// # Errors
+    /// What a server would refuse it for.
+    pub fn describe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
+        match role {
+            PluginRole::Dialect => self.describe_as::<DialectPlugin>(),
+            PluginRole::Detector => self.describe_as::<DetectorPlugin>(),
+            PluginRole::Check => self.describe_as::<CheckPlugin>(),
+            PluginRole::Governance => self.describe_as::<PolicyGuest>(),
+        }
+    }
+
+    fn describe_as<R: Role>(&self) -> Result<Identity, PluginFault> {
+        Ok(identity(self.linked::<R>()?.describe(CallLimits::DESCRIBE)?))
+    }
+
     /// Whether the component is one of `role` in this host's version and types, who it says it is, and
     /// whether it takes the configuration (a JSON object, or empty). A dialect's profile is checked too.
     ///

@@ -135,7 +135,8 @@ pub enum DetectorError {
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// What it was about, by the series' places in the batches; empty where no call was made.
+        /// What the call under way was about, by the series' places in the batches; empty where there was none. Limits
+        /// may have been used up by calls before it.
         series: Range<usize>,
     },
 }

@@ -11,6 +11,7 @@ use comfy_table::{Table, presets};
 use serde_json::{Map, Value as Json, json};
 use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, SeriesKey};
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
+use terrane_app::ports::plugins::PluginFault;
 use terrane_compiler::types::Granularity;
 
 use super::query::refused;
@@ -179,7 +180,7 @@ fn failure(error: AnomalyError) -> Failure {
         AnomalyError::Detector(DetectorError::TooLong { .. }) => {
             Some("choose a coarser granularity or a shorter range".to_owned())
         }
-        AnomalyError::Fault { series, .. } => judging(series),
+        AnomalyError::Fault { fault, series } => judging(&fault.fault, series),
         _ => None,
     };
     match (error, hint) {
@@ -190,13 +191,15 @@ fn failure(error: AnomalyError) -> Failure {
 }
 
 /// What a component was at when it failed.
-fn judging(series: &[SeriesKey]) -> Option<String> {
+fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     const NAMED: usize = 3;
     // The only series of a run has no name.
     let names: Vec<String> = series.iter().filter(|key| !key.is_empty()).take(NAMED).map(key).collect();
     let more = series.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| format!("it was judging {}{more}", names.join("; ")))
+    // Others before these had their part in a limit.
+    let until = if matches!(fault, PluginFault::Limit { .. }) { "it had come to" } else { "it was judging" };
+    (!names.is_empty()).then(|| format!("{until} {}{more}", names.join("; ")))
 }
 
 /// The values that tell a series from others.

@@ -5,7 +5,7 @@
 //! costs it: one among many may be the machine's, two close together on the spot send all questions to the pool for
 //! ten seconds, and then until hooks have been quick for a while. So a hook that loops holds each worker of the server
 //! for two calls in ten seconds at most, up to its time limit each; one that is slow now and then, for one call in
-//! thirty-three. What is slow on the pool holds nobody, as the first call of a server, and costs no more than its
+//! thirty-three. What is slow on the pool, as a server's first call may be, holds no worker and costs no more than its
 //! credit. Certification and changes of metadata are asked the same way.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -121,22 +121,34 @@ mod tests {
         assert!(pace.is_quick());
     }
 
-    /// However it spaces its slow rounds, on the pool and on the spot.
-    #[test]
-    fn slow_rounds_hold_a_worker_twice_in_ten_seconds_or_once_in_thirty_three() {
-        for quick_between in [0, 1, 5, ENOUGH - 1, ENOUGH, ENOUGH + 1, MOST] {
-            let clock = Still::default();
-            let pace = Pace::new(clock.elapsed());
-            let (mut rounds, mut held) = (0_u32, 0_u32);
-            for _ in 0..400 {
+    /// How often a worker is held by hooks that are slow `slow` times behind `quick` quick rounds, over and over, and
+    /// for how many times ten seconds.
+    fn held(quick: u32, slow: u32) -> (f64, f64) {
+        let clock = Still::default();
+        let (pace, mut held) = (Pace::new(clock.elapsed()), 0_u32);
+        for _ in 0..400 {
+            (0..quick).for_each(|_| round(&pace, &clock, QUICKLY));
+            for _ in 0..slow {
                 held += u32::from(pace.is_quick());
                 round(&pace, &clock, SLOWLY);
-                (0..quick_between).for_each(|_| round(&pace, &clock, QUICKLY));
-                rounds += 1 + quick_between;
             }
-            let tens_of_seconds = clock.elapsed().now().as_secs_f64() / PENALTY.as_secs_f64();
-            let most = (2.0 * (tens_of_seconds + 1.0)).max(f64::from(rounds) / f64::from(ENOUGH + 1) + 2.0);
-            assert!(f64::from(held) <= most, "{held} of 400 with {quick_between} quick ones between");
+        }
+        (f64::from(held), clock.elapsed().now().as_secs_f64() / PENALTY.as_secs_f64())
+    }
+
+    #[test]
+    fn slow_rounds_close_together_hold_a_worker_twice_in_ten_seconds() {
+        for slow in [2, 5, 30, 100] {
+            let (held, tens_of_seconds) = held(MOST, slow);
+            assert!(held <= 2.0 * (tens_of_seconds + 1.0), "{held} by {slow} in {tens_of_seconds} times ten seconds");
+        }
+    }
+
+    #[test]
+    fn slow_rounds_far_apart_hold_a_worker_for_one_call_in_thirty_three() {
+        for quick in [0, 1, 5, ENOUGH - 1, ENOUGH, ENOUGH + 1, MOST] {
+            let ((held, _), rounds) = (held(quick, 1), f64::from(400 * (quick + 1)));
+            assert!(held <= rounds / f64::from(ENOUGH + 1) + 2.0, "{held} of 400 with {quick} quick ones between");
         }
     }
 }

@@ -168,10 +168,16 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// `api_key=value`
+/// `api_key=value` and `password="several words"`
 fn value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
-    let name = name_before(bytes, at);
-    ends_secret(name).then(|| (1, 1 + run(&bytes[at + 1..], |letter| !ends_value(letter))))
+    let (name, behind) = (name_before(bytes, at), &bytes[at + 1..]);
+    let open = usize::from(behind.starts_with(b"\\"));
+    let (open, ends): (usize, fn(u8) -> bool) = match behind.get(open) {
+        Some(b'"') => (open + 1, |letter| letter == b'"' || letter == b'\\'),
+        _ => (0, ends_value),
+    };
+    let start = 1 + open;
+    ends_secret(name).then(|| (start, start + run(&bytes[at + start..], |letter| !ends(letter))))
 }
 
 /// `"password": "value"`
@@ -237,6 +243,8 @@ mod tests {
             (format!("/x/{}", KEY.replace('_', "%255f")), "/x/trn_0123456789abcdef_***"),
             ("id trr_hush-hush".to_owned(), "id trr_***"),
             ("api_key: hush, more".to_owned(), "api_key: ***, more"),
+            ("password=\"hush hush\" b=2".to_owned(), "password=\"***\" b=2"),
+            (r#"{"a":"password=\"hush hush\" b"}"#.to_owned(), r#"{"a":"password=\"***\" b"}"#),
             ("/50%25%20off".to_owned(), "/50%25%20off"),
             ("trn_0123456789abcdef_short".to_owned(), "trn_0123456789abcdef_***"),
             ("trn_0123456789abcdef_ünï".to_owned(), "trn_0123456789abcdef_ünï"),

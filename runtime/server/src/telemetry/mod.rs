@@ -222,7 +222,8 @@ fn log_panics() {
     }));
 }
 
-fn level_word(level: Level) -> &'static str {
+/// A level as the log writes it.
+pub fn level_word(level: Level) -> &'static str {
     match level {
         Level::ERROR => "error",
         Level::WARN => "warning",

@@ -166,7 +166,7 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let few = plugin("run", component, &["--input", &input("few.json")]);
     assert!(few.code == Some(0) && few.stderr.contains("it logged warning: looking api_key=hunter2\n"), "{few:?}");
     let few = json_of(&plugin("run", component, &["--json", "--input", &input("few.json")]));
-    assert_eq!(few["log"], json!([{"level": "warning", "message": "looking", "fields": {"api_key": "hunter2"}}]));
+    assert_eq!(few["log"], json!([{"level": "warning", "message": "looking", "fields": [["api_key", "hunter2"]]}]));
     let many = plugin("run", component, &["--input", &input("many.json")]);
     assert!(many.code == Some(1) && many.stderr.contains("it logged error: panicked: 10 points at="), "{many:?}");
     let tested = plugin("test", component, &["--cases", cases.path().to_str().unwrap()]);

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use terrane_app::ports::plugins::PluginRole;
 use terrane_plugin_host::manifest::{self, Manifest};
+use terrane_plugin_host::workbench::Workbench;
 use wit_component::ComponentEncoder;
 
 use super::toolchain::{StandardLibrary, TARGET};
@@ -56,8 +57,6 @@ struct Built {
     bytes: u64,
     digest: String,
     id: String,
-    /// What a server would warn of, or refuse.
-    problems: Vec<String>,
 }
 
 pub(super) fn run(arguments: &BuildArguments) -> Result<bool, Failure> {
@@ -68,15 +67,16 @@ pub(super) fn run(arguments: &BuildArguments) -> Result<bool, Failure> {
         None => of_crate(dir, *release)?,
     };
     let place = out.clone().map_or_else(|| in_folder(&place, &manifest), Ok)?;
-    let built = finish(&component, &text, manifest, place)?;
+    let (built, bench) = finish(&component, &text, manifest, place)?;
+    let problems = problems(&bench);
     if arguments.json {
-        let Built { path, bytes, digest, id, problems } = &built;
+        let Built { path, bytes, digest, id } = &built;
         let line = json!({"id": id, "path": path, "bytes": bytes, "sha256": digest, "problems": problems});
         print(&format!("{line}\n"));
     } else {
         let size = built.bytes.div_ceil(1024);
         print(&format!("{}\n  {size} KiB, sha256 {}\n", built.path.display(), built.digest));
-        built.problems.iter().for_each(|problem| tell(&format!("problem: {problem}\n")));
+        problems.iter().for_each(|problem| tell(&format!("problem: {problem}\n")));
     }
     Ok(true)
 }
@@ -86,7 +86,7 @@ pub(super) fn build(dir: &Path) -> Result<PathBuf, Failure> {
     let (text, manifest) = read_manifest(dir)?;
     let (component, target_folder) = of_crate(dir, false)?;
     let place = in_folder(&target_folder, &manifest)?;
-    Ok(finish(&component, &text, manifest, place)?.path)
+    Ok(finish(&component, &text, manifest, place)?.0.path)
 }
 
 fn read_manifest(dir: &Path) -> Result<(String, Manifest), Failure> {
@@ -138,17 +138,22 @@ fn in_folder(target_folder: &Path, manifest: &Manifest) -> Result<PathBuf, Failu
 }
 
 /// Puts the manifest in, writes the component, and sees that a server could load it.
-fn finish(component: &[u8], text: &str, manifest: Manifest, path: PathBuf) -> Result<Built, Failure> {
+fn finish(component: &[u8], text: &str, manifest: Manifest, path: PathBuf) -> Result<(Built, Workbench), Failure> {
     let component =
         manifest::embed(component, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     write(&path, &component)?;
     let bench = open(&path)?;
     let (bytes, digest) = (bench.facts().bytes, bench.facts().digest.clone());
-    let problems = bench.facts().role.map_or_else(Vec::new, |role| {
-        // Whether it takes a configuration is for `terrane plugin check`.
-        check::manifest_problems(&bench, role, bench.probe(role, "").ok().as_ref())
-    });
-    Ok(Built { path, bytes, digest, id: manifest.id, problems })
+    Ok((Built { path, bytes, digest, id: manifest.id }, bench))
+}
+
+/// What the component says otherwise than its manifest. Whether it takes a configuration is for `terrane plugin check`.
+fn problems(bench: &Workbench) -> Vec<String> {
+    let Some(role) = bench.facts().role else { return Vec::new() };
+    let mut problems = Vec::new();
+    let identity = bench.describe(role).map_err(|fault| problems.push(format!("it {fault}"))).ok();
+    problems.extend(check::manifest_problems(bench, role, identity.as_ref()));
+    problems
 }
 
 /// The package's name and cargo's target folder.

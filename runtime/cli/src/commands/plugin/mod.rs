@@ -136,11 +136,13 @@ fn call_text(error: &CallError) -> String {
             let more = if more > 0 { format!("\n    and {more} more") } else { String::new() };
             format!("{error}{}{more}", lines.collect::<String>())
         }
-        CallError::Fault { log, .. } => {
-            let lines = log_texts(log).into_iter().map(|line| format!("\n    {line}"));
-            format!("{error}{}", lines.collect::<String>())
-        }
+        CallError::Fault { log, .. } => with_log(error.to_string(), log),
     }
+}
+
+/// A problem, and below it what the component wrote.
+fn with_log(problem: String, log: &LogLines) -> String {
+    log_texts(log).into_iter().fold(problem, |text, line| format!("{text}\n    {line}"))
 }
 
 /// What a component wrote during a call, a line each.

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &TestArguments, terminal: Terminal) -> Result<bool,
     if arguments.json {
         let outcome = |outcome: &Outcome| {
             let is_declined = outcome.is_declined();
-            json!({"name": outcome.name, "problems": outcome.problems, "is_declined": is_declined})
+            json!({"name": outcome.name, "problems": outcome.problems, "log": outcome.log, "is_declined": is_declined})
         };
         let list: Vec<Value> = outcomes.iter().map(outcome).collect();
         let passed = outcomes.len() - failed;
@@ -104,11 +104,7 @@ fn of_case(path: &Path, bench: &Workbench, bless: bool) -> Result<Outcome, Failu
             problems.push("it expects nothing; write `expect`, or let --bless write the answer".to_owned());
         }
     }
-    // What it wrote helps only to find out why.
-    if !problems.is_empty() {
-        problems.extend(log_texts(&called.log));
-    }
-    Ok(Outcome::new(name, Ok(problems)))
+    Ok(Outcome::new(name, Ok(problems)).with_log(log_texts(&called.log)))
 }
 
 fn expect(path: &Path, answer: &Value) -> Result<(), Failure> {
@@ -126,6 +122,9 @@ fn to_text(outcomes: &[Outcome], terminal: Terminal) -> String {
         text += &format!("{} {}\n", terminal.stdout.paint(colour, word), outcome.name);
         for problem in outcome.problems.iter().take(10) {
             text += &format!("         {}\n", problem.replace('\n', "\n         "));
+        }
+        if !outcome.problems.is_empty() {
+            text.extend(outcome.log.iter().map(|line| format!("         {line}\n")));
         }
     }
     text

@@ -14,13 +14,15 @@ use serde_json::{Map, Value};
 use terrane_app::ports::plugins::PluginRole;
 use terrane_plugin_host::workbench::{Called, Workbench};
 
-use super::{call_text, case};
+use super::{call_text, case, with_log};
 
 /// What became of one vector or case.
 pub(super) struct Outcome {
     pub(super) name: String,
     /// Empty: it passed.
     pub(super) problems: Vec<String>,
+    /// What the component wrote, where that may tell why.
+    pub(super) log: Vec<String>,
     /// Whether the plugin answered, or declined by an error of the contract; `None` where that is not the question.
     answered: Option<bool>,
 }
@@ -28,7 +30,11 @@ pub(super) struct Outcome {
 impl Outcome {
     pub(super) fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> Outcome {
         let problems = result.unwrap_or_else(|problem| vec![problem]);
-        Outcome { name: name.into(), problems, answered: None }
+        Outcome { name: name.into(), problems, log: Vec::new(), answered: None }
+    }
+
+    pub(super) fn with_log(self, log: Vec<String>) -> Outcome {
+        Outcome { log, ..self }
     }
 
     /// Of what stood in `ok`, held against `judge`; `None` where the plugin declined.
@@ -75,17 +81,16 @@ fn of_no_use(outcomes: &[Outcome], role: PluginRole) -> Option<Outcome> {
 pub(super) fn steady(bench: &Workbench, call: &str, arguments: &Map<String, Value>) -> Result<Called, String> {
     let once = || bench.call(call, arguments).map_err(|error| call_text(&error));
     let (first, second) = (once()?, once()?);
-    if let Some(fault) = &first.refused {
-        return Err(format!("a server refuses the answer: the component {fault}"));
-    }
-    if first.answer == second.answer {
-        return Ok(first);
-    }
-    Err(format!(
-        "two calls with the same input gave two answers: {} and {}",
-        case::short(&first.answer),
-        case::short(&second.answer)
-    ))
+    let problem = match &first.refused {
+        Some(fault) => format!("a server refuses the answer: the component {fault}"),
+        None if first.answer == second.answer => return Ok(first),
+        None => format!(
+            "two calls with the same input gave two answers: {} and {}",
+            case::short(&first.answer),
+            case::short(&second.answer)
+        ),
+    };
+    Err(with_log(problem, &first.log))
 }
 
 /// As [`steady`], with what a case may leave out filled in.

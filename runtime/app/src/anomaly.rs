@@ -214,7 +214,7 @@ impl AnomalyService {
             return Ok(found.clone());
         }
         let known = list.kinds.iter().map(|kind| Arc::clone(&kind.kind)).collect();
-        Err(DetectorError::Unknown { kind: kind.to_owned(), known }.into())
+        Err(DetectorError::Unknown { kind: kind.to_owned(), known, faults: list.faults }.into())
     }
 
     /// The axis of the series, with its cube's name.

@@ -1,10 +1,12 @@
-//! What plugins log while a command runs, on standard error.
+//! What plugins log while a command runs, and why hooks could not answer, on standard error.
 //!
-//! In: events of the target `terrane::plugin`, `info` and above. Out: a line each, with the plugin's name in front and
-//! secrets masked, so that an author who tries a plugin in a project sees what it has to say. Not here: the server's
-//! log, which has these events among all others.
+//! In: events of the target `terrane::plugin`, `info` and above, and `policy_fault`. Out: a line each, with the
+//! plugin's name in front and secrets masked, so that an author who tries a plugin in a project sees what it has to say.
+//! A fault is told once. Not here: the server's log, which has these events among all others.
 
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 use terrane_plugin_host::plain;
 use terrane_server::telemetry::{level_word, mask};
@@ -16,13 +18,30 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use crate::commands::tell;
 
 const TARGET: &str = "terrane::plugin";
+/// Fields that a hook's fault has, and no other event both.
+const HOOK: &str = "hook";
+const MESSAGE: &str = "error_message";
+/// More different faults than anybody reads.
+const MAX_FAULTS: usize = 100;
 
 /// From now on; where the process has a log already, that one stays.
 pub(crate) fn tell_them() {
-    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(PluginLines));
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(PluginLines::default()));
 }
 
-struct PluginLines;
+#[derive(Default)]
+struct PluginLines {
+    /// Faults that were told: every query meets the same.
+    told: Mutex<HashSet<String>>,
+}
+
+impl PluginLines {
+    fn is_new(&self, fault: &str) -> bool {
+        // Whole after any panic.
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.len() < MAX_FAULTS && told.insert(fault.to_owned())
+    }
+}
 
 impl<S: Subscriber> Layer<S> for PluginLines {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
@@ -36,15 +55,29 @@ impl<S: Subscriber> Layer<S> for PluginLines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line::default();
         event.record(&mut line);
-        tell(&line.text(*event.metadata().level()));
+        let text = line.text(*event.metadata().level());
+        if !is_fault(event.metadata()) || self.is_new(&text) {
+            tell(&text);
+        }
     }
 }
 
-fn is_told(metadata: &Metadata<'_>) -> bool {
-    metadata.is_event() && metadata.target() == TARGET && *metadata.level() <= Level::INFO
+/// What a plugin says, fit for a terminal. Masking may undo encodings, so what it leaves is made plain again.
+pub(crate) fn shown(text: &str) -> String {
+    plain(&mask(text))
 }
 
-/// The parts of one event of the plugin host (`plugin_host::log`).
+fn is_told(metadata: &Metadata<'_>) -> bool {
+    let is_line = metadata.target() == TARGET && *metadata.level() <= Level::INFO;
+    metadata.is_event() && (is_line || is_fault(metadata))
+}
+
+fn is_fault(metadata: &Metadata<'_>) -> bool {
+    let has = |name: &str| metadata.fields().field(name).is_some();
+    metadata.target().starts_with("terrane_app::") && has(HOOK) && has(MESSAGE)
+}
+
+/// The parts of one event of the plugin host (`plugin_host::log`), or of a hook's fault (`app::query::judgement`).
 #[derive(Default)]
 struct Line {
     component: String,
@@ -54,15 +87,18 @@ struct Line {
 
 impl Line {
     fn text(&self, level: Level) -> String {
-        // Each part alone: a plugin's name may end like a secret's. Masking may undo encodings, so what it leaves is
-        // made plain again.
-        let [message, fields] = [&self.message, &self.fields].map(|part| plain(&mask(part)));
+        // Each part alone: a plugin's name may end like a secret's.
+        let [message, fields] = [&self.message, &self.fields].map(|part| shown(part));
         let space = if fields.is_empty() { "" } else { " " };
         format!("{}: {}: {message}{space}{fields}\n", self.component, level_word(level))
     }
 }
 
 impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
     fn record_u64(&mut self, field: &Field, value: u64) {
         if field.name() == "dropped" {
             let _ = write!(self.fields, "dropped={value}");
@@ -71,8 +107,8 @@ impl Visit for Line {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let part = match field.name() {
-            "component" => &mut self.component,
-            "message" => &mut self.message,
+            "component" | HOOK => &mut self.component,
+            "message" | MESSAGE => &mut self.message,
             "fields" => &mut self.fields,
             _ => return,
         };

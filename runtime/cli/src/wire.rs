@@ -65,3 +65,8 @@ pub fn hint(refusal: &Refused) -> Option<String> {
     let text = hints.collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then_some(text)
 }
+
+/// Whether a hook that is required could not answer. Why stands on standard error (`plugin_lines`).
+pub fn is_hook_away(refusal: &Refused) -> bool {
+    refusal.details.get("reason").is_some_and(|reason| reason == "policy_unavailable")
+}

@@ -10,7 +10,7 @@
 
 mod batches;
 pub(crate) mod check;
-mod offers;
+pub(crate) mod offers;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,11 +54,11 @@ impl ComponentDetectors {
     }
 
     async fn of_kind(&self, kind: &str) -> Result<(DetectorKind, Arc<Plugin<DetectorPlugin>>), DetectorError> {
-        let (offers, _) = self.ask_for_offers().await;
+        let (offers, faults) = self.ask_for_offers().await;
         let known = || offers.iter().map(|offer| Arc::clone(&offer.kind.kind)).collect();
         match offers.iter().find(|offer| &*offer.kind.kind == kind) {
             Some(offer) => Ok((offer.kind.clone(), Arc::clone(&offer.plugin))),
-            None => Err(DetectorError::Unknown { kind: kind.to_owned(), known: known() }),
+            None => Err(DetectorError::Unknown { kind: kind.to_owned(), known: known(), faults }),
         }
     }
 

@@ -1,11 +1,11 @@
 //! The import that every guest has: lines for the operator.
 //!
-//! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target
-//! `terrane::plugin`, all of one event, so that a guest's message never reads as one of ours; on its author's bench,
-//! [`LogLine`]s beside the answer. A call may write 20 lines and 8 KiB, a plugin 100 lines a second; the rest is
-//! counted and told in one line, which counts like any other.
-//! Control characters are stripped, so that no guest can forge another's line. Secrets are masked where events are
-//! written down, as in all of them; an author gets the lines as the plugin wrote them.
+//! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target `terrane::plugin`, all of
+//! one event, so that a guest's message never reads as one of ours; on its author's bench, [`LogLine`]s beside the
+//! answer. A call may write 20 lines and 8 KiB, and an error behind them, a plugin 100 lines a second; the rest is
+//! counted and told in one line, which counts like any other. Control characters are stripped, so that no guest can
+//! forge another's line. Secrets are masked where events are written down, as in all of them; an author gets the lines
+//! as the plugin wrote them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +19,8 @@ const EVENT: &str = "plugin_log";
 const DROPPED: &str = "plugin_log_dropped";
 const MAX_LINES: usize = 20;
 const MAX_BYTES: usize = 8 * 1024;
+/// Beyond those, one line of this size for an error, so that a talkative call can still say why it failed.
+const LAST_WORDS_BYTES: usize = 1024;
 const MAX_LINES_A_SECOND: u32 = 100;
 
 /// One line of a guest, without control characters.
@@ -111,7 +113,8 @@ pub(crate) struct LogBudget {
 
 impl LogBudget {
     pub(crate) fn new(component: Arc<str>, throttle: Option<Arc<Throttle>>) -> LogBudget {
-        LogBudget { component, throttle, lines: MAX_LINES, bytes: MAX_BYTES, dropped: 0, kept: None }
+        let (lines, bytes) = (MAX_LINES + 1, MAX_BYTES + LAST_WORDS_BYTES);
+        LogBudget { component, throttle, lines, bytes, dropped: 0, kept: None }
     }
 
     /// From now on lines are kept for [`LogBudget::take`], and no events.
@@ -125,8 +128,9 @@ impl LogBudget {
     }
 
     /// Whether a line of this size may still be written; it is then taken off.
-    fn admits(&mut self, bytes: usize) -> bool {
-        let fits = self.lines > 0 && bytes <= self.bytes;
+    fn admits(&mut self, level: Level, bytes: usize) -> bool {
+        let (lines, room) = if matches!(level, Level::Error) { (0, 0) } else { (1, LAST_WORDS_BYTES) };
+        let fits = self.lines > lines && bytes.saturating_add(room) <= self.bytes;
         if fits {
             self.lines -= 1;
             self.bytes -= bytes;
@@ -156,17 +160,18 @@ impl Drop for LogBudget {
 impl Host for Guest {
     fn log(&mut self, level: Level, message: String, fields: Vec<(String, String)>) {
         let bytes = message.len() + fields.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-        if !self.log.admits(bytes) {
+        if !self.log.admits(level, bytes) {
             return;
         }
-        let message = plain(&message);
+        let message = one_line(&message);
         if let Some(kept) = &mut self.log.kept {
-            let fields = fields.iter().map(|(key, value)| (plain(key), plain(value))).collect();
+            let fields = fields.iter().map(|(key, value)| (one_line(key), one_line(value))).collect();
             kept.push(LogLine { level: word(level), message, fields });
             return;
         }
         let component = &self.log.component;
-        let fields = fields.iter().map(|(key, value)| pair(&plain(key), &plain(value))).collect::<Vec<_>>().join(" ");
+        let fields =
+            fields.iter().map(|(key, value)| pair(&one_line(key), &one_line(value))).collect::<Vec<_>>().join(" ");
         match level {
             Level::Trace => tracing::trace!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
             Level::Debug => tracing::debug!(target: "terrane::plugin", event = EVENT, %component, %fields, "{message}"),
@@ -190,16 +195,21 @@ fn word(level: Level) -> &'static str {
 /// One field; of several words in quotes, so that it can be told, and masked, as a whole.
 fn pair(key: &str, value: &str) -> String {
     match value.contains(char::is_whitespace) {
-        true => format!("{key}=\"{}\"", value.replace('"', "'")),
+        true => format!("{key}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
         false => format!("{key}={value}"),
     }
+}
+
+/// The same, with a blank where a line ends.
+fn one_line(text: &str) -> String {
+    plain(&text.replace(['\n', '\t'], " "))
 }
 
 /// Without control characters and without the marks that reverse or hide text on a terminal.
 pub fn plain(text: &str) -> String {
     let is_plain = |c: &char| {
         !c.is_control()
-            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
     };
     text.chars().filter(is_plain).collect()
 }
@@ -215,20 +225,23 @@ mod tests {
 
     #[test]
     fn a_field_of_several_words_is_in_quotes() {
-        assert_eq!(pair("password", "correct \"horse\" battery"), "password=\"correct 'horse' battery\"");
+        assert_eq!(pair("password", "correct \"horse\" battery"), r#"password="correct \"horse\" battery""#);
         assert_eq!(pair("rows", "5"), "rows=5");
     }
 
     #[test]
-    fn lines_and_bytes_run_out() {
-        let mut budget = LogBudget::new("test".into(), None);
-        assert!((0..MAX_LINES).all(|_| budget.admits(1)));
-        assert!(!budget.admits(1));
-        let mut budget = LogBudget::new("test".into(), None);
-        assert!(!budget.admits(MAX_BYTES + 1));
-        assert!(budget.admits(MAX_BYTES));
-        assert!(!budget.admits(1));
-        assert_eq!(budget.dropped, 2);
+    fn lines_and_bytes_run_out_but_for_a_last_word() {
+        let budget = || LogBudget::new("test".into(), None);
+        let mut of_lines = budget();
+        assert!((0..MAX_LINES).all(|_| of_lines.admits(Level::Info, 1)));
+        assert!(!of_lines.admits(Level::Warn, 1) && of_lines.admits(Level::Error, 1));
+        assert!(!of_lines.admits(Level::Error, 1));
+        let mut of_bytes = budget();
+        assert!(!of_bytes.admits(Level::Info, MAX_BYTES + 1));
+        assert!(of_bytes.admits(Level::Info, MAX_BYTES));
+        assert!(!of_bytes.admits(Level::Info, 1) && of_bytes.admits(Level::Error, LAST_WORDS_BYTES));
+        assert!(!of_bytes.admits(Level::Error, 1));
+        assert_eq!(of_bytes.dropped, 3);
     }
 
     #[test]

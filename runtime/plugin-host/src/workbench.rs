@@ -21,6 +21,7 @@ use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::dialect::DialectPlugin;
 use crate::bindings::{log, memo};
+use crate::detector::offers;
 use crate::dialect;
 use crate::elapsed::Elapsed;
 use crate::engine::{Engine, Guest};
@@ -113,6 +114,7 @@ pub struct Workbench {
     component: Component,
     facts: Facts,
     name: Arc<str>,
+    config_json: String,
 }
 
 impl Workbench {
@@ -143,7 +145,17 @@ impl Workbench {
             manifest: crate::manifest::text_of_component(&bytes).ok().flatten().map(str::to_owned),
         };
         let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        Ok(Workbench { engine, component, facts, name: name.into() })
+        Ok(Workbench { engine, component, facts, name: name.into(), config_json: String::new() })
+    }
+
+    /// With what an operator would write for it, a JSON object; calls that bring no context are told so.
+    #[must_use]
+    pub fn configured(self, config_json: &str) -> Workbench {
+        Workbench { config_json: config_json.to_owned(), ..self }
+    }
+
+    pub fn config_json(&self) -> &str {
+        &self.config_json
     }
 
     pub fn facts(&self) -> &Facts {
@@ -168,11 +180,13 @@ impl Workbench {
     }
 
     /// Whether the component is one of `role` in this host's version and types, who it says it is, and
-    /// whether it takes the configuration (a JSON object, or empty). A dialect's profile is checked too.
+    /// whether it takes its configuration. A dialect's profile and a detector's kinds are
+    /// checked too.
     ///
     /// # Errors
     /// What a server would refuse it for.
-    pub fn probe(&self, role: PluginRole, config_json: &str) -> Result<Identity, PluginFault> {
+    pub fn probe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
+        let config_json = &self.config_json;
         match role {
             PluginRole::Dialect => {
                 let linked = self.linked::<DialectPlugin>()?;
@@ -182,7 +196,15 @@ impl Workbench {
                 dialect::profile(&linked, name, config_json, CallLimits::DESCRIBE)?;
                 Ok(identity)
             }
-            PluginRole::Detector => self.probe_as::<DetectorPlugin>(config_json),
+            PluginRole::Detector => {
+                let identity = self.probe_as::<DetectorPlugin>(config_json)?;
+                let ask = |guest: &DetectorPlugin, store: &mut wasmtime::Store<Guest>| {
+                    guest.terrane_anomaly_detector().call_detectors(store)
+                };
+                let kinds = self.linked::<DetectorPlugin>()?.call(offers::CALL, CallLimits::DESCRIBE, ask)?;
+                offers::checked(kinds, &identity.id.as_str().into(), &identity.version.as_str().into())?;
+                Ok(identity)
+            }
             PluginRole::Check => self.probe_as::<CheckPlugin>(config_json),
             PluginRole::Governance => self.probe_as::<PolicyGuest>(config_json),
         }
@@ -313,6 +335,8 @@ fn static_name(name: &str) -> &'static str {
 
 fn identity(info: Info) -> Identity {
     let Info { id, version, display_name, api, config_schema_json, .. } = info;
+    // The id and the version were checked; these are what anybody wrote.
+    let (display_name, api) = (shortened(&display_name), shortened(&api));
     Identity { id, version, display_name, api, config_schema_json }
 }
 

@@ -129,7 +129,7 @@ pub struct Detection {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DetectorError {
     #[error("there is no detector `{kind}`")]
-    Unknown { kind: String, known: Vec<Arc<str>> },
+    Unknown { kind: String, known: Vec<Arc<str>>, faults: Vec<ComponentFault> },
     #[error("a series has {points} points, and at most {limit} can be judged at once")]
     TooLong { points: usize, limit: usize },
     #[error("{fault}")]

@@ -17,6 +17,7 @@ use terrane_compiler::types::Granularity;
 use super::query::refused;
 use super::{print, tell};
 use crate::failure::Failure;
+use crate::plugin_lines::shown;
 use crate::project::Project;
 use crate::report::plural;
 use crate::{caller, wiring};
@@ -167,7 +168,10 @@ fn request(arguments: &RunArguments) -> AnomalyRequest {
 
 fn failure(error: AnomalyError) -> Failure {
     let hint = match &error {
-        AnomalyError::Detector(DetectorError::Unknown { known, .. }) => Some(format!("possible: {}", known.join(", "))),
+        AnomalyError::Detector(DetectorError::Unknown { known, faults, .. }) => {
+            let faults = faults.iter().map(|fault| format!("; not usable: {fault}"));
+            Some(shown(&format!("possible: {}{}", known.join(", "), faults.collect::<String>())))
+        }
         AnomalyError::NoTimeDimension { .. } => Some("name a time dimension with --time".to_owned()),
         AnomalyError::TooManyPoints { .. } => {
             let hint = "ask for fewer series, a coarser granularity, or a shorter range with --from and --to; \
@@ -185,8 +189,8 @@ fn failure(error: AnomalyError) -> Failure {
     };
     match (error, hint) {
         (AnomalyError::Run(error), _) => refused(terrane_server::refuse(error)),
-        (error, Some(hint)) => Failure::new(error.to_string()).hint(hint),
-        (error, None) => Failure::new(error.to_string()),
+        (error, Some(hint)) => Failure::new(shown(&error.to_string())).hint(hint),
+        (error, None) => Failure::new(shown(&error.to_string())),
     }
 }
 
@@ -302,8 +306,10 @@ fn detectors_json(list: &DetectorList) -> Json {
             "version": &*kind.version,
         })
     });
-    let faults =
-        list.faults.iter().map(|fault| json!({"component": &*fault.component, "fault": fault.fault.to_string()}));
+    let faults = list
+        .faults
+        .iter()
+        .map(|fault| json!({"component": &*fault.component, "fault": shown(&fault.fault.to_string())}));
     json!({"detectors": kinds.collect::<Vec<_>>(), "faults": faults.collect::<Vec<_>>()})
 }
 
@@ -320,6 +326,6 @@ fn detectors_table(list: &DetectorList) -> String {
             format!("{} {}", kind.component, kind.version),
         ]);
     }
-    let faults = list.faults.iter().map(|fault| format!("not usable: {fault}\n"));
+    let faults = list.faults.iter().map(|fault| format!("not usable: {}\n", shown(&fault.to_string())));
     format!("{table}\n{}", faults.collect::<String>())
 }

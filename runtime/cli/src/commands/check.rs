@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use terrane_app::data_check::{self, DataReport};
 use terrane_app::described::{NOT_DESCRIBED, is_unread};
+use terrane_app::ports::calls::ComponentFault;
 use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
@@ -111,6 +112,9 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         let absent = source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, is_told).await;
         problems.extend(absent);
     }
+    if let Some(engine) = &engine {
+        problems.extend(unusable_detectors(engine, &problems).await);
+    }
     // What a project lacks because of its errors, its expectations lack too.
     if let Some(engine) = engine.as_ref().filter(|_| !problems.iter().any(Diagnostic::is_error)) {
         problems.extend(expectations::refused(engine, &cases).await);
@@ -145,6 +149,18 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     let checked = checked.map_or(String::new(), |checked| format!("; {} on rows", plural(checked, "check")));
     print(&format!("{}{checked}\n", summary(engine.as_ref(), &problems)));
     Ok(errors == 0)
+}
+
+/// Detectors that were found, and offer nothing because something is wrong with them. Listed ones are told already.
+async fn unusable_detectors(engine: &Engine, told: &[Diagnostic]) -> Vec<Diagnostic> {
+    let is_told = |id: &str| told.iter().any(|problem| problem.message.contains(&format!("plugin `{id}`")));
+    let faults = engine.detectors.kinds().await.faults.into_iter().filter(|fault| !is_told(&fault.component));
+    let diagnostic = |fault: ComponentFault| {
+        let message = format!("the detector `{}` is not in use: it {}", fault.component, fault.fault);
+        Diagnostic::warning("plugin-refused", message)
+            .hint("`terrane plugin test FILE` tells more; repair the component, or take it out of the folder")
+    };
+    faults.map(diagnostic).collect()
 }
 
 /// Checks the warehouse's rows; on a terminal, a line that is written over tells how far it is.

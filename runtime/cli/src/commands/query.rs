@@ -115,10 +115,11 @@ fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
 /// A refusal, with what would have helped.
 pub(super) fn refused(refusal: Refused) -> Failure {
     let failure = Failure::new(format!("{}: {}", refusal.code, refusal.message));
-    // Why is the operator's business, who can ask here.
-    let is_hook_away = refusal.details.get("reason").is_some_and(|reason| reason == "policy_unavailable");
+    if wire::is_hook_away(&refusal) {
+        let why = "its fault stands above, and `terrane doctor` looks at all plugins that are required";
+        return failure.hint(format!("reason: policy_unavailable; {why}"));
+    }
     match wire::hint(&refusal) {
-        None if is_hook_away => failure.hint("`terrane doctor` says what is wrong with the plugins that are required"),
         Some(hint) => failure.hint(hint),
         None => failure,
     }

@@ -19,7 +19,7 @@ const OF_THE_MODEL: [&str; 4] = ["INVALID_MEASURE", "INVALID_DIMENSION", "INVALI
 
 /// What `terrane test` would fail for before it has rows.
 pub async fn refused(engine: &Engine, cases: &[Expectation]) -> Vec<Diagnostic> {
-    let mut problems = Vec::new();
+    let (mut problems, mut unjudged) = (Vec::new(), Vec::new());
     for case in cases {
         let parsed = wire::parse(&case.query.to_string());
         let is_query = parsed.is_ok();
@@ -27,6 +27,10 @@ pub async fn refused(engine: &Engine, cases: &[Expectation]) -> Vec<Diagnostic> 
             Ok(query) => wire::inline_sql(engine, &RequestContext::default(), &query).await,
             Err(refused) => Err(refused),
         };
+        if compiled.as_ref().is_err_and(wire::is_hook_away) {
+            unjudged.push(case);
+            continue;
+        }
         if let Expected::Error { code, contains } = &case.expected {
             problems.extend(not_refused(case, compiled, code, contains.as_deref()));
             continue;
@@ -41,7 +45,18 @@ pub async fn refused(engine: &Engine, cases: &[Expectation]) -> Vec<Diagnostic> 
             problems.extend(unread(engine, case, sql).await);
         }
     }
+    problems.extend(hook_away(&unjudged));
     problems
+}
+
+/// One for all cases whose queries a hook could not judge: nothing is wrong with them.
+fn hook_away(cases: &[&Expectation]) -> Option<Diagnostic> {
+    let first = cases.first()?;
+    let others = cases.len() - 1;
+    let more = if others == 0 { String::new() } else { format!(", and of {others} more") };
+    let message = format!("a hook that is required could not judge the query of case `{}`{more}", first.name);
+    let hint = "its fault stands on standard error; repair the plugin, or what the project says of it";
+    Some(problem(message, hint).at(first.place.clone()))
 }
 
 fn not_refused(

@@ -16,7 +16,7 @@ use crate::error::shortened;
 use crate::plugin::{ConfigJson, Configured, Plugin};
 use crate::wire::names::is_code;
 
-pub(super) const CALL: &str = "detectors";
+pub(crate) const CALL: &str = "detectors";
 const MAX_KINDS: usize = 32;
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 const FIRST_PARTY: (&str, [&str; 4]) = ("detector-standard", ["z_score", "iqr", "mad", "seasonal"]);
@@ -27,7 +27,7 @@ pub(super) struct Offer {
     pub(super) plugin: Arc<Plugin<DetectorPlugin>>,
 }
 
-type Answer = Result<Vec<DetectorKind>, PluginFault>;
+pub(crate) type Answer = Result<Vec<DetectorKind>, PluginFault>;
 
 /// The good answers so far, by digest and configuration. A component that failed is asked again.
 #[derive(Clone, Default)]
@@ -66,7 +66,7 @@ impl Offers {
             return Ok(known.clone());
         }
         let asked = plugin.call(CALL, |guest, store| guest.terrane_anomaly_detector().call_detectors(store));
-        let kinds = asked.and_then(|infos| checked(infos, plugin))?;
+        let kinds = asked.and_then(|infos| checked(infos, &plugin.id, &plugin.version))?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, kinds.clone());
         Ok(kinds)
     }
@@ -85,13 +85,14 @@ fn free(kinds: Vec<DetectorKind>, offers: &[Offer]) -> Answer {
     }
 }
 
-fn checked(infos: Vec<wire::DetectorInfo>, plugin: &Plugin<DetectorPlugin>) -> Answer {
+/// What a component that has these names offers, as far as it can be told without the others.
+pub(crate) fn checked(infos: Vec<wire::DetectorInfo>, component: &Arc<str>, version: &Arc<str>) -> Answer {
     if !(1..=MAX_KINDS).contains(&infos.len()) {
         return Err(fault(format!("{} kinds, not 1 to {MAX_KINDS}", infos.len())));
     }
     let mut kinds: Vec<DetectorKind> = Vec::with_capacity(infos.len());
     for info in infos {
-        check_info(&info, &plugin.id)?;
+        check_info(&info, component)?;
         if kinds.iter().any(|kind| *kind.kind == info.kind) {
             return Err(fault(format!("the kind `{}` comes twice", info.kind)));
         }
@@ -102,8 +103,8 @@ fn checked(infos: Vec<wire::DetectorInfo>, plugin: &Plugin<DetectorPlugin>) -> A
             min_points: info.min_points,
             has_model: info.has_model,
             settings_schema_json: info.settings_schema_json.into(),
-            component: Arc::clone(&plugin.id),
-            version: Arc::clone(&plugin.version),
+            component: Arc::clone(component),
+            version: Arc::clone(version),
         });
     }
     Ok(kinds)

@@ -171,13 +171,27 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
 /// `api_key=value` and `password="several words"`
 fn value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let (name, behind) = (name_before(bytes, at), &bytes[at + 1..]);
-    let open = usize::from(behind.starts_with(b"\\"));
-    let (open, ends): (usize, fn(u8) -> bool) = match behind.get(open) {
-        Some(b'"') => (open + 1, |letter| letter == b'"' || letter == b'\\'),
-        _ => (0, ends_value),
-    };
-    let start = 1 + open;
-    ends_secret(name).then(|| (start, start + run(&bytes[at + start..], |letter| !ends(letter))))
+    ends_secret(name).then(|| {
+        let (open, length) = quoted(behind).unwrap_or_else(|| (0, run(behind, |letter| !ends_value(letter))));
+        (1 + open, 1 + open + length)
+    })
+}
+
+/// Where a text in quotes begins, and how long it is. In a text inside a text the quotes are escaped.
+fn quoted(bytes: &[u8]) -> Option<(usize, usize)> {
+    match bytes {
+        [b'\\', b'"', inside @ ..] => Some((2, run(inside, |letter| letter != b'"' && letter != b'\\'))),
+        [b'"', inside @ ..] => {
+            let mut is_escaped = false;
+            let end = inside.iter().position(|letter| {
+                let ends = *letter == b'"' && !is_escaped;
+                is_escaped = *letter == b'\\' && !is_escaped;
+                ends
+            });
+            Some((1, end.unwrap_or(inside.len())))
+        }
+        _ => None,
+    }
 }
 
 /// `"password": "value"`
@@ -197,7 +211,7 @@ fn quoted_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((start, start + run(&bytes[at + start..], |letter| letter != b'"' && letter != b'\\')))
 }
 
-/// `api_key: value`
+/// `api_key: value` and `password: "several words"`
 fn spoken_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let behind = &bytes[at + 1..];
     let blank = run(behind, |letter| letter == b' ');
@@ -205,7 +219,10 @@ fn spoken_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     // A scheme is told, and what stands behind it is masked where it stands.
     let has_scheme = [&b"bearer"[..], b"basic"].iter().any(|name| scheme(said, name).is_some());
     let is_said = blank > 0 && !has_scheme && ends_secret(name_before(bytes, at));
-    is_said.then(|| (1 + blank, 1 + blank + run(&behind[blank..], |letter| !ends_value(letter))))
+    is_said.then(|| {
+        let (open, length) = quoted(said).unwrap_or_else(|| (0, run(said, |letter| !ends_value(letter))));
+        (1 + blank + open, 1 + blank + open + length)
+    })
 }
 
 fn name_before(bytes: &[u8], end: usize) -> &[u8] {
@@ -244,6 +261,9 @@ mod tests {
             ("id trr_hush-hush".to_owned(), "id trr_***"),
             ("api_key: hush, more".to_owned(), "api_key: ***, more"),
             ("password=\"hush hush\" b=2".to_owned(), "password=\"***\" b=2"),
+            ("password: \"hush hush\" b".to_owned(), "password: \"***\" b"),
+            (r#"password="hush \"hush\" hush" b"#.to_owned(), r#"password="***" b"#),
+            (r#"json="{\"api_key\": \"hush hush\"}""#.to_owned(), r#"json="{\"api_key\": \"***\"}""#),
             (r#"{"a":"password=\"hush hush\" b"}"#.to_owned(), r#"{"a":"password=\"***\" b"}"#),
             ("/50%25%20off".to_owned(), "/50%25%20off"),
             ("trn_0123456789abcdef_short".to_owned(), "trn_0123456789abcdef_***"),

@@ -314,6 +314,25 @@ fn a_project_whose_required_plugin_can_not_be_used_is_not_in_order() {
     assert!(output.code == Some(0) && output.stdout.contains("is not in use"), "{}", output.stdout);
 }
 
+#[test]
+fn why_a_hook_could_not_answer_is_told_where_it_was_asked() {
+    let cases = (0..5).map(|number| {
+        format!("  - {{name: n{number}, query: {{measures: [orders.count]}}, rows: [{{orders.count: 1}}]}}\n")
+    });
+    let cases = format!("tests:\n{}", cases.collect::<String>());
+    let project = governed(&json!({}), &json!({"fault": "error"})).with("tests/a.yml", &cases);
+    let query = r#"{"measures": ["orders.count"]}"#;
+    let asked = run("query", project.path(), &[query]);
+    assert!(asked.code == Some(1) && asked.stdout.is_empty(), "{asked:?}");
+    for words in ["policy-probe: error: ", "on purpose", "FORBIDDEN", "terrane doctor"] {
+        assert!(asked.stderr.contains(words), "{asked:?}");
+    }
+    // One problem for all cases, and the fault once.
+    let checked = run("check", project.path(), &[]);
+    assert!(checked.code == Some(1) && checked.stdout.contains("case `n0`, and of 4 more"), "{checked:?}");
+    assert_eq!((checked.stdout.matches("error[").count(), checked.stderr.matches("on purpose").count()), (1, 1));
+}
+
 /// The records of an event in the state database.
 fn records(project: &Scratch, event: &str) -> Vec<Value> {
     let listed = Program::new(BINARY, &["audit", "list"], project.path()).arguments(&["--event", event, "--json"]);

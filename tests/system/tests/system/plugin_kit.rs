@@ -139,6 +139,13 @@ fn a_new_detector_is_built_tested_and_signed() {
     what_it_logs_is_shown(&crate_folder, &component);
 }
 
+fn built(crate_folder: &Path) {
+    let mut build = Command::new(BINARY);
+    build.args(["plugin", "build"]).arg(crate_folder).env("CARGO_NET_OFFLINE", "true").env_remove("CARGO_TARGET_DIR");
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
 /// Its author, and who uses it in a project, see what a detector has to say, and why it panicked.
 fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let source = crate_folder.join("src/lib.rs");
@@ -149,10 +156,7 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let text = fs::read_to_string(&source).unwrap();
     assert!(text.contains(judging));
     fs::write(&source, text.replacen(judging, &format!("{talking}{judging}"), 1)).unwrap();
-    let mut build = Command::new(BINARY);
-    build.args(["plugin", "build"]).arg(crate_folder).env("CARGO_NET_OFFLINE", "true").env_remove("CARGO_TARGET_DIR");
-    let built = build.output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    built(crate_folder);
 
     let case = |points: usize, expect: &str| {
         let points = vec!["1"; points].join(",");
@@ -169,6 +173,10 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     assert_eq!(few["log"], json!([{"level": "warning", "message": "looking", "fields": [["api_key", "hunter2"]]}]));
     let many = plugin("run", component, &["--input", &input("many.json")]);
     assert!(many.code == Some(1) && many.stderr.contains("it logged error: panicked: 10 points at="), "{many:?}");
+    let many = plugin("run", component, &["--json", "--input", &input("many.json")]);
+    let told = json_of(&many);
+    assert!(told["ok"] == json!(false) && told["log"][1]["level"] == "error", "{told}");
+    assert!(told["problems"][0].as_str().unwrap().contains("many.json: the component trapped"), "{told}");
     let tested = plugin("test", component, &["--cases", cases.path().to_str().unwrap()]);
     for words in ["it logged warning: looking", "panicked: 10 points at=src/lib.rs:"] {
         assert!(tested.code == Some(1) && tested.stdout.contains(words), "{tested:?}");
@@ -179,15 +187,48 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let cube = "cubes:\n  - name: d\n    sql_table: d\n    measures:\n      - {name: count, type: count}\n    \
                 dimensions:\n      - {name: day, type: time, sql: day, primary_key: true}\n      \
                 - {name: half, type: number, sql: half}\n";
-    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/d.yml", cube);
-    let project = project.with_bytes("plugins/detector-far-out.wasm", &fs::read(component).unwrap());
+    let project = || {
+        let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/d.yml", cube);
+        project.with_bytes("plugins/detector-far-out.wasm", &fs::read(component).unwrap())
+    };
     let run = ["--cube", "d", "--measure", "count", "--time", "day", "--dimension", "half", "--from", "2013-02-01"];
     let run = [&run[..], &["--detector", "far_out"]].concat();
-    let output = Program::new(BINARY, &["anomaly", "run"], project.path()).arguments(&run).run().unwrap();
+    let judged = |project: &Scratch| Program::new(BINARY, &["anomaly", "run"], project.path()).arguments(&run).run();
+    let output = judged(&project()).unwrap();
     let told = &output.stderr;
     assert!(output.code == Some(1) && told.contains("detector-far-out: warning: looking api_key=***\n"), "{told}");
     assert!(told.contains("detector-far-out: error: panicked: 58 points at=src/lib.rs:"), "{told}");
     assert!(told.contains("hint: it was judging half 0; half 1\n"), "{told}");
+
+    // What no server uses is told wherever it is asked for, and forges no line.
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replace("new(\"far_out\"", "new(\"far\\nok     out\\u{1b}[2J\"")).unwrap();
+    built(crate_folder);
+    let checked = plugin("check", component, &[]);
+    let tested = plugin("test", component, &[]);
+    for output in [&checked, &tested] {
+        assert!(output.code == Some(1) && output.stdout.contains("is no kind"), "{output:?}");
+        assert!(!output.stdout.contains('\u{1b}') && !output.stdout.contains("\nok     out"), "{output:?}");
+    }
+    let project = project();
+    let checked = Program::new(BINARY, &["check"], project.path()).run().unwrap();
+    assert!(checked.stdout.contains("the detector `detector-far-out` is not in use"), "{checked:?}");
+    let output = judged(&project).unwrap();
+    assert!(output.code == Some(1) && output.stderr.contains("not usable: component `detector-far-out`"), "{output:?}");
+}
+
+#[test]
+fn a_plugin_is_tested_with_a_configuration() {
+    let component = example("policy-region");
+    let cases = path("examples/policy-region/plugin/cases");
+    let test = |config: &str| plugin("test", &component, &["--config", config, "--cases", cases.to_str().unwrap()]);
+    let tested = test(r#"{"see_all": ["finance"]}"#);
+    assert_eq!(tested.code, Some(0), "{tested:?}");
+    // The caller of a case is a clerk, who would see nothing without.
+    let tested = test(r#"{"see_all": ["clerk"]}"#);
+    assert!(tested.code == Some(1) && tested.stdout.contains("FAILED case no-manager.json"), "{tested:?}");
+    let wrong = test(r#"{"see_al": 1}"#);
+    assert!(wrong.code == Some(1) && wrong.stdout.contains("/see_al: there is no such key"), "{wrong:?}");
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub(super) fn complete(call: &str, arguments: &mut Map<String, Value>, bench: &W
     let name = call.rsplit('#').next().unwrap_or(call);
     let function = bench.facts().exports.iter().find(|export| export.name == name);
     if function.is_some_and(|function| function.signature.starts_with("func(ctx:")) {
-        let mut context = context(bench.limits(name).time_ms);
+        let mut context = context(bench.limits(name).time_ms, bench.config_json());
         match arguments.get("ctx") {
             Some(Value::Object(given)) => context.extend(given.clone()),
             None => {}
@@ -86,10 +86,10 @@ pub(super) fn complete(call: &str, arguments: &mut Map<String, Value>, bench: &W
     arguments.get_mut("points").map_or(Ok(None), |points| expand_series(points, lengths.as_deref())).map(|_| ())
 }
 
-fn context(budget_ms: u64) -> Map<String, Value> {
+fn context(budget_ms: u64, config_json: &str) -> Map<String, Value> {
     let context = json!({
         "now-unix-ms": NOW_MS, "time-zone": "UTC", "correlation-id": "case", "budget-ms": budget_ms,
-        "config-json": "", "extra": [],
+        "config-json": config_json, "extra": [],
     });
     match context {
         Value::Object(context) => context,

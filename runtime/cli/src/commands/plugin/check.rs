@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use terrane_app::ports::plugins::PluginRole;
+use terrane_app::ports::plugins::{PluginFault, PluginRole};
 use terrane_plugin_host::manifest::{Capability, Manifest};
 use terrane_plugin_host::signature::{PublicKey, Signature};
 use terrane_plugin_host::workbench::{Identity, Workbench};
@@ -34,7 +34,7 @@ pub struct CheckArguments {
 pub(super) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
     let opened = open(&arguments.file).and_then(|bench| {
         let role = role_of(&bench, &arguments.file)?;
-        Ok((bench, role))
+        Ok((bench.configured(&arguments.config), role))
     });
     let (bench, role) = opened.inspect_err(|failure| {
         if let (true, Failure::Plain { message, .. }) = (arguments.json, failure) {
@@ -42,8 +42,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
         }
     })?;
     let mut problems = Vec::new();
-    let identity = bench.probe(role, &arguments.config);
-    let identity = identity.map_err(|fault| problems.push(format!("it {fault}"))).ok();
+    let identity = probed(&bench, role, &mut problems);
     problems.extend(manifest_problems(&bench, role, identity.as_ref()));
     let signature = signature_state(&arguments.file, &arguments.trust)?;
     if let Err(problem) = &signature {
@@ -59,6 +58,18 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
         print(&format!("{}{verdict}\n", lines.collect::<String>()));
     }
     Ok(problems.is_empty())
+}
+
+/// Who it is, and what a server would refuse it for.
+pub(super) fn probed(bench: &Workbench, role: PluginRole, problems: &mut Vec<String>) -> Option<Identity> {
+    let fault = match bench.probe(role) {
+        Ok(identity) => return Some(identity),
+        Err(fault) => fault,
+    };
+    let is_config = matches!(fault, PluginFault::Declined { call: "check-config", .. });
+    let hint = if is_config && bench.config_json().is_empty() { "; --config gives it one" } else { "" };
+    problems.push(format!("it {fault}{hint}"));
+    bench.describe(role).ok()
 }
 
 /// What the manifest says otherwise than the component.

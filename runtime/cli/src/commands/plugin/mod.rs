@@ -20,7 +20,7 @@ mod toolchain;
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use terrane_app::ports::plugins::PluginRole;
+use terrane_app::ports::plugins::{PluginFault, PluginRole};
 use terrane_plugin_host::workbench::{CallError, LogLines, Workbench};
 
 use super::Terminal;
@@ -121,6 +121,9 @@ fn call_failure(place: &str, error: &CallError) -> Failure {
         CallError::UnknownFunction { .. } => failure.hint("`terrane plugin inspect FILE` lists the functions"),
         CallError::Arguments { .. } => {
             failure.hint("the names are those of the contract in wit/; `terrane plugin inspect FILE --wit` prints it")
+        }
+        CallError::Fault { fault: PluginFault::Trapped { .. }, log } if log.lines.is_empty() => {
+            failure.hint("built without --release, it logs why it panicked")
         }
         CallError::Fault { .. } => failure,
     }

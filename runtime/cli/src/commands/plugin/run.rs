@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use terrane_plugin_host::workbench::{LogLine, LogLines};
+use terrane_plugin_host::workbench::{CallError, LogLine, LogLines};
 
 use super::case::Case;
 use super::{call_failure, log_texts, open};
@@ -34,7 +34,19 @@ pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     let bench = open(&arguments.file)?;
     let case = Case::read(&arguments.input, &bench)?;
     let place = arguments.input.display().to_string();
-    let called = bench.call(&case.call, &case.arguments).map_err(|error| call_failure(&place, &error))?;
+    let called = match bench.call(&case.call, &case.arguments) {
+        Ok(called) => called,
+        Err(error) => {
+            if let (true, CallError::Fault { log, .. }) = (arguments.json, &error) {
+                let line = json!({
+                    "ok": false, "problems": [format!("{place}: {error}")], "answer": null,
+                    "log": log_json(log), "log_dropped": log.dropped,
+                });
+                print(&format!("{line}\n"));
+            }
+            return Err(call_failure(&place, &error));
+        }
+    };
     let refused =
         called.refused.as_ref().map(|fault| format!("{place}: a server refuses this answer: the component {fault}"));
     let duration_ms = called.duration.as_secs_f64() * 1_000.0;

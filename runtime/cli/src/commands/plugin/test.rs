@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use terrane_plugin_host::plain;
 use terrane_plugin_host::workbench::Workbench;
 
 use super::case::Case;
@@ -30,6 +31,9 @@ pub struct TestArguments {
     /// The folder of case files; of a crate, its `cases`
     #[arg(long, value_name = "FOLDER")]
     pub cases: Option<PathBuf>,
+    /// The configuration that calls are told of, a JSON object; a case may bring its own
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub config: String,
     /// Write the answers into cases without `expect`
     #[arg(long)]
     pub bless: bool,
@@ -42,7 +46,7 @@ pub(super) fn run(arguments: &TestArguments, terminal: Terminal) -> Result<bool,
     let is_crate = arguments.path.is_dir();
     let file = if is_crate { build::build(&arguments.path)? } else { arguments.path.clone() };
     let of_crate = is_crate.then(|| arguments.path.join("cases")).filter(|folder| folder.is_dir());
-    let bench = open(&file)?;
+    let bench = open(&file)?.configured(&arguments.config);
     let role = role_of(&bench, &file)?;
     let mut outcomes = vec![described(&bench, role)];
     outcomes.extend(conformance::run(&bench, role));
@@ -74,7 +78,7 @@ pub(super) fn run(arguments: &TestArguments, terminal: Terminal) -> Result<bool,
 /// What a server asks first.
 fn described(bench: &Workbench, role: terrane_app::ports::plugins::PluginRole) -> Outcome {
     let mut problems = Vec::new();
-    let identity = bench.probe(role, "").map_err(|fault| problems.push(format!("it {fault}"))).ok();
+    let identity = check::probed(bench, role, &mut problems);
     problems.extend(check::manifest_problems(bench, role, identity.as_ref()));
     Outcome::new("describe", Ok(problems))
 }
@@ -121,7 +125,7 @@ fn to_text(outcomes: &[Outcome], terminal: Terminal) -> String {
         let (word, colour) = if outcome.problems.is_empty() { ("ok    ", "32") } else { ("FAILED", "1;31") };
         text += &format!("{} {}\n", terminal.stdout.paint(colour, word), outcome.name);
         for problem in outcome.problems.iter().take(10) {
-            text += &format!("         {}\n", problem.replace('\n', "\n         "));
+            text.extend(problem.lines().map(|line| format!("         {}\n", plain(line))));
         }
         if !outcome.problems.is_empty() {
             text.extend(outcome.log.iter().map(|line| format!("         {line}\n")));

@@ -11,7 +11,7 @@ use super::{Outcome, ask, text};
 const SECRET: &str = "row-4711-of-ann";
 
 pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
-    let profile = bench.probe(PluginRole::Dialect, "").map(|_| vec![]).map_err(|fault| format!("it {fault}"));
+    let profile = bench.probe(PluginRole::Dialect).map(|_| vec![]).map_err(|fault| format!("it {fault}"));
     let mut outcomes = vec![Outcome::new("profile", profile)];
     outcomes.push(Outcome::new("describe-dialect twice", ask(bench, "describe-dialect", json!({})).map(|_| vec![])));
     for (name, code, message) in [

@@ -12,6 +12,7 @@ mod hooks;
 
 use serde_json::{Map, Value};
 use terrane_app::ports::plugins::PluginRole;
+use terrane_plugin_host::plain;
 use terrane_plugin_host::workbench::{Called, Workbench};
 
 use super::{call_text, case, with_log};
@@ -30,7 +31,8 @@ pub(super) struct Outcome {
 impl Outcome {
     pub(super) fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> Outcome {
         let problems = result.unwrap_or_else(|problem| vec![problem]);
-        Outcome { name: name.into(), problems, log: Vec::new(), answered: None }
+        // A kind may be called anything.
+        Outcome { name: plain(&name.into()), problems, log: Vec::new(), answered: None }
     }
 
     pub(super) fn with_log(self, log: Vec<String>) -> Outcome {

@@ -1,8 +1,8 @@
 //! What plugins log while a command runs, and why hooks could not answer, on standard error.
 //!
 //! In: events of the target `terrane::plugin`, `info` and above, and `policy_fault`. Out: a line each, with the
-//! plugin's name in front and secrets masked, so that an author who tries a plugin in a project sees what it has to say.
-//! A fault is told once. Not here: the server's log, which has these events among all others.
+//! plugin's name in front and secrets masked, so that an author who tries a plugin in a project sees what it has to
+//! say. A fault is told once. Not here: the server's log, which has these events among all others.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};

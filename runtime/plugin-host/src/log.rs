@@ -1,7 +1,7 @@
 //! The import that every guest has: lines for the operator.
 //!
-//! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target `terrane::plugin`, all of
-//! one event, so that a guest's message never reads as one of ours; on its author's bench, [`LogLine`]s beside the
+//! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target `terrane::plugin`, all
+//! of one event, so that a guest's message never reads as one of ours; on its author's bench, [`LogLine`]s beside the
 //! answer. A call may write 20 lines and 8 KiB, and an error behind them, a plugin 100 lines a second; the rest is
 //! counted and told in one line, which counts like any other. Control characters are stripped, so that no guest can
 //! forge another's line. Secrets are masked where events are written down, as in all of them; an author gets the lines
@@ -209,7 +209,8 @@ fn one_line(text: &str) -> String {
 pub fn plain(text: &str) -> String {
     let is_plain = |c: &char| {
         !c.is_control()
-            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            && !matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
     };
     text.chars().filter(is_plain).collect()
 }

@@ -192,9 +192,9 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// One field; of several words in quotes, so that it can be told, and masked, as a whole.
+/// One field; in quotes where it is more than one word, so that it can be told, and masked, as a whole.
 fn pair(key: &str, value: &str) -> String {
-    match value.contains(char::is_whitespace) {
+    match value.contains(|letter: char| letter.is_whitespace() || "&;,\"'<>)}]`|\\".contains(letter)) {
         true => format!("{key}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
         false => format!("{key}={value}"),
     }
@@ -225,7 +225,8 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_several_words_is_in_quotes() {
+    fn a_field_that_is_more_than_a_word_is_in_quotes() {
+        assert_eq!(pair("password", "hun,ter2"), r#"password="hun,ter2""#);
         assert_eq!(pair("password", "correct \"horse\" battery"), r#"password="correct \"horse\" battery""#);
         assert_eq!(pair("rows", "5"), "rows=5");
     }

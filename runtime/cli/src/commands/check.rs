@@ -10,6 +10,7 @@ use serde::Serialize;
 use terrane_app::data_check::{self, DataReport};
 use terrane_app::described::{NOT_DESCRIBED, is_unread};
 use terrane_app::ports::calls::ComponentFault;
+use terrane_app::ports::plugins::PluginFault;
 use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
@@ -154,11 +155,13 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
 /// Detectors that were found, and offer nothing because something is wrong with them. Listed ones are told already.
 async fn unusable_detectors(engine: &Engine, told: &[Diagnostic]) -> Vec<Diagnostic> {
     let is_told = |id: &str| told.iter().any(|problem| problem.message.contains(&format!("plugin `{id}`")));
-    let faults = engine.detectors.kinds().await.faults.into_iter().filter(|fault| !is_told(&fault.component));
+    // A file under another name than its own is told as one that nothing uses.
+    let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
+    let faults = engine.detectors.kinds().await.faults.into_iter();
+    let faults = faults.filter(|fault| !is_idle(fault) && !is_told(&fault.component));
     let diagnostic = |fault: ComponentFault| {
         let message = format!("the detector `{}` is not in use: it {}", fault.component, fault.fault);
-        Diagnostic::warning("plugin-refused", message)
-            .hint("`terrane plugin test FILE` tells more; repair the component, or take it out of the folder")
+        Diagnostic::warning("plugin-refused", message).hint("repair the component, or take it out of the folder")
     };
     faults.map(diagnostic).collect()
 }

@@ -177,38 +177,33 @@ fn value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// Where a text in quotes begins, and how long it is. In a text inside a text the quotes are escaped.
+/// Where a text in quotes begins, and how long it is; one that isn't closed goes on to the end. In a text inside a
+/// text the quotes are escaped, and those of a text further inside more often.
 fn quoted(bytes: &[u8]) -> Option<(usize, usize)> {
-    match bytes {
-        [b'\\', b'"', inside @ ..] => Some((2, run(inside, |letter| letter != b'"' && letter != b'\\'))),
-        [b'"', inside @ ..] => {
-            let mut is_escaped = false;
-            let end = inside.iter().position(|letter| {
-                let ends = *letter == b'"' && !is_escaped;
-                is_escaped = *letter == b'\\' && !is_escaped;
-                ends
-            });
-            Some((1, end.unwrap_or(inside.len())))
-        }
-        _ => None,
-    }
+    let escapes = run(bytes, |letter| letter == b'\\');
+    let quote = bytes.get(escapes).copied().filter(|letter| b"\"'`".contains(letter))?;
+    let inside = &bytes[escapes + 1..];
+    let mut before = 0;
+    let end = inside.iter().position(|letter| {
+        let closes = if escapes == 0 { before % 2 == 0 } else { before == escapes };
+        let ends = *letter == quote && closes;
+        before = if *letter == b'\\' { before + 1 } else { 0 };
+        ends
+    });
+    Some((escapes + 1, end.map_or(inside.len(), |end| end - escapes)))
 }
 
 /// `"password": "value"`
 fn quoted_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
-    let close = at.checked_sub(1).filter(|before| bytes[*before] == b'"')?;
-    // In a text inside a text the quotes are escaped.
-    let close = if close > 0 && bytes[close - 1] == b'\\' { close - 1 } else { close };
-    if !ends_secret(name_before(bytes, close)) {
+    let close = at.checked_sub(1).filter(|before| b"\"'".contains(&bytes[*before]))?;
+    let escapes = bytes[..close].iter().rev().take_while(|letter| **letter == b'\\').count();
+    if !ends_secret(name_before(bytes, close - escapes)) {
         return None;
     }
-    let behind = &bytes[at + 1..];
-    let open = run(behind, |letter| letter.is_ascii_whitespace() || letter == b'\\');
-    if behind.get(open) != Some(&b'"') {
-        return None;
-    }
-    let start = 1 + open + 1;
-    Some((start, start + run(&bytes[at + start..], |letter| letter != b'"' && letter != b'\\')))
+    let blank = run(&bytes[at + 1..], |letter| letter.is_ascii_whitespace());
+    let (open, length) = quoted(&bytes[at + 1 + blank..])?;
+    let start = 1 + blank + open;
+    Some((start, start + length))
 }
 
 /// `api_key: value` and `password: "several words"`
@@ -262,6 +257,14 @@ mod tests {
             ("api_key: hush, more".to_owned(), "api_key: ***, more"),
             ("password=\"hush hush\" b=2".to_owned(), "password=\"***\" b=2"),
             ("password: \"hush hush\" b".to_owned(), "password: \"***\" b"),
+            ("host=x password='hush hush' b".to_owned(), "host=x password='***' b"),
+            ("password=`hush` b".to_owned(), "password=`***` b"),
+            ("{'token': 'hush hush', 'b': 1}".to_owned(), "{'token': '***', 'b': 1}"),
+            (r#"{"password": "a\"hush more", "b": 1}"#.to_owned(), r#"{"password": "***", "b": 1}"#),
+            (r#"{"password": "a\\hush", "b": 1}"#.to_owned(), r#"{"password": "***", "b": 1}"#),
+            (r#"{\"password\": \"a\\\"hush\", \"b\": 1}"#.to_owned(), r#"{\"password\": \"***\", \"b\": 1}"#),
+            (r#"q="password=\"a \\\"hush\\\" b\" c""#.to_owned(), r#"q="password=\"***\" c""#),
+            ("password='hush".to_owned(), "password='***"),
             (r#"password="hush \"hush\" hush" b"#.to_owned(), r#"password="***" b"#),
             (r#"json="{\"api_key\": \"hush hush\"}""#.to_owned(), r#"json="{\"api_key\": \"***\"}""#),
             (r#"{"a":"password=\"hush hush\" b"}"#.to_owned(), r#"{"a":"password=\"***\" b"}"#),

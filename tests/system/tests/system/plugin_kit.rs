@@ -323,6 +323,7 @@ fn a_component_that_nothing_uses_is_told() {
     let output = check();
     let told = warnings(&output);
     assert!(output.code == Some(0) && told.matches("[plugin-idle]").count() == 5, "{told}");
+    assert!(!told.contains("plugin-refused"), "each is told once: {told}");
     for words in [
         "my-detector.wasm is a detector that nothing uses",
         "id: detector-template, role: detector, source: plugins/my-detector.wasm",

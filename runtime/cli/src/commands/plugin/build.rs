@@ -15,7 +15,7 @@ use terrane_plugin_host::workbench::Workbench;
 use wit_component::ComponentEncoder;
 
 use super::toolchain::{StandardLibrary, TARGET};
-use super::{check, contract, open, read, read_text, write};
+use super::{check, contract, open, read, read_text, shown, write};
 use crate::commands::{print, tell};
 use crate::failure::Failure;
 
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &BuildArguments) -> Result<bool, Failure> {
     } else {
         let size = built.bytes.div_ceil(1024);
         print(&format!("{}\n  {size} KiB, sha256 {}\n", built.path.display(), built.digest));
-        problems.iter().for_each(|problem| tell(&format!("problem: {problem}\n")));
+        problems.iter().for_each(|problem| tell(&format!("problem: {}\n", shown(problem, 9))));
     }
     Ok(true)
 }

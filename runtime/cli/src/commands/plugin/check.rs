@@ -11,7 +11,7 @@ use terrane_plugin_host::manifest::{Capability, Manifest};
 use terrane_plugin_host::signature::{PublicKey, Signature};
 use terrane_plugin_host::workbench::{Identity, Workbench};
 
-use super::{open, read, role_of, signature_path};
+use super::{open, read, role_of, shown, signature_path};
 use crate::commands::print;
 use crate::failure::Failure;
 use crate::report::plural;
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
         print(&format!("{}\n", to_json(&bench, role, identity.as_ref(), &signature, &problems)));
     } else {
         print(&to_text(&bench, role, identity.as_ref(), &signature));
-        let lines = problems.iter().map(|problem| format!("problem: {problem}\n"));
+        let lines = problems.iter().map(|problem| format!("problem: {}\n", shown(problem, 9)));
         let verdict = if problems.is_empty() { "ok".to_owned() } else { plural(problems.len(), "problem") };
         print(&format!("{}{verdict}\n", lines.collect::<String>()));
     }

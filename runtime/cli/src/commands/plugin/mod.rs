@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use terrane_app::ports::plugins::{PluginFault, PluginRole};
+use terrane_plugin_host::plain;
 use terrane_plugin_host::workbench::{CallError, LogLines, Workbench};
 
 use super::Terminal;
@@ -146,6 +147,12 @@ fn call_text(error: &CallError) -> String {
 /// A problem, and below it what the component wrote.
 fn with_log(problem: String, log: &LogLines) -> String {
     log_texts(log).into_iter().fold(problem, |text, line| format!("{text}\n    {line}"))
+}
+
+/// A problem as a terminal shows it: further lines of it, which may be a stranger's, stand under the first.
+fn shown(problem: &str, indent: usize) -> String {
+    let lines: Vec<String> = problem.lines().map(plain).collect();
+    lines.join(&format!("\n{:indent$}", ""))
 }
 
 /// What a component wrote during a call, a line each.

@@ -7,12 +7,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use terrane_plugin_host::plain;
 use terrane_plugin_host::workbench::Workbench;
 
 use super::case::Case;
 use super::conformance::{self, Outcome};
-use super::{build, check, log_texts, open, read_text, role_of, write};
+use super::{build, check, log_texts, open, read_text, role_of, shown, write};
 use crate::commands::{Terminal, print};
 use crate::failure::Failure;
 
@@ -125,7 +124,7 @@ fn to_text(outcomes: &[Outcome], terminal: Terminal) -> String {
         let (word, colour) = if outcome.problems.is_empty() { ("ok    ", "32") } else { ("FAILED", "1;31") };
         text += &format!("{} {}\n", terminal.stdout.paint(colour, word), outcome.name);
         for problem in outcome.problems.iter().take(10) {
-            text.extend(problem.lines().map(|line| format!("         {}\n", plain(line))));
+            text += &format!("         {}\n", shown(problem, 9));
         }
         if !outcome.problems.is_empty() {
             text.extend(outcome.log.iter().map(|line| format!("         {line}\n")));

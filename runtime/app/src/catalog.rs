@@ -17,6 +17,7 @@ use tokio::sync::OnceCell;
 
 use crate::builds::standing;
 use crate::described::{Described, Reading};
+use crate::located::locate;
 use crate::ports::builder::BuiltRelation;
 use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::warehouse::Warehouse;
@@ -171,13 +172,16 @@ pub async fn load(
     warehouse: &dyn Warehouse,
 ) -> Result<Snapshot, PluginError> {
     let profile = plugins.dialect(warehouse.name())?;
+    let (inputs, located, unlocated) = locate(inputs, &known.described.located, warehouse).await;
     let held = warehouse.built().await.map_err(|error| {
         Diagnostic::error(BUILDS_UNKNOWN, format!("the warehouse can't be asked which models were built: {error}"))
             .hint("load the project again when the warehouse answers")
     });
     let Texts { definitions, model, mut diagnostics, files, cubes } = read_texts(tree, inputs, held, known.kept).await;
+    diagnostics.extend(unlocated);
     let reading = Reading::new(&model, &definitions, &profile, warehouse, known.described);
-    let (types, described) = reading.types(&mut diagnostics).await;
+    let (types, mut described) = reading.types(&mut diagnostics).await;
+    described.located = located;
     let plain = model.cubes.clone();
     let model = model.with_types_again(&types, &known.kept.typed);
     diagnostics.extend(column_mistakes(&model, &profile));
@@ -206,11 +210,11 @@ struct Texts {
 /// On a thread that may take its time: a large project takes longer than a query may wait for a worker.
 async fn read_texts(
     tree: &SourceTree,
-    inputs: &Inputs,
+    inputs: Inputs,
     held: Result<Vec<BuiltRelation>, Diagnostic>,
     kept: &Arc<Kept>,
 ) -> Texts {
-    let (tree, inputs, kept) = (tree.clone(), inputs.clone(), Arc::clone(kept));
+    let (tree, kept) = (tree.clone(), Arc::clone(kept));
     let read = move || {
         let (mut definitions, mut diagnostics, files) = project::read_again(&tree, &inputs, &kept.files);
         match held {

@@ -22,6 +22,7 @@ use terrane_compiler::sql::{
 use terrane_compiler::types::LogicalType;
 
 use crate::inspection::Inspected;
+use crate::located::Located;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
@@ -34,6 +35,8 @@ pub struct Described {
     accepted: HashSet<Arc<str>>,
     /// Columns of tables.
     inspected: Inspected,
+    /// Tables of registered cubes.
+    pub(crate) located: Located,
     refused: Vec<Refused>,
 }
 
@@ -297,7 +300,7 @@ impl<'a> Reading<'a> {
                     let own = columns.iter().map(String::as_str);
                     suggest(word.rsplit('.').next().unwrap_or_default(), &format!("columns of `{}`", cube.name), own)
                 }
-                _ => "check the columns and functions that its `sql` names".to_owned(),
+                _ => hint_to(&problem.message, "check the columns and functions that its `sql` names"),
             };
             let diagnostic = Diagnostic::warning(NOT_READABLE, message).hint(hint);
             found.push(match culprit.span {
@@ -309,13 +312,14 @@ impl<'a> Reading<'a> {
             let message =
                 format!("the warehouse cannot describe cube `{}`: {}", cube.name, complaint(&problem.message));
             let table = match &cube.relation {
-                Relation::Table(parts) => {
-                    let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
+                Relation::Table(name) => {
+                    let parts: Vec<&str> = name.iter().map(|part| &*part.text).collect();
                     format!("the table `{}`", parts.join("."))
                 }
                 Relation::Query { .. } | Relation::Model { .. } => "what its query reads".to_owned(),
             };
             let hint = format!("check that {table} exists and that each `sql` names columns of it");
+            let hint = hint_to(&problem.message, hint);
             let told = Diagnostic::warning(NOT_DESCRIBED, message).hint(hint);
             found.push(match relation_place(self.definitions, cube, &problem.message) {
                 Some(place) => told.at(place),
@@ -324,6 +328,15 @@ impl<'a> Reading<'a> {
         }
         found
     }
+}
+
+/// The hint to what the warehouse refuses: about the engine's lock where that is why, or else `otherwise`.
+pub(crate) fn hint_to(complaint: &str, otherwise: impl Into<String>) -> String {
+    if complaint.contains("disabled by configuration") {
+        return "Keep the file in a data folder of the project, set `warehouse.file_access: project` and start anew."
+            .to_owned();
+    }
+    otherwise.into()
 }
 
 /// The message without the place in a text that nobody wrote, which DuckDB shows.

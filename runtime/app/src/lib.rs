@@ -8,6 +8,7 @@ pub mod described;
 pub mod governance;
 mod inspection;
 pub mod limits;
+mod located;
 pub mod plugins;
 pub mod ports;
 pub mod profiling;

@@ -13,7 +13,7 @@ use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::sql::{SourceProbe, source_probes};
 
 use crate::catalog::Snapshot;
-use crate::described::complaint;
+use crate::described::{complaint, hint_to};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// A table or a column that a source declares is not there.
@@ -67,7 +67,7 @@ async fn absent_of(
             }
             let complaint = complaint(&error.message);
             let message = format!("the warehouse can't read the table of source `{name}`: {complaint}");
-            let hint = "check its name, `schema` and `database`, and that it may be read";
+            let hint = hint_to(&error.message, "check its name, `schema` and `database`, and that it may be read");
             return vec![Diagnostic::warning(NOT_FOUND, message).hint(hint).at(table.name.span())];
         }
         Err(_) => return Vec::new(),

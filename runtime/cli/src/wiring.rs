@@ -139,7 +139,7 @@ async fn open(
 ) -> Checked {
     let mut problems = project.problems.clone();
     let plugins = plugins::host(project, &mut problems);
-    let warehouse = warehouse::open(project, is_written, &mut problems).await;
+    let warehouse = warehouse::open(project, &registered, is_written, &mut problems).await;
     let mut loaded = None;
     let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {

@@ -291,10 +291,8 @@ fn run(name: &str, start: &SourceTree, others: &[(Arc<str>, Arc<str>)], seed: u6
                     r#"{"name": "extra", "sql_table": "raw.x", "dimensions": [{"name": "a", "type": "string", "sql": "a"}]}"#,
                     r#"{"name": "extra", "sql_table": "raw.x", "dimension": [{"name": "a", "type": "srting"}]}"#,
                 ][random.below(3)];
-                let cube = RegisteredCube {
-                    name: if entry.contains("late") { "late".into() } else { "extra".into() },
-                    entry: entry.into(),
-                };
+                let mut cube = RegisteredCube::new(if entry.contains("late") { "late" } else { "extra" }, entry);
+                cube.located = [None, Some(["db".into(), "raw".into(), "late".into()].into())][random.below(2)].clone();
                 inputs.registered = if random.below(3) == 0 { Vec::new() } else { vec![cube] };
                 told.push_str("\nregistered cubes change");
             }

@@ -41,7 +41,7 @@ impl Registrations for StateStore {
 
 fn registration(row: &Row) -> Result<Registration, StoreError> {
     Ok(Registration {
-        cube: RegisteredCube { name: row.text("name")?.into(), entry: row.text("entry")?.into() },
+        cube: RegisteredCube::new(&row.text("name")?, &row.text("entry")?),
         registered_by: row.text("registered_by")?.into(),
         registered_at: time(row.integer("registered_at")?)?,
     })

@@ -3,6 +3,7 @@
 //! and PostgreSQL, MySQL with MariaDB, and SQLite through sqlx, which share `sessions` and `columns`.
 
 mod built;
+mod catalog;
 mod columns;
 mod duckdb;
 mod instants;
@@ -11,6 +12,6 @@ pub mod postgres;
 mod sessions;
 pub mod sqlite;
 
-pub use crate::duckdb::{DuckDb, DuckDbSettings, OpenError};
+pub use crate::duckdb::{DuckDb, DuckDbSettings, FileAccess, OpenError};
 pub use crate::sessions::{ConnectError, ServerSettings};
 pub use crate::sqlite::SqliteSettings;

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUni
 use futures_util::StreamExt as _;
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 use terrane_compiler::types::Value;
-use terrane_warehouse::{DuckDb, DuckDbSettings, OpenError};
+use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -39,6 +39,7 @@ fn settings(init: &[&str]) -> DuckDbSettings {
         connections: 2,
         memory_limit: Some("1GB".to_owned()),
         threads: Some(2),
+        file_access: FileAccess::Project,
         is_written: false,
     }
 }
@@ -320,4 +321,157 @@ async fn connections_are_counted_as_they_are() {
     assert_eq!(now(&duckdb), Some((1, 0)));
     let found = duckdb.connections().expect("DuckDB counts");
     assert_eq!((found.failed, found.lost), (0, 0));
+}
+
+/// The full name and the columns, as the catalog lists them.
+async fn located(warehouse: &impl Warehouse, name: &str) -> Option<String> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let found = warehouse.table(&parts).await.expect("the catalog answers")?;
+    Some(format!("{} ({})", found.name.join("."), found.columns.join(", ")))
+}
+
+#[tokio::test]
+async fn tables_and_views_of_the_catalog_are_found_by_name() {
+    let duckdb = open(&[
+        "CREATE TABLE Orders (Id INT, amount INT)",
+        "CREATE SCHEMA raw",
+        "CREATE TABLE raw.orders (id INT)",
+        "CREATE VIEW rows AS SELECT * FROM read_csv('data/rows.csv')",
+        "ATTACH ':memory:' AS ops",
+        "CREATE TABLE ops.items (id INT)",
+        "CREATE SCHEMA twice",
+        "CREATE TABLE twice.t (id INT)",
+        "ATTACH ':memory:' AS twice",
+        "CREATE TABLE twice.main.t (id INT)",
+        "CREATE TABLE gone (id INT)",
+        "DROP TABLE gone",
+    ]);
+    for (name, found) in [
+        ("orders", "memory.main.Orders (Id, amount)"),
+        ("ORDERS", "memory.main.Orders (Id, amount)"),
+        ("main.orders", "memory.main.Orders (Id, amount)"),
+        ("memory.orders", "memory.main.Orders (Id, amount)"),
+        ("raw.orders", "memory.raw.orders (id)"),
+        ("memory.RAW.orders", "memory.raw.orders (id)"),
+        ("rows", "memory.main.rows (id, name)"),
+        ("ops.items", "ops.main.items (id)"),
+        ("ops.main.items", "ops.main.items (id)"),
+        ("memory.twice.t", "memory.twice.t (id)"),
+    ] {
+        assert_eq!(located(&duckdb, name).await.as_deref(), Some(found), "{name}");
+    }
+    for name in ["twice.t", "gone", "items", "raw.gone", "a.b.c.d", "ops.raw.orders"] {
+        assert_eq!(located(&duckdb, name).await, None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn files_functions_and_system_tables_are_not_in_the_catalog() {
+    let folder = project();
+    for name in ["customers.csv", "customers.tsv", "customers.json", "customers.ndjson", "customers.csv.gz"] {
+        fs::write(folder.join("data").join(name), "id\n1\n").expect("a file");
+        fs::write(folder.join(name), "id\n1\n").expect("a file");
+    }
+    let duckdb = open(&["CREATE TABLE t (id INT)", "CREATE TEMP TABLE passing (id INT)"]);
+    let described = duckdb.describe(Statement::plain("SELECT * FROM customers.csv")).await;
+    assert!(described.is_ok(), "the engine takes the name for a file: {described:?}");
+    for name in [
+        "customers.csv",
+        "customers.tsv",
+        "customers.json",
+        "customers.ndjson",
+        "customers.csv.gz",
+        "data.customers.csv",
+        "\"customers.csv\"",
+        "data/customers.csv",
+        "'customers.csv'",
+        "read_csv('customers.csv')",
+        "passing",
+        "duckdb_settings",
+        "duckdb_tables",
+        "sqlite_master",
+        "pragma_database_list",
+        "pg_catalog.pg_class",
+        "information_schema.tables",
+        "system.main.duckdb_tables",
+        "temp.passing",
+        "t' OR true --",
+    ] {
+        assert_eq!(located(&duckdb, name).await, None, "{name}");
+    }
+}
+
+/// Ways to read or write a file, and to get at more of them.
+const FILE_STATEMENTS: &[&str] = &[
+    "SELECT * FROM 'top.csv'",
+    "SELECT * FROM \"top.csv\"",
+    "SELECT * FROM top.csv",
+    "SELECT * FROM 'data/rows.csv'",
+    "SELECT * FROM read_csv('data/rows.csv')",
+    "SELECT * FROM read_text('top.csv')",
+    "SELECT * FROM read_blob('data/*')",
+    "SELECT * FROM glob('data/*')",
+    "SELECT * FROM sniff_csv('top.csv')",
+    "SELECT * FROM query('FROM ''top.csv''')",
+    "SELECT * FROM query_table('top.csv')",
+    "COPY (SELECT 1) TO 'data/out.csv'",
+    "COPY t FROM 'data/rows.csv'",
+    "EXPORT DATABASE 'data/all'",
+    "ATTACH 'data/other.duckdb' AS other",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET GLOBAL allowed_directories = ['/']",
+    "RESET lock_configuration",
+];
+
+#[tokio::test]
+async fn where_no_view_reads_files_none_are_read() {
+    let init = ["CREATE TABLE t AS SELECT * FROM read_csv('data/rows.csv')", "CREATE VIEW v AS SELECT id FROM t"];
+    for file_access in [FileAccess::Views, FileAccess::None] {
+        let duckdb = DuckDb::open(&DuckDbSettings { file_access, ..settings(&init) }).expect("the database opens");
+        for text in FILE_STATEMENTS {
+            let refused = run(&duckdb, text, &[]).await;
+            assert!(refused.is_err(), "{text}: {refused:?}");
+        }
+        assert!(run(&duckdb, "SELECT count(*) FROM v", &[]).await.is_ok());
+        assert!(!project().join("data/out.csv").exists());
+    }
+}
+
+#[tokio::test]
+async fn views_and_macros_over_files_keep_the_data_folders_open() {
+    for init in [
+        "CREATE VIEW v AS SELECT * FROM read_csv('data/rows.csv')",
+        "CREATE VIEW v AS SELECT * FROM 'data/rows.csv'",
+        "CREATE MACRO m(x) AS TABLE SELECT * FROM read_csv(x)",
+    ] {
+        let settings = DuckDbSettings { file_access: FileAccess::Views, ..settings(&[init]) };
+        let duckdb = DuckDb::open(&settings).expect("the database opens");
+        assert!(run(&duckdb, "SELECT * FROM read_csv('data/rows.csv')", &[]).await.is_ok(), "{init}");
+        for text in ["SELECT * FROM 'cubes/rows.csv'", "SELECT * FROM read_text('service_project.yml')"] {
+            assert!(run(&duckdb, text, &[]).await.is_err(), "{init}: {text}");
+        }
+    }
+    let settings = DuckDbSettings {
+        file_access: FileAccess::None,
+        ..settings(&["CREATE VIEW v AS SELECT * FROM read_csv('data/rows.csv')"])
+    };
+    let duckdb = DuckDb::open(&settings).expect("the database opens");
+    assert!(run(&duckdb, "SELECT * FROM v", &[]).await.is_err());
+}
+
+#[tokio::test]
+async fn a_database_file_serves_without_any_other_file() {
+    let settings = DuckDbSettings {
+        path: Some(project().join("alone.duckdb")),
+        file_access: FileAccess::None,
+        is_written: true,
+        ..settings(&["CREATE TABLE IF NOT EXISTS t AS SELECT i, repeat('x', 1000) AS x FROM range(200000) r(i)"])
+    };
+    let duckdb = DuckDb::open(&settings).expect("the database opens");
+    for text in ["INSERT INTO t SELECT * FROM t", "CHECKPOINT", "SELECT * FROM t ORDER BY x, i DESC LIMIT 1"] {
+        let done = run(&duckdb, text, &[]).await;
+        assert!(done.is_ok(), "{text}: {done:?}");
+    }
 }

@@ -14,7 +14,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::poll_immediate;
 use terrane_app::ports::builder::{BuildError, CantBuild, Marker, ModelBuilder, NewRelation, NotReady};
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
-use terrane_warehouse::{DuckDb, DuckDbSettings};
+use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Longer than a test would wait.
@@ -34,6 +34,7 @@ fn settings(path: Option<PathBuf>) -> DuckDbSettings {
         connections: 2,
         memory_limit: Some("1GB".to_owned()),
         threads: Some(2),
+        file_access: FileAccess::Project,
         is_written: true,
     }
 }

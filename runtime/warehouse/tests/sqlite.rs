@@ -133,3 +133,56 @@ async fn connections_are_counted_as_they_are() {
     assert!(run(&sqlite, "SELECT 1", &[]).await.is_err());
     assert_eq!(now(), (1, 0, 1));
 }
+
+#[tokio::test]
+async fn only_tables_and_views_of_the_file_are_in_the_catalog() {
+    let sqlite = open(
+        None,
+        &[
+            "CREATE TABLE Orders (Id INTEGER PRIMARY KEY, amount REAL, twice REAL GENERATED ALWAYS AS (amount * 2))",
+            "CREATE VIEW large AS SELECT id, amount FROM orders WHERE amount > 100",
+            "CREATE VIRTUAL TABLE words USING fts5(word)",
+            "CREATE TABLE gone (id INTEGER)",
+            "DROP TABLE gone",
+            "CREATE TEMP TABLE passing (id INTEGER)",
+            "ATTACH ':memory:' AS other",
+            "CREATE TABLE other.items (id INTEGER)",
+        ],
+    );
+    let sqlite = sqlite.await.unwrap();
+    let located = async |name: &str| {
+        let parts: Vec<&str> = name.split('.').collect();
+        let found = sqlite.table(&parts).await.unwrap()?;
+        Some(format!("{} ({})", found.name.join("."), found.columns.join(", ")))
+    };
+    for (name, found) in [
+        ("orders", "main.Orders (Id, amount, twice)"),
+        ("MAIN.ORDERS", "main.Orders (Id, amount, twice)"),
+        ("large", "main.large (id, amount)"),
+    ] {
+        assert_eq!(located(name).await.as_deref(), Some(found), "{name}");
+    }
+    assert!(sqlite.describe(Statement::plain("SELECT * FROM json_each")).await.is_ok());
+    for name in [
+        "json_each",
+        "main.json_each",
+        "json_tree",
+        "pragma_table_info",
+        "pragma_database_list",
+        "dbstat",
+        "sqlite_master",
+        "sqlite_schema",
+        "words",
+        "words_content",
+        "words_data",
+        "gone",
+        "passing",
+        "temp.passing",
+        "items",
+        "other.items",
+        "main.main.orders",
+        "orders' OR 1 = 1 --",
+    ] {
+        assert_eq!(located(name).await, None, "{name}");
+    }
+}

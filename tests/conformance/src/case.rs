@@ -55,6 +55,8 @@ pub struct World {
     pub caller: Caller,
     pub warehouse: Mood,
     pub warehouse_ping: Mood,
+    /// How lookups of tables are answered.
+    pub warehouse_catalog: Mood,
     pub database_ping: Mood,
     /// The columns of every result set.
     pub columns: Vec<Column>,
@@ -90,6 +92,8 @@ pub enum Caller {
     #[default]
     Reader,
     Admin,
+    /// May register cubes.
+    Writer,
     /// Anonymous callers are let in and may do nothing.
     Powerless,
     /// Anonymous callers are not let in.
@@ -187,6 +191,7 @@ impl World {
             columns,
             batches: self.repeats + 1,
             stream_ends: self.stream_ends,
+            catalog: self.warehouse_catalog,
             builder: builder.clone(),
         });
         let clock = Arc::new(FakeClock::default());
@@ -270,6 +275,7 @@ impl Caller {
         let scopes = match self {
             Caller::Reader => Scopes::READ,
             Caller::Admin => Scopes { admin: true, ..Scopes::default() },
+            Caller::Writer => Scopes { write: true, ..Scopes::default() },
             Caller::Powerless => Scopes::default(),
             Caller::Stranger => return None,
         };

@@ -22,7 +22,7 @@ use terrane_app::ports::plugins::{
 };
 use terrane_app::ports::store::{Store, StoreError};
 use terrane_app::ports::warehouse::{
-    BatchStream, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+    BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
 };
 use terrane_compiler::sql::profile::DialectProfile;
 
@@ -44,6 +44,13 @@ pub enum Mood {
 
 /// What the fakes put into messages; it must never reach a caller.
 pub const SECRET: &str = "table raw.orders at /srv/secret.parquet";
+
+/// The tables of the warehouse's catalog and their columns.
+const TABLES: &[(&str, &[&str])] = &[
+    ("memory.raw.archived", &["id"]),
+    ("memory.raw.orders", &["id", "amount"]),
+    ("memory.raw.returns", &["id", "amount", "returned_at"]),
+];
 
 /// A column of the warehouse's answer.
 #[derive(Debug, Clone, Deserialize)]
@@ -82,6 +89,8 @@ pub struct FakeWarehouse {
     /// How often a stream gives its batch, and what comes then.
     pub batches: usize,
     pub stream_ends: Mood,
+    /// How lookups of tables are answered.
+    pub catalog: Mood,
     /// What was built in it.
     pub builder: MemoryBuilder,
 }
@@ -132,6 +141,17 @@ impl Warehouse for FakeWarehouse {
 
     async fn describe(&self, _: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
         Ok(self.batch().schema())
+    }
+
+    async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
+        Self::act(self.catalog).await?;
+        let found = TABLES.iter().find(|(table, _)| {
+            name.iter().map(|part| part.to_lowercase()).eq(table.split('.').skip(3 - name.len().min(3)))
+        });
+        Ok(found.map(|(table, columns)| CatalogTable {
+            name: table.split('.').map(str::to_owned).collect(),
+            columns: columns.iter().map(ToString::to_string).collect(),
+        }))
     }
 
     async fn ping(&self) -> Result<(), WarehouseError> {

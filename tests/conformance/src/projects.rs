@@ -66,7 +66,7 @@ impl FakeRegistrations {
     pub fn new(is_down: bool) -> Self {
         let entry =
             r#"{"name": "archived", "sql_table": "raw.archived", "measures": [{"name": "count", "type": "count"}]}"#;
-        let cube = RegisteredCube { name: "archived".into(), entry: entry.into() };
+        let cube = RegisteredCube::new("archived", entry);
         let archived = Registration { cube, registered_by: "ada".into(), registered_at: Timestamp::UNIX_EPOCH };
         FakeRegistrations { list: Mutex::new(vec![archived]), is_down }
     }

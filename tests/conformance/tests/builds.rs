@@ -36,6 +36,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         columns: Vec::new(),
         batches: 1,
         stream_ends: Mood::Answers,
+        catalog: Mood::Answers,
         builder: builder.clone(),
     };
     let plugins = FakePlugins { profile: Some(Arc::new(duckdb_profile())), missing: Vec::new() };

@@ -25,7 +25,7 @@ use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_golden_tests::duckdb_profile;
 use terrane_server::json::{Numbers, write_rows};
-use terrane_warehouse::{DuckDb, DuckDbSettings};
+use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 
 use crate::hooks::WorldHooks;
 use crate::oracle::{Code, Settings};
@@ -134,6 +134,7 @@ impl Product {
             connections: 1,
             memory_limit: None,
             threads: Some(1),
+            file_access: FileAccess::Project,
             is_written: false,
         })?;
         Ok(Product {

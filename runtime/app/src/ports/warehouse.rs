@@ -99,6 +99,16 @@ pub struct WarehouseError {
     pub retries: u32,
 }
 
+/// A table or a view, as the warehouse's catalog lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogTable {
+    /// The full name in the catalog's own spelling, outermost part first. Quoted, it can be printed anywhere and
+    /// means this table whatever a session's search path is.
+    pub name: Vec<String>,
+    /// All that `SELECT *` gives, in their order.
+    pub columns: Vec<String>,
+}
+
 /// What an adapter holds of connections, as they are now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connections {
@@ -129,6 +139,27 @@ pub trait Warehouse: Send + Sync {
 
     /// The columns a statement would give, without running it.
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;
+
+    /// Looks a table up in the catalog by the parts of its unquoted name, outermost first. The parts are bound as
+    /// values and never become SQL text: describing `SELECT * FROM name` would let the engine take the name for
+    /// something else.
+    ///
+    /// A name of fewer parts than the engine has levels is resolved as a session would: by the current database
+    /// and schema or the search path. Case is folded as the engine folds unquoted names. A name that means more
+    /// than one table is not found.
+    ///
+    /// Found are ordinary and partitioned tables, views and materialized views of users' schemas. Never found are:
+    /// - files, paths and table functions, also those that are called without parentheses: DuckDB's replacement
+    ///   scans (`customers.csv`), SQLite's eponymous tables (`json_each`, `pragma_table_info`), PostgreSQL's
+    ///   `current_user`, MariaDB's `seq_1_to_9`; of engines to come: ClickHouse's table functions and dictionaries,
+    ///   Spark's and Databricks' path tables (`parquet.x`, `delta.x`), Snowflake's stages, BigQuery's wildcard
+    ///   tables and table decorators;
+    /// - tables whose rows are elsewhere: foreign and external tables, tables of engines that read files or other
+    ///   servers or tables, virtual tables, databases attached over a connector;
+    /// - temporary tables, tables that belong to another relation or to an extension, and system catalogs.
+    ///
+    /// A view is found whatever it reads: making it was the operator's decision.
+    async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError>;
 
     async fn ping(&self) -> Result<(), WarehouseError>;
 

@@ -17,7 +17,7 @@ use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};
 use crate::builds::ModelBuild;
 use crate::catalog::{Known, Snapshot};
-use crate::described::{Described, complaint};
+use crate::described::{Described, complaint, hint_to};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What to compile.
@@ -239,7 +239,10 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         names.insert(name);
         let message = format!("the warehouse refuses model `{name}`: {}", complaint(&refusal.message));
         let told = Diagnostic::error(MODEL_NOT_DESCRIBED, message)
-            .hint("check the tables and columns that it names, and that the warehouse has them")
+            .hint(hint_to(
+                &refusal.message,
+                "check the tables and columns that it names, and that the warehouse has them",
+            ))
             .at(place_of_complaint(model, &refusal.message));
         refused.told.push(told);
     }

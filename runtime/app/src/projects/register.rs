@@ -2,26 +2,24 @@
 //!
 //! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
 //! table hold for it. It is in the state database before it is served. SQL is the operator's business: who has
-//! no `admin` writes expressions of a known kind over tables with plain names (`model::allowed`). Governance
-//! hooks have a say in every change.
+//! no `admin` writes expressions of a known kind over tables with plain names (`model::allowed`) that the
+//! warehouse's catalog lists (`located`). Governance hooks have a say in every change.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
-use terrane_compiler::model::Relation;
 use terrane_compiler::model::allowed::{self, NotAllowed};
 use terrane_compiler::model::nearest::nearest;
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
-use terrane_compiler::sql::columns_probe;
 
 use super::{Caller, ProjectService};
 use crate::catalog::Snapshot;
 use crate::described::is_unread;
 use crate::governance::Gate;
+use crate::located::UNKNOWN_TABLE;
 use crate::ports::governance::{Artifact, MetadataChange};
 use crate::ports::plugins::PluginError;
 use crate::ports::registrations::Registration;
 use crate::ports::store::StoreError;
-use crate::ports::warehouse::Statement;
 use crate::query::RequestContext;
 use crate::security::Scope;
 
@@ -124,7 +122,7 @@ impl ProjectService {
         let is_operator = caller.0.scopes.hold(Scope::Admin);
         check(cube, &held.inputs.warehouse, is_operator)?;
         let entry = entry_of(cube);
-        let new = RegisteredCube { name: cube.name.as_str().into(), entry: entry.as_str().into() };
+        let new = RegisteredCube::new(&cube.name, &entry);
         let mut texts = held.clone();
         texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
         let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
@@ -134,7 +132,7 @@ impl ProjectService {
             return Err(RegisterError::Invalid { diagnostics: problems });
         }
         if !is_operator {
-            self.check_columns(&snapshot, &cube.name).await?;
+            check_columns(&snapshot, cube)?;
         }
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
@@ -187,34 +185,6 @@ impl ProjectService {
         Ok(())
     }
 
-    /// Names of the table's own columns alone: to some engines another name beside a table's is a function of its
-    /// whole rows, which no mask of columns covers.
-    async fn check_columns(&self, snapshot: &Snapshot, name: &str) -> Result<(), RegisterError> {
-        let Some(cube) = snapshot.model.cube_named(name) else { return Ok(()) };
-        let invalid = |message: String, hint: &str| {
-            let told = Diagnostic::error("unknown-column", message).hint(hint);
-            RegisterError::Invalid { diagnostics: vec![told] }
-        };
-        let untold = || invalid(format!("the columns of `{name}`'s table can't be told"), "check `sql_table`");
-        let Relation::Table(table) = &cube.relation else { return Err(untold()) };
-        let probe = columns_probe(table, &snapshot.profile).map_err(|_| untold())?;
-        let described = self.ports.warehouse.describe(Statement::plain(&probe)).await.map_err(|_| untold())?;
-        let columns: Vec<String> = described.fields().iter().map(|field| field.name().to_lowercase()).collect();
-        for (of, column) in allowed::columns_of(cube) {
-            let (written, folded) = (&column.text, column.text.to_lowercase());
-            if of != cube.id || !columns.contains(&folded) {
-                let near = nearest(&folded, columns.iter().map(String::as_str), 3).join(", ");
-                let hint = if near.is_empty() {
-                    "name columns of `sql_table`".to_owned()
-                } else {
-                    format!("did you mean {near}?")
-                };
-                return Err(invalid(format!("`{written}` is no column of `{name}`'s table"), &hint));
-            }
-        }
-        Ok(())
-    }
-
     async fn ask(&self, context: &RequestContext, change: MetadataChange) -> Result<(), RegisterError> {
         let gate = self.gatekeeper.change(context, &change).await;
         if gate.is_open() { Ok(()) } else { Err(RegisterError::Refused { gate }) }
@@ -259,8 +229,9 @@ fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), Regis
             if is_operator { allowed::check_template(sql) } else { allowed::check_expression(sql, warehouse) };
         checked.map_err(refuse(field))
     };
-    let table = if is_operator { allowed::check_template } else { allowed::check_table };
-    table(&cube.sql_table).map_err(refuse("sql_table".to_owned()))?;
+    let table = &cube.sql_table;
+    let checked = if is_operator { allowed::check_template(table) } else { allowed::check_table(table, warehouse) };
+    checked.map_err(refuse("sql_table".to_owned()))?;
     for measure in &cube.measures {
         if let Some(sql) = &measure.sql {
             expression(format!("measures.{}.sql", measure.name), sql)?;
@@ -268,6 +239,35 @@ fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), Regis
     }
     for dimension in &cube.dimensions {
         expression(format!("dimensions.{}.sql", dimension.name), &dimension.sql)?;
+    }
+    Ok(())
+}
+
+/// Names of the table's own columns alone: to some engines another name beside a table's is a function of its
+/// whole rows, which no mask of columns covers.
+fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError> {
+    let name = &new.name;
+    let Some(cube) = snapshot.model.cube_named(name) else { return Ok(()) };
+    let invalid = |code: &'static str, message: String, hint: String| RegisterError::Invalid {
+        diagnostics: vec![Diagnostic::error(code, message).hint(hint)],
+    };
+    let Some(table) = snapshot.described().located.get(new.sql_table.trim()) else {
+        let message = format!("table `{}` does not exist", new.sql_table);
+        return Err(invalid(UNKNOWN_TABLE, message, "Name a table or a view of the warehouse's catalog.".to_owned()));
+    };
+    let columns: Vec<String> = table.columns.iter().map(|column| column.to_lowercase()).collect();
+    for (of, column) in allowed::columns_of(cube) {
+        let (written, folded) = (&column.text, column.text.to_lowercase());
+        if of != cube.id || !columns.contains(&folded) {
+            let near = nearest(&folded, columns.iter().map(String::as_str), 3).join(", ");
+            let hint = if near.is_empty() {
+                "name columns of `sql_table`".to_owned()
+            } else {
+                format!("did you mean {near}?")
+            };
+            let message = format!("`{written}` is no column of `{name}`'s table");
+            return Err(invalid("unknown-column", message, hint));
+        }
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml;
 use terrane_server::telemetry::LogSettings;
+use terrane_warehouse::FileAccess;
 
 pub use environment::Environment;
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
@@ -88,6 +89,8 @@ pub struct WarehouseConfig {
     pub threads: Option<u64>,
     /// As the engine writes it: `4GB`.
     pub memory_limit: Option<String>,
+    /// `None`: as the project's SQL needs it.
+    pub file_access: Option<FileAccess>,
     pub max_connections: Option<u64>,
     /// How long a server may take to accept a connection.
     pub connect_timeout_seconds: Option<u64>,

@@ -6,6 +6,7 @@
 use jiff::tz::TimeZone;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings};
+use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
@@ -76,6 +77,12 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
         init: s.located_texts("init").unwrap_or_default(),
         threads: s.integer("threads", 1..=1_024),
         memory_limit: s.checked("memory_limit", "a size like 4GB", size),
+        file_access: s
+            .choice(
+                "file_access",
+                &[("auto", None), ("project", Some(FileAccess::Project)), ("none", Some(FileAccess::None))],
+            )
+            .flatten(),
         max_connections: s.integer("max_connections", 1..=1_000),
         connect_timeout_seconds: s.integer("connect_timeout_seconds", 1..=600),
         build_timeout_seconds: s.integer("build_timeout_seconds", 1..=86_400).unwrap_or(3_600),

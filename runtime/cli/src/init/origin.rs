@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_app::ports::warehouse::Warehouse;
-use terrane_warehouse::{DuckDb, DuckDbSettings};
+use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 
 use super::project::WarehouseSettings;
 use crate::authoring::folder::NewFolder;
@@ -173,6 +173,7 @@ async fn open_duckdb(
         connections: CONNECTIONS,
         memory_limit: None,
         threads: None,
+        file_access: FileAccess::Project,
         is_written: false,
     };
     let opened = tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await;

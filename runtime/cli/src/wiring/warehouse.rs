@@ -9,8 +9,10 @@ use std::time::Duration;
 use terrane_app::ports::builder::{BuildsNothing, CantBuild, ModelBuilder};
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::{Inputs, RegisteredCube, project_may_read_files};
 use terrane_warehouse::{
-    ConnectError, DuckDb, DuckDbSettings, OpenError, ServerSettings, SqliteSettings, mysql, postgres, sqlite,
+    ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, ServerSettings, SqliteSettings, mysql, postgres,
+    sqlite,
 };
 
 use super::mark;
@@ -28,8 +30,13 @@ const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB t
 pub(super) type Opened = (Arc<dyn Warehouse>, Arc<dyn ModelBuilder>);
 
 /// Opens the warehouse and runs its `init`. `is_written`: a file is opened for builds.
-pub(super) async fn open(project: &Project, is_written: bool, problems: &mut Vec<Diagnostic>) -> Option<Opened> {
-    match connect(project, is_written).await {
+pub(super) async fn open(
+    project: &Project,
+    registered: &[RegisteredCube],
+    is_written: bool,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Opened> {
+    match connect(project, registered, is_written).await {
         Ok(opened) => Some(opened),
         Err(problem) => {
             problems.push(problem);
@@ -44,10 +51,10 @@ fn without_builds(config: &WarehouseConfig, warehouse: impl Warehouse + 'static)
     (Arc::new(warehouse), Arc::new(BuildsNothing(why)))
 }
 
-async fn connect(project: &Project, is_written: bool) -> Result<Opened, Diagnostic> {
+async fn connect(project: &Project, registered: &[RegisteredCube], is_written: bool) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     match config.kind.as_str() {
-        "duckdb" => duckdb(project, is_written).await,
+        "duckdb" => duckdb(project, registered, is_written).await,
         "postgres" => {
             let settings = server(config)?;
             let warehouse = postgres::connect(&settings).await.map_err(|error| explain_connect(config, &error))?;
@@ -68,7 +75,7 @@ async fn connect(project: &Project, is_written: bool) -> Result<Opened, Diagnost
     }
 }
 
-async fn duckdb(project: &Project, is_written: bool) -> Result<Opened, Diagnostic> {
+async fn duckdb(project: &Project, registered: &[RegisteredCube], is_written: bool) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     let settings = DuckDbSettings {
         path: file(project)?,
@@ -77,6 +84,7 @@ async fn duckdb(project: &Project, is_written: bool) -> Result<Opened, Diagnosti
         threads: config.threads.map(|n| n as u32),
         memory_limit: config.memory_limit.clone(),
         connections: connections(config),
+        file_access: config.file_access.unwrap_or_else(|| needed_access(project, registered)),
         is_written,
     };
     // Opening runs the operator's SQL, which may take its time.
@@ -88,6 +96,12 @@ async fn duckdb(project: &Project, is_written: bool) -> Result<Opened, Diagnosti
         Ok(Err(error)) => Err(explain_open(config, &error)),
         Err(error) => Err(Diagnostic::error("no-warehouse", format!("opening the warehouse broke off: {error}"))),
     }
+}
+
+/// As much as the project's SQL, views and macros of the database or a registered cube need.
+fn needed_access(project: &Project, registered: &[RegisteredCube]) -> FileAccess {
+    let inputs = Inputs { registered: registered.to_vec(), ..project.inputs.clone() };
+    if project_may_read_files(&project.source, &inputs) { FileAccess::Project } else { FileAccess::Views }
 }
 
 fn server(config: &WarehouseConfig) -> Result<ServerSettings, Diagnostic> {

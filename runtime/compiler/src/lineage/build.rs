@@ -301,7 +301,7 @@ impl Building<'_> {
 
     fn relation(&mut self, cube: &Cube, by_name: &HashMap<&str, &CubeDefinition>) -> Columns {
         let written: Vec<ColumnName> = match &cube.relation {
-            Relation::Table(parts) => parts.clone(),
+            Relation::Table(name) => name.parts.clone(),
             Relation::Model { name, .. } => {
                 vec![ColumnName { text: name.trim_matches(['"', '`', '[', ']']).into(), quoted: true }]
             }

@@ -83,6 +83,27 @@ const SYSTEM_SCHEMAS: &[&str] =
 /// Of tables that are found without a schema.
 const SYSTEM_PREFIXES: &[&str] = &["duckdb_", "pg_", "pragma_", "sqlite_", "svl_", "stl_", "stv_"];
 
+/// Schemas that an engine of Spark's kind takes for a file format, and the table's name for a path. In lower case.
+const FILE_FORMATS: &[&str] = &[
+    "avro",
+    "binaryfile",
+    "cloudfiles",
+    "csv",
+    "delta",
+    "deltasharing",
+    "hudi",
+    "iceberg",
+    "image",
+    "json",
+    "libsvm",
+    "orc",
+    "parquet",
+    "text",
+    "xml",
+];
+/// Engines of Spark's kind.
+const READS_PATHS: &[&str] = &["databricks", "spark"];
+
 /// What keeps an expression out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAllowed {
@@ -98,6 +119,8 @@ pub enum NotAllowed {
     TableName { table: String },
     #[error("`{table}` belongs to the warehouse itself")]
     SystemTable { table: String },
+    #[error("`{table}` is read as a file by this warehouse")]
+    FileTable { table: String },
     #[error("the function `{name}` is not among those that a registered expression may call")]
     Function { name: String },
 }
@@ -143,12 +166,13 @@ pub fn check_template(text: &str) -> Result<(), NotAllowed> {
     if ["{{", "{%", "{#"].iter().any(|tag| text.contains(tag)) { Err(NotAllowed::Jinja) } else { Ok(()) }
 }
 
-/// Checks a `sql_table`: a table's name, and none of the warehouse's own. Quoted names are left to the operator:
-/// to some engines they are files.
+/// Checks a `sql_table`: a table's name in plain words, and none of the warehouse's own. Quoted names are left to
+/// the operator: to some engines they are files. So may be plain words: whether there is such a table, the
+/// warehouse's catalog says.
 ///
 /// # Errors
 /// [`NotAllowed`]
-pub fn check_table(table: &str) -> Result<(), NotAllowed> {
+pub fn check_table(table: &str, warehouse: &str) -> Result<(), NotAllowed> {
     let is_word = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -159,7 +183,20 @@ pub fn check_table(table: &str) -> Result<(), NotAllowed> {
     }
     let is_system = parts.iter().any(|part| SYSTEM_SCHEMAS.contains(&part.as_str()))
         || parts.last().is_some_and(|name| SYSTEM_PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
-    if is_system { Err(NotAllowed::SystemTable { table: table.to_owned() }) } else { Ok(()) }
+    if is_system {
+        return Err(NotAllowed::SystemTable { table: table.to_owned() });
+    }
+    let is_file = |format: &str| FILE_FORMATS.contains(&format) && READS_PATHS.contains(&warehouse);
+    match parts.as_slice() {
+        [format, _] if is_file(format) => Err(NotAllowed::FileTable { table: table.to_owned() }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a registered `sql_table` has to be in the warehouse's catalog: a caller without `admin` may have
+/// written it, now or while less was refused.
+pub fn is_looked_up(table: &str, warehouse: &str) -> bool {
+    matches!(check_table(table, warehouse), Ok(()) | Err(NotAllowed::FileTable { .. }))
 }
 
 /// The columns that a cube's members name, of whatever cube.
@@ -336,13 +373,32 @@ mod tests {
     #[test]
     fn tables_are_plain_names_of_somebodys() {
         for table in ["orders", "raw.orders", "db.raw.Orders_2"] {
-            assert_eq!(check_table(table), Ok(()), "{table}");
+            assert_eq!(check_table(table, "duckdb"), Ok(()), "{table}");
+            assert!(is_looked_up(table, "duckdb"), "{table}");
         }
         for table in ["\"data/x.csv\"", "'x.parquet'", "read_csv('x')", "a b", "a.b.c.d", "", "raw."] {
-            assert!(matches!(check_table(table), Err(NotAllowed::TableName { .. })), "{table}");
+            assert!(matches!(check_table(table, "duckdb"), Err(NotAllowed::TableName { .. })), "{table}");
         }
         for table in ["pg_catalog.pg_authid", "pg_stat_activity", "INFORMATION_SCHEMA.tables", "sqlite_master"] {
-            assert!(matches!(check_table(table), Err(NotAllowed::SystemTable { .. })), "{table}");
+            assert!(matches!(check_table(table, "duckdb"), Err(NotAllowed::SystemTable { .. })), "{table}");
+        }
+    }
+
+    #[test]
+    fn path_tables_are_refused() {
+        for warehouse in ["spark", "databricks"] {
+            for table in ["parquet.x", "delta.x", "CSV.x", "json.x", "text.x", "orc.x", "binaryFile.x"] {
+                let refused = matches!(check_table(table, warehouse), Err(NotAllowed::FileTable { .. }));
+                assert!(refused && is_looked_up(table, warehouse), "{table} on {warehouse}");
+            }
+            assert_eq!(check_table("lake.json.orders", warehouse), Ok(()));
+        }
+        assert_eq!(check_table("json.orders", "postgres"), Ok(()));
+        for table in ["events_*", "`events_*`", "@stage", "@stage/x", "parquet.`/x`", "delta.`s3://x`", "file('x')"] {
+            for warehouse in ["bigquery", "snowflake", "spark", "clickhouse", "duckdb"] {
+                let refused = matches!(check_table(table, warehouse), Err(NotAllowed::TableName { .. }));
+                assert!(refused, "{table} on {warehouse}");
+            }
         }
     }
 

@@ -36,6 +36,7 @@ mod walk;
 mod written;
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) use aggregate::is_aggregate;
@@ -135,15 +136,44 @@ pub struct Cube {
     pub(crate) members: HashMap<Arc<str>, Member>,
 }
 
+/// A table's name; it derefs to its parts as the author wrote them, outermost first: `raw.orders`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableName {
+    pub parts: Vec<ColumnName>,
+    /// The full name by which the warehouse's catalog has the table, where it was looked up. It is what is
+    /// printed: to some engines a name as written is a file or a function too.
+    pub located: Option<Vec<ColumnName>>,
+}
+
+impl TableName {
+    /// The parts to print in SQL.
+    pub fn printed(&self) -> &[ColumnName] {
+        self.located.as_deref().unwrap_or(&self.parts)
+    }
+}
+
+impl Deref for TableName {
+    type Target = [ColumnName];
+
+    fn deref(&self) -> &[ColumnName] {
+        &self.parts
+    }
+}
+
 /// Where a cube's rows come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Relation {
-    /// Name parts as the author wrote them, outermost first: `raw.orders`.
-    Table(Vec<ColumnName>),
+    Table(TableName),
     /// A query, with the models it refers to in dependency order, each once.
-    Query { models: Vec<(Arc<str>, Arc<str>)>, sql: Arc<str> },
+    Query {
+        models: Vec<(Arc<str>, Arc<str>)>,
+        sql: Arc<str>,
+    },
     /// One model's rows as they are, by the name that `ref` rendered to; the models as for a query.
-    Model { models: Vec<(Arc<str>, Arc<str>)>, name: Arc<str> },
+    Model {
+        models: Vec<(Arc<str>, Arc<str>)>,
+        name: Arc<str>,
+    },
 }
 
 /// Text about a member that no computation depends on.

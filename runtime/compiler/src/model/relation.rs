@@ -17,7 +17,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 use super::complaint::word_in;
 use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
 use super::nearest::likely;
-use super::{ColumnName, Cube, Relation};
+use super::{ColumnName, Cube, Relation, TableName};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, Work, quoted};
 use crate::sql::print_rows_of;
@@ -119,9 +119,13 @@ impl<'d> Models<'d> {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Relation> {
         if relation.is_table && relation.refs.is_empty() {
-            return table(&relation.sql, dialect)
+            let parts = table(&relation.sql, dialect)
                 .map_err(|problem| diagnostics.push(problem.in_text(&relation.sql)))
-                .ok();
+                .ok()?;
+            let full = |name: &Arc<[Arc<str>]>| {
+                name.iter().map(|part| ColumnName { text: Arc::clone(part), quoted: true }).collect()
+            };
+            return Some(Relation::Table(TableName { parts, located: relation.located.as_ref().map(full) }));
         }
         let sql = if relation.is_table {
             if let Err(problem) = table(&relation.sql, dialect) {
@@ -201,7 +205,7 @@ pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) 
 }
 
 /// `raw.orders`, in as many parts as the warehouse has levels.
-fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
+fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Vec<ColumnName>, Problem> {
     let text = sql.text.trim();
     let is_word = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -209,7 +213,7 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
     };
     if text.split('.').all(is_word) {
         let part = |part: &str| ColumnName { text: part.into(), quoted: false };
-        return Ok(Relation::Table(text.split('.').map(part).collect()));
+        return Ok(text.split('.').map(part).collect());
     }
     let first = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
     let not_a_name = |()| {
@@ -239,7 +243,7 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Relation, Problem> {
         ObjectNamePart::Identifier(ident) => Ok(column_name(&ident)),
         ObjectNamePart::Function(_) => Err(not_a_name(())),
     });
-    Ok(Relation::Table(parts.collect::<Result<_, _>>()?))
+    parts.collect()
 }
 
 /// One query without comments and without a `;` at its end.

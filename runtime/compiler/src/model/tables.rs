@@ -19,7 +19,7 @@ use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
 use super::grammar::tokenize;
-use super::{CubeId, Relation};
+use super::{ColumnName, CubeId, Relation};
 use crate::project::{Definitions, ModelDefinition};
 
 /// The parser recurses on longer texts.
@@ -133,10 +133,15 @@ fn last_part(table: &str) -> &str {
     table.rsplit('.').next().unwrap_or(table)
 }
 
-/// `orders` and `raw.orders` may be the same table.
+/// `orders` and `raw.orders` may be the same table, and so may `db.orders` and `db.raw.orders`: engines leave out
+/// the schema too.
 pub(super) fn is_same(a: &str, b: &str) -> bool {
     let ends_with = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
-    a == b || ends_with(a, b) || ends_with(b, a)
+    let lacks_schema = |long: &str, short: &str| {
+        let parts: Vec<&str> = long.split('.').collect();
+        matches!(parts[..], [database, _, name] if short.split_once('.') == Some((database, name)))
+    };
+    a == b || ends_with(a, b) || ends_with(b, a) || lacks_schema(a, b) || lacks_schema(b, a)
 }
 
 /// Finds out what relations read.
@@ -173,12 +178,16 @@ impl<'d> TableReader<'d> {
     pub(super) fn tables(&self, relation: &Relation) -> Tables {
         let mut following = Following::of(self);
         let exactly;
-        let mut only_model = None;
+        let (mut only_model, mut full) = (None, None);
         let models = match relation {
-            Relation::Table(parts) => {
-                let parts: Vec<String> = parts.iter().map(|part| part.text.to_lowercase()).collect();
-                let name = parts.join(".");
+            Relation::Table(table) => {
+                let joined = |parts: &[ColumnName]| {
+                    parts.iter().map(|part| part.text.to_lowercase()).collect::<Vec<_>>().join(".")
+                };
+                let name = joined(table);
                 following.name(name.clone());
+                full = table.located.as_deref().map(joined);
+                full.iter().for_each(|full| following.name(full.clone()));
                 exactly = name;
                 &[]
             }
@@ -214,6 +223,7 @@ impl<'d> TableReader<'d> {
         if built.contains(&exactly) {
             // What stands for a model's definition is what the definition reads.
             read.remove(&exactly);
+            read.retain(|name| Some(name) != full.as_ref());
         }
         let models = followed.iter().map(|at| Arc::clone(&self.definitions.models[*at].name.value)).collect();
         Tables { exactly, is_made, read: (!is_unknown).then_some(read), built, only_model, models }

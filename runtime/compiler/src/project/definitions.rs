@@ -179,6 +179,8 @@ pub struct RelationDefinition {
     pub is_table: bool,
     pub refs: Vec<Reference>,
     pub sources: Vec<(Arc<str>, Arc<str>)>,
+    /// The full name by which the warehouse's catalog has the table, where it was looked up.
+    pub located: Option<Arc<[Arc<str>]>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -146,11 +146,11 @@ impl Renderer {
     ) -> Option<RelationDefinition> {
         if !has_tags(&text.value) {
             let sql = SqlText::plain(text);
-            return Some(RelationDefinition { sql, is_table, refs: Vec::new(), sources: Vec::new() });
+            return Some(RelationDefinition { sql, is_table, refs: Vec::new(), sources: Vec::new(), located: None });
         }
         let (sql, record) = self.render(text, false, diagnostics)?;
         let refs = references(&record.refs, &sql);
-        Some(RelationDefinition { sql, is_table, refs, sources: record.sources })
+        Some(RelationDefinition { sql, is_table, refs, sources: record.sources, located: None })
     }
 
     pub(super) fn model(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {

@@ -107,6 +107,7 @@ struct ReadModel {
 #[derive(Debug)]
 struct ReadRegistered {
     file: Arc<SourceFile>,
+    located: Option<Arc<[Arc<str>]>>,
     definition: Option<Arc<CubeDefinition>>,
     told: Vec<Diagnostic>,
     unread: BTreeSet<Arc<str>>,
@@ -284,7 +285,8 @@ impl KeptFiles {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> (Option<Arc<CubeDefinition>>, BTreeSet<Arc<str>>) {
         let is_same = |read: &&Arc<ReadRegistered>| {
-            read.file.text == cube.entry && (!read.has_rendered || self.around.are_same(&before.around))
+            let is_same = read.file.text == cube.entry && read.located == cube.located;
+            is_same && (!read.has_rendered || self.around.are_same(&before.around))
         };
         let known = before.registered.get(&cube.name).filter(is_same);
         self.work.count(known.is_some());
@@ -292,8 +294,12 @@ impl KeptFiles {
             let (mut told, mut unread) = (Vec::new(), BTreeSet::new());
             let file = registered::file_of(cube);
             renderer.begin();
-            let definition = registered::read(&file, renderer, &mut unread, &mut told).map(Arc::new);
-            Arc::new(ReadRegistered { file, definition, told, unread, has_rendered: renderer.has_rendered() })
+            let mut definition = registered::read(&file, renderer, &mut unread, &mut told);
+            if let Some(relation) = definition.as_mut().and_then(|cube| cube.relation.as_mut()) {
+                relation.located.clone_from(&cube.located);
+            }
+            let (definition, located) = (definition.map(Arc::new), cube.located.clone());
+            Arc::new(ReadRegistered { file, located, definition, told, unread, has_rendered: renderer.has_rendered() })
         });
         diagnostics.extend(read.told.iter().cloned());
         let found = (read.definition.clone(), read.unread.clone());

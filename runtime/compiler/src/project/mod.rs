@@ -9,6 +9,7 @@ mod definitions;
 #[cfg(test)]
 mod documented;
 mod fields;
+mod files;
 mod guard;
 mod jinja;
 mod kept;
@@ -33,6 +34,7 @@ pub use definitions::{
     MetricFilterDefinition, ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference,
     RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording, WrittenValue,
 };
+pub use files::{may_read_files, project_may_read_files};
 pub(crate) use jinja::{quote as quote_name, quoted};
 pub use kept::{KeptFiles, Work};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};

@@ -12,7 +12,7 @@ use super::definitions::{CubeDefinition, MetricDefinition};
 use super::jinja::Renderer;
 use super::kept::KeptFiles;
 use super::source::SourceFile;
-use super::yaml;
+use super::yaml::{self, NodeValue};
 use crate::diagnostic::{Diagnostic, Severity, Span};
 
 /// The folder that diagnostics name; no project has one of this name, for it begins with a bracket.
@@ -26,6 +26,31 @@ pub struct RegisteredCube {
     pub name: Arc<str>,
     /// One entry of a `cubes:` list, as JSON. Without Jinja: its braces are references.
     pub entry: Arc<str>,
+    /// The full name by which the warehouse's catalog has its table, outermost part first. A load looks it up;
+    /// `None` where `sql_table` is an operator's SQL.
+    pub located: Option<Arc<[Arc<str>]>>,
+}
+
+impl RegisteredCube {
+    /// A cube whose table nobody has looked up.
+    pub fn new(name: &str, entry: &str) -> Self {
+        RegisteredCube { name: name.into(), entry: entry.into(), located: None }
+    }
+
+    /// Its `sql_table`; `None` where the entry can't be read.
+    pub fn sql_table(&self) -> Option<Arc<str>> {
+        let NodeValue::Map(entry) = yaml::parse(&file_of(self)).ok()?.value else { return None };
+        let (_, table) = entry.iter().find(|(key, _)| &*key.text == "sql_table")?;
+        match &table.value {
+            NodeValue::Scalar { text, .. } => Some(text.trim().into()),
+            _ => None,
+        }
+    }
+
+    /// The place of problems with the cube as a whole.
+    pub fn place(&self) -> Span {
+        Span { file: path_of(self), line: 1, column: 1, length: 1 }
+    }
 }
 
 /// Adds what the files leave free.
@@ -72,8 +97,11 @@ pub(super) fn add(
 
 /// One of them as a file.
 pub(super) fn file_of(cube: &RegisteredCube) -> Arc<SourceFile> {
-    let path = format!("{PLACE}/{}.json", cube.name);
-    Arc::new(SourceFile { path: path.into(), text: Arc::clone(&cube.entry) })
+    Arc::new(SourceFile { path: path_of(cube), text: Arc::clone(&cube.entry) })
+}
+
+fn path_of(cube: &RegisteredCube) -> Arc<str> {
+    format!("{PLACE}/{}.json", cube.name).into()
 }
 
 /// Reads one of them.

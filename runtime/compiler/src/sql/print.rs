@@ -245,7 +245,7 @@ impl Printer<'_> {
 
     fn relation(&mut self, cube: &Cube, alias: &str) {
         match &cube.relation {
-            Relation::Table(parts) => self.table(parts),
+            Relation::Table(name) => self.table(name.printed()),
             Relation::Query { models, sql } => self.nested(|printer| {
                 printer.models(models);
                 // An author's query may have a WITH of its own, which can't follow ours.

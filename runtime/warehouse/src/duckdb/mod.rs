@@ -6,6 +6,7 @@
 
 mod bind;
 mod build;
+mod catalog;
 mod error;
 mod open;
 mod pool;
@@ -19,15 +20,18 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::builder::{BuildsNothing, BuiltRelation, CantBuild, ModelBuilder};
-use terrane_app::ports::warehouse::{BatchStream, Connections, ResultSet, Statement, Warehouse, WarehouseError};
+use terrane_app::ports::warehouse::{
+    BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError,
+};
 
 use build::DuckDbBuilder;
 pub use error::OpenError;
-pub use open::DuckDbSettings;
+pub use open::{DuckDbSettings, FileAccess};
 use pool::Pool;
 use session::Request;
 
 use crate::built::relations;
+use crate::catalog::table;
 
 /// How long a probe or a description may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,6 +81,12 @@ impl Warehouse for DuckDb {
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
         let answer = self.pool.run(Request::describe(statement), PROBE_TIMEOUT).await?;
         Ok(answer.schema)
+    }
+
+    async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
+        let Some(lookup) = catalog::lookup(name) else { return Ok(None) };
+        let rows = self.pool.run(Request::execute(lookup.statement()), PROBE_TIMEOUT).await?;
+        Ok(table(&rows))
     }
 
     async fn ping(&self) -> Result<(), WarehouseError> {

@@ -2,7 +2,8 @@
 //!
 //! The order is what matters. File paths in `init` are the project's, so the search path comes first;
 //! the allowed folders can't be set once external access is off; `lock_configuration` is last, and
-//! after it no statement changes a setting, loads an extension or attaches a file.
+//! after it no statement changes a setting, loads an extension or attaches a file. Where no SQL of the
+//! project or of the database reads files, no folder is allowed: DuckDB takes an unknown table for a file.
 //!
 //! DuckDB 1.5 holds a relative path against the allowed folders as the process's working directory
 //! completes it, not as its search path does: a view over `read_parquet('data/x.parquet')` would stop
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use duckdb::{AccessMode, Config, Connection};
+
+use terrane_compiler::project::may_read_files;
 
 use super::error::OpenError;
 
@@ -31,9 +34,27 @@ pub struct DuckDbSettings {
     pub memory_limit: Option<String>,
     /// `None`: one for each core.
     pub threads: Option<u32>,
+    pub file_access: FileAccess,
     /// A file is opened for writing also where `init` is empty.
     pub is_written: bool,
 }
+
+/// Which files SQL may read once the engine is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAccess {
+    /// As `Project`, if a view or a macro of the database reads files; else as `None`.
+    Views,
+    /// The data folders and data files of the project.
+    Project,
+    /// No files.
+    None,
+}
+
+/// Texts that are run whenever somebody names them.
+const STORED_TEXTS: &str = "\
+    SELECT sql FROM duckdb_views() WHERE NOT internal \
+    UNION ALL SELECT macro_definition FROM duckdb_functions() \
+    WHERE NOT internal AND function_type IN ('macro', 'table_macro')";
 
 /// Folders of a project that hold definitions, components and expectations, never data.
 const NOT_DATA: &[&str] = &["sources", "models", "cubes", "metrics", "policies", "plugins", "tests"];
@@ -58,7 +79,12 @@ pub(super) fn open(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
             message: error.to_string(),
         })?;
     }
-    lock(&connection, &settings.project)?;
+    let reads_files = match settings.file_access {
+        FileAccess::Views => stored_texts_read_files(&connection)?,
+        FileAccess::Project => true,
+        FileAccess::None => false,
+    };
+    lock(&connection, reads_files.then_some(&settings.project))?;
     Ok(connection)
 }
 
@@ -100,10 +126,24 @@ fn spill_folder(project: &Path) -> PathBuf {
     }
 }
 
-fn lock(connection: &Connection, project: &Path) -> Result<(), OpenError> {
-    let (folders, files) = readable(project)?;
-    set(connection, "allowed_directories", &list(&folders))?;
-    set(connection, "allowed_paths", &list(&files))?;
+/// A text that is not known, of a view of another version for one, may read anything.
+fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
+    let texts = || {
+        let mut statement = connection.prepare(STORED_TEXTS)?;
+        let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0))?;
+        rows.collect::<Result<Vec<_>, duckdb::Error>>()
+    };
+    let texts = texts().map_err(|error| OpenError::Catalog { message: error.to_string() })?;
+    Ok(texts.iter().any(|text| text.as_deref().is_none_or(may_read_files)))
+}
+
+/// `project`: the folder whose data SQL may read.
+fn lock(connection: &Connection, project: Option<&PathBuf>) -> Result<(), OpenError> {
+    if let Some(project) = project {
+        let (folders, files) = readable(project)?;
+        set(connection, "allowed_directories", &list(&folders))?;
+        set(connection, "allowed_paths", &list(&files))?;
+    }
     set(connection, "allow_community_extensions", "false")?;
     set(connection, "enable_external_access", "false")?;
     // In 1.5.6 it takes two different columns of a union for one where a named query is read more than

@@ -6,6 +6,7 @@
 //! ended by `KILL QUERY` from another connection.
 
 mod bind;
+mod catalog;
 mod cell;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
+use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::sessions::{
     ConnectError, Described, Engine, Failed, Reader, ServerSettings, Session, Sessions, run_init, within,
@@ -75,6 +77,10 @@ impl Engine for Server {
     type Connection = MySqlConnection;
     /// The connection's number.
     type Handle = u64;
+
+    fn lookup(name: &[&str]) -> Option<Lookup> {
+        catalog::lookup(name)
+    }
 
     async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
         let mut connection = self.open().await?;

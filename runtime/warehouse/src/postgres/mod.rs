@@ -7,6 +7,7 @@
 
 mod bind;
 mod build;
+mod catalog;
 mod cell;
 mod numeric;
 
@@ -21,6 +22,7 @@ use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, Wareho
 
 use build::PostgresBuilder;
 
+use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::sessions::{
     ConnectError, Described, Engine, Failed, Reader, ServerSettings, Session, Sessions, run_init, within,
@@ -88,6 +90,10 @@ impl Engine for Server {
     type Connection = PgConnection;
     /// The process behind the connection.
     type Handle = i32;
+
+    fn lookup(name: &[&str]) -> Option<Lookup> {
+        catalog::lookup(name)
+    }
 
     async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
         let mut connection = self.open().await?;

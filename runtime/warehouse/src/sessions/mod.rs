@@ -17,11 +17,12 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::builder::BuiltRelation;
-use terrane_app::ports::warehouse::{Connections, ResultSet, Statement, Warehouse, WarehouseError};
+use terrane_app::ports::warehouse::{CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError};
 
 use pool::Pool;
 
 use crate::built::relations;
+use crate::catalog::{Lookup, table};
 use crate::columns::{Columns, Kind};
 
 pub(crate) use failure::{Failed, timeout, within};
@@ -43,6 +44,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
     type Connection: Send + 'static;
     /// Names what a session runs, for whoever wants to stop it.
     type Handle: Send + Sync + 'static;
+
+    /// Looks a table up in the catalog, as [`Warehouse::table`] has it; `None`: no table has such a name.
+    fn lookup(name: &[&str]) -> Option<Lookup>;
 
     /// # Errors
     /// `Unavailable`, within the operator's time limit.
@@ -122,6 +126,12 @@ impl<E: Engine> Warehouse for Sessions<E> {
 
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
         Ok(self.pool.run(Request::Describe(statement), PROBE_TIMEOUT).await?.schema)
+    }
+
+    async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
+        let Some(lookup) = E::lookup(name) else { return Ok(None) };
+        let rows = self.pool.run(Request::Execute(lookup.statement()), PROBE_TIMEOUT).await?;
+        Ok(table(&rows))
     }
 
     async fn ping(&self) -> Result<(), WarehouseError> {

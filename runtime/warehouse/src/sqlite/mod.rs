@@ -6,6 +6,7 @@
 //! caller is stopped by a flag that the engine looks at as it runs.
 
 mod bind;
+mod catalog;
 mod cell;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, SqlSafeStr as _};
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
+use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::sessions::{ConnectError, Described, Engine, Failed, Reader, Session, Sessions, run_init};
 
@@ -80,6 +82,10 @@ impl Engine for File {
     type Connection = SqliteConnection;
     /// Whether the session is to go on.
     type Handle = Arc<AtomicBool>;
+
+    fn lookup(name: &[&str]) -> Option<Lookup> {
+        catalog::lookup(name)
+    }
 
     async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
         let failed = |error: sqlx::Error| FAILED.connecting(&error);

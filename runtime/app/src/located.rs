@@ -1,0 +1,132 @@
+//! Tables of registered cubes, looked up in the warehouse's catalog.
+//!
+//! In: registered cubes. Out: the same with the full names of their tables, without those whose table is not in
+//! the catalog, and an error for each of those. A caller without `admin` names tables in plain words, which an
+//! engine may take for a file, a function or a table elsewhere: what the catalog does not list is never served,
+//! whenever it was registered. Any other `sql_table` is an operator's SQL and is left as it is. Not here: what a
+//! plain word is (`model::allowed`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _};
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::model::allowed;
+use terrane_compiler::project::{Inputs, RegisteredCube};
+
+use crate::described::NOT_ASKED;
+use crate::ports::warehouse::{CatalogTable, Warehouse, WarehouseErrorKind};
+
+/// The warehouse's catalog lists no table or view of the name.
+pub(crate) const UNKNOWN_TABLE: &str = "unknown-table";
+
+/// How many tables are looked up at once: queries need the warehouse too.
+const AT_ONCE: usize = 4;
+/// How long all of it may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The tables that were found, by `sql_table`.
+pub(crate) type Located = HashMap<Arc<str>, Arc<CatalogTable>>;
+
+/// The catalog's answer about one name.
+enum Answer {
+    Found(Arc<CatalogTable>),
+    Absent,
+    /// The warehouse's own words.
+    Unknown(String),
+}
+
+/// Replaces the registered cubes of `inputs` by those that may be served. Where the warehouse can't be asked, a
+/// table that it listed before (`known`) is taken for listed still.
+pub(crate) async fn locate(
+    inputs: &Inputs,
+    known: &Located,
+    warehouse: &dyn Warehouse,
+) -> (Inputs, Located, Vec<Diagnostic>) {
+    let (mut inputs, mut diagnostics) = (inputs.clone(), Vec::new());
+    let registered = std::mem::take(&mut inputs.registered);
+    let answers = ask(&registered, &inputs.warehouse, known, warehouse).await;
+    for mut cube in registered {
+        let Some(table) = looked_up(&cube, &inputs.warehouse) else {
+            inputs.registered.push(cube);
+            continue;
+        };
+        let told = match answers.get(&table) {
+            Some(Answer::Found(found)) => {
+                cube.located = Some(found.name.iter().map(|part| Arc::from(part.as_str())).collect());
+                inputs.registered.push(cube);
+                continue;
+            }
+            Some(Answer::Unknown(message)) => not_asked(&cube, message),
+            Some(Answer::Absent) | None => absent(&cube, &table),
+        };
+        diagnostics.push(told.at(cube.place()));
+        // What refers to the cube is not wrong for that.
+        inputs.unread.insert(cube.name);
+    }
+    let found = answers.into_iter().filter_map(|(table, answer)| match answer {
+        Answer::Found(found) => Some((table, found)),
+        Answer::Absent | Answer::Unknown(_) => None,
+    });
+    (inputs, found.collect(), diagnostics)
+}
+
+/// The table's name, if the catalog has to list it.
+fn looked_up(cube: &RegisteredCube, warehouse: &str) -> Option<Arc<str>> {
+    let table = cube.sql_table()?;
+    allowed::is_looked_up(&table, warehouse).then_some(table)
+}
+
+async fn ask(
+    registered: &[RegisteredCube],
+    kind: &str,
+    known: &Located,
+    warehouse: &dyn Warehouse,
+) -> HashMap<Arc<str>, Answer> {
+    let tables = registered.iter().filter_map(|cube| looked_up(cube, kind));
+    let mut answers: HashMap<Arc<str>, Answer> =
+        tables.map(|table| (table, Answer::Unknown("no answer in time".to_owned()))).collect();
+    let asked: Vec<BoxFuture<'_, _>> =
+        answers.keys().map(|table| answer(Arc::clone(table), warehouse).boxed()).collect();
+    let mut coming = stream::iter(asked).buffer_unordered(AT_ONCE);
+    let gather = async {
+        while let Some((table, answer)) = coming.next().await {
+            answers.insert(table, answer);
+        }
+    };
+    // What came in time is good.
+    let _ = tokio::time::timeout(TIMEOUT, gather).await;
+    for (table, answer) in &mut answers {
+        if let (Answer::Unknown(_), Some(found)) = (&answer, known.get(table)) {
+            *answer = Answer::Found(Arc::clone(found));
+        }
+    }
+    answers
+}
+
+async fn answer(table: Arc<str>, warehouse: &dyn Warehouse) -> (Arc<str>, Answer) {
+    let parts: Vec<&str> = table.split('.').collect();
+    let answer = match warehouse.table(&parts).await {
+        Ok(Some(found)) => Answer::Found(Arc::new(found)),
+        Ok(None) => Answer::Absent,
+        // The lookup itself is always in order: the name is one that this engine can't look up.
+        Err(error) if error.kind == WarehouseErrorKind::Refused => Answer::Absent,
+        Err(error) => Answer::Unknown(error.message),
+    };
+    (table, answer)
+}
+
+fn absent(cube: &RegisteredCube, table: &str) -> Diagnostic {
+    let message = format!("table `{table}` of the registered cube `{}` does not exist", cube.name);
+    Diagnostic::error(UNKNOWN_TABLE, message).hint(
+        "Name a table or a view of the warehouse's catalog. Anything else needs the scope `admin` and a quoted name.",
+    )
+}
+
+fn not_asked(cube: &RegisteredCube, message: &str) -> Diagnostic {
+    let message = format!("the warehouse could not be asked about the table of cube `{}`: {message}", cube.name);
+    Diagnostic::error(NOT_ASKED, message).hint("Load the project again when the warehouse answers.")
+}

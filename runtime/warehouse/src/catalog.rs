@@ -1,0 +1,47 @@
+//! Tables of the catalog: what each engine asks for one, and how its answer is read.
+//!
+//! Texts are fixed and names are bound. A statement that looks up gives a row for each column of the table: the
+//! parts of the full name, outermost first, then the column's name.
+
+use arrow::array::{Array as _, AsArray as _, StringArray};
+use terrane_app::ports::warehouse::{CatalogTable, ResultSet, Statement};
+use terrane_compiler::types::Value;
+
+/// A statement that looks a table up.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    text: &'static str,
+    params: Vec<Value>,
+}
+
+impl Lookup {
+    pub(crate) fn new(text: &'static str, names: &[&str]) -> Self {
+        Lookup { text, params: names.iter().map(|name| Value::Text((*name).into())).collect() }
+    }
+
+    pub(crate) fn statement(&self) -> Statement<'_> {
+        Statement { text: self.text, params: &self.params, columns: &[] }
+    }
+}
+
+/// The one table that the rows are of; `None` where they are of none or of several.
+pub(crate) fn table(rows: &ResultSet) -> Option<CatalogTable> {
+    let mut found: Option<CatalogTable> = None;
+    for batch in &rows.batches {
+        let texts: Option<Vec<&StringArray>> = batch.columns().iter().map(|column| column.as_string_opt()).collect();
+        let texts = texts?;
+        let (columns, parts) = texts.split_last()?;
+        for at in 0..batch.num_rows() {
+            if texts.iter().any(|text| text.is_null(at)) {
+                return None;
+            }
+            let name: Vec<String> = parts.iter().map(|part| part.value(at).to_owned()).collect();
+            let table = found.get_or_insert_with(|| CatalogTable { name: name.clone(), columns: Vec::new() });
+            if table.name != name {
+                return None;
+            }
+            table.columns.push(columns.value(at).to_owned());
+        }
+    }
+    found
+}

@@ -1,0 +1,42 @@
+//! Tables of MySQL's and MariaDB's catalogs: views, and tables of engines that store the rows themselves. Engines
+//! that read files (CSV, CONNECT), other servers (FEDERATED, SPIDER, S3) or other tables (MERGE) are not among them,
+//! nor is an engine that nobody here knows.
+
+use crate::catalog::Lookup;
+
+// The names are given to both tables, so that the server opens one table and not all.
+macro_rules! lookup {
+    ($schema:literal) => {
+        concat!(
+            "SELECT CAST(t.TABLE_SCHEMA AS CHAR), CAST(t.TABLE_NAME AS CHAR), CAST(c.COLUMN_NAME AS CHAR) \
+             FROM information_schema.TABLES t JOIN information_schema.COLUMNS c \
+             ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME \
+             WHERE t.TABLE_SCHEMA = ",
+            $schema,
+            " AND t.TABLE_NAME = ? AND c.TABLE_SCHEMA = ",
+            $schema,
+            " AND c.TABLE_NAME = ? AND (@@lower_case_table_names <> 0 \
+             OR CAST(t.TABLE_SCHEMA AS BINARY) = CAST(",
+            $schema,
+            " AS BINARY) AND CAST(t.TABLE_NAME AS BINARY) = CAST(? AS BINARY)) \
+             AND (t.TABLE_TYPE = 'VIEW' OR t.TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') \
+             AND LOWER(t.ENGINE) IN ('innodb', 'myisam', 'aria', 'memory', 'archive', 'rocksdb', 'tokudb', \
+             'columnstore', 'ndbcluster')) \
+             AND LOWER(t.TABLE_SCHEMA) NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') \
+             AND COALESCE(c.EXTRA, '') NOT LIKE '%INVISIBLE%' \
+             ORDER BY c.ORDINAL_POSITION"
+        )
+    };
+}
+
+const NAME: &str = lookup!("DATABASE()");
+const IN_SCHEMA: &str = lookup!("?");
+
+/// `None`: no table has a name of so many parts.
+pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
+    match name {
+        [table] => Some(Lookup::new(NAME, &[table, table, table])),
+        [schema, table] => Some(Lookup::new(IN_SCHEMA, &[schema, table, schema, table, schema, table])),
+        _ => None,
+    }
+}

@@ -1,0 +1,21 @@
+//! Tables of SQLite's catalog: tables and views of the database file. Virtual tables, the tables that these keep
+//! their rows in, and functions that can be read like tables are not among them. Sessions attach nothing: what
+//! `init` attaches is attached to its own connection alone.
+
+use crate::catalog::Lookup;
+
+const MAIN: &str = "main";
+
+const TABLE: &str = "\
+    SELECT t.schema, t.name, c.name FROM pragma_table_list(?) AS t, pragma_table_xinfo(t.name, 'main') AS c \
+    WHERE t.schema = 'main' AND t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite~_%' ESCAPE '~' \
+    AND c.hidden <> 1 ORDER BY c.cid";
+
+/// `None`: no table has such a name.
+pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
+    match name {
+        [table] => Some(Lookup::new(TABLE, &[table])),
+        [schema, table] if schema.eq_ignore_ascii_case(MAIN) => Some(Lookup::new(TABLE, &[table])),
+        _ => None,
+    }
+}

@@ -384,3 +384,60 @@ fn projects_lie_below_folders_that_the_operator_named() {
     assert_eq!(sum(server.address, &writer, "o.count"), json!(3));
     assert_eq!(load("").1["project_name"], json!("scratch"));
 }
+
+/// An engine may take a plain name for a file: what the catalog does not list is no table to a writer.
+#[test]
+fn a_writer_registers_only_tables_of_the_catalog() {
+    // A view over a file leaves the data folder open to SQL.
+    let settings = SETTINGS.replace("init: [", "init: [\"CREATE VIEW seen AS SELECT * FROM 'customers.csv'\", ");
+    let mut project = project().with("service_project.yml", &settings).with("data/customers.csv", "id,secret\n1,x\n");
+    for ending in ["csv", "tsv", "ndjson", "json"] {
+        project = project.with(&format!("customers.{ending}"), "id,secret\n1,x\n");
+    }
+    let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
+    let admin = key(&project, &["--name", "admin", "--scopes", "read,write,admin"]);
+    let server = serve(&project, &[]);
+    let register = |key: &str, name: &str, table: &str| {
+        let cube = json!({"name": name, "sql_table": table, "measures": [{"name": "n", "type": "count"}]});
+        send(server.address, key, "POST", "/api/v1/query/meta/cubes", &cube)
+    };
+    for table in [
+        "customers.csv",
+        "customers.tsv",
+        "customers.json",
+        "customers.ndjson",
+        "CUSTOMERS.CSV",
+        "customers.csv.gz",
+        "nowhere",
+    ] {
+        for caller in [&writer, &admin] {
+            let (status, refusal) = register(caller, "taken", table);
+            let code = &refusal["error"]["details"]["problems"][0]["code"];
+            assert_eq!((status, code), (422, &json!("unknown-table")), "{table}: {refusal}");
+        }
+    }
+    for table in ["data/customers.csv", "\"customers.csv\"", "'customers.csv'", "read_csv('customers.csv')"] {
+        assert_eq!(register(&writer, "taken", table).0, 403, "{table}");
+    }
+    for (name, table) in [("upper_case", "T"), ("in_schema", "main.t"), ("view_of_file", "seen")] {
+        let (status, answer) = register(&writer, name, table);
+        assert_eq!(status, 201, "{table}: {answer}");
+        assert_ne!(sum(server.address, &writer, &format!("{name}.n")), Value::Null, "{table}");
+    }
+    let (status, answer) = register(&admin, "file", "\"customers.csv\"");
+    assert_eq!(status, 201, "{answer}");
+    assert_eq!(sum(server.address, &admin, "file.n"), json!(1));
+    server.kill().unwrap();
+
+    // A table that is not there any more is not read as a file, and the rest serves.
+    let without = settings.replace("CREATE VIEW seen AS SELECT * FROM 'customers.csv'", "SELECT 1");
+    let project = project.with("service_project.yml", &without);
+    let server = serve(&project, &[]);
+    assert_eq!(sum(server.address, &writer, "upper_case.n"), json!(3));
+    assert_eq!(sum(server.address, &admin, "file.n"), json!(1));
+    let query = json!({"measures": ["view_of_file.n"]});
+    assert_ne!(send(server.address, &writer, "POST", "/api/v1/query", &query).0, 200);
+    let (status, loaded) = send(server.address, &admin, "POST", "/api/v1/unified/load", &json!({}));
+    let told = loaded["problems"].as_array().unwrap().iter().find(|told| told["code"] == "unknown-table");
+    assert_eq!((status, &told.unwrap()["severity"]), (200, &json!("warning")), "{loaded}");
+}

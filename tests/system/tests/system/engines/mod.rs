@@ -4,6 +4,7 @@
 
 mod answers;
 mod builds;
+mod catalog;
 mod configuration;
 mod faults;
 mod lookups;

@@ -158,7 +158,7 @@ async fn only_tables_and_views_of_the_file_are_in_the_catalog() {
     for (name, found) in [
         ("orders", "main.Orders (Id, amount, twice)"),
         ("MAIN.ORDERS", "main.Orders (Id, amount, twice)"),
-        ("large", "main.large (id, amount)"),
+        ("large", "main.large (Id, amount)"),
     ] {
         assert_eq!(located(name).await.as_deref(), Some(found), "{name}");
     }

@@ -154,8 +154,7 @@ fn who_registers_a_cube_sees_no_more_than_before() {
         let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
         assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
         let problem = &refusal["error"]["details"]["problems"][0];
-        assert!(problem["message"].as_str().unwrap().contains("`spy`"), "{refusal}");
-        assert!(problem["hint"].as_str().unwrap().contains("`nothing_there`"), "{refusal}");
+        assert_eq!(problem["code"], "unknown-table", "{refusal}");
     }
 }
 

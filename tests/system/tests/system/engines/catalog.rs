@@ -87,17 +87,13 @@ fn mariadb_finds_tables_and_views_of_its_own() {
         &[
             "CREATE TABLE IF NOT EXISTS listed (id INT, amount INT)",
             "CREATE OR REPLACE VIEW over_listed AS SELECT id FROM listed",
-            "CREATE TABLE IF NOT EXISTS lines (a INT NOT NULL) ENGINE = CSV",
+            "CREATE TABLE IF NOT EXISTS csv_lines (a INT NOT NULL) ENGINE = CSV",
             "CREATE TABLE IF NOT EXISTS one (id INT NOT NULL) ENGINE = MyISAM",
             "CREATE TABLE IF NOT EXISTS merged (id INT NOT NULL) ENGINE = MERGE UNION = (one)",
         ],
+        &[("listed", "shop.listed", "id amount"), ("over_listed", "shop.over_listed", "id"), ("one", "shop.one", "id")],
         &[
-            ("listed", "terrane.listed", "id amount"),
-            ("over_listed", "terrane.over_listed", "id"),
-            ("one", "terrane.one", "id"),
-        ],
-        &[
-            "lines",
+            "csv_lines",
             "merged",
             "seq_1_to_9",
             "dual",

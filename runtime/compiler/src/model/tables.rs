@@ -417,6 +417,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_that_leave_out_database_or_schema_may_be_the_same() {
+        for (a, b) in [("t", "db.main.t"), ("main.t", "db.main.t"), ("db.t", "db.main.t"), ("db.main.t", "db.main.t")] {
+            assert!(is_same(a, b) && is_same(b, a), "{a} {b}");
+        }
+        for (a, b) in [("other.t", "db.main.t"), ("db.x", "db.main.t"), ("t", "db.main.at")] {
+            assert!(!is_same(a, b) && !is_same(b, a), "{a} {b}");
+        }
+    }
+
+    #[test]
     fn names_of_a_with_are_no_tables_where_they_hold() {
         for (text, tables) in [
             ("SELECT * FROM a JOIN s.b ON true", "a s.b"),

@@ -46,7 +46,7 @@ use terrane_compiler::{model, project};
 use terrane_identity::OsRandomness;
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
 use terrane_server::telemetry::{LogOutput, LogSettings};
-use terrane_server::{Anonymous, HttpSettings, Ports, Scopes};
+use terrane_server::{Anonymous, HttpSettings, Ports, Scopes, TrustedProxies};
 use terrane_store::StateStore;
 
 use crate::clock::SystemClock;
@@ -356,6 +356,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         docs: config.server.docs,
         metrics: telemetry::metrics_route(config),
         cors: network::cors(&config.server.cors),
+        trusted_proxies: TrustedProxies::new(&config.server.trusted_proxies),
         rates: config.limits.rates,
     }
 }

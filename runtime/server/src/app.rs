@@ -20,7 +20,7 @@ use terrane_app::security::oauth::OAuth;
 use terrane_app::security::{Authenticator, Journal};
 use terrane_compiler::SecurityContext;
 
-use crate::edge::{Cors, Hosts};
+use crate::edge::{Cors, Hosts, TrustedProxies};
 use crate::telemetry::{DroppedLines, Watch};
 
 pub use terrane_app::security::{Scope, Scopes};
@@ -59,6 +59,8 @@ pub struct HttpSettings {
     pub metrics: Option<MetricsRoute>,
     /// Pages of which other origins may read answers.
     pub cors: Cors,
+    /// Proxies that report the addresses of their clients.
+    pub trusted_proxies: TrustedProxies,
     pub rates: RateSettings,
 }
 
@@ -88,6 +90,7 @@ impl Default for HttpSettings {
             docs: true,
             metrics: None,
             cors: Cors::default(),
+            trusted_proxies: TrustedProxies::default(),
             rates: RateSettings::default(),
         }
     }

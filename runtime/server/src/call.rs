@@ -17,6 +17,7 @@ use terrane_app::security::{Identity, Origin};
 
 use crate::admission::Demand;
 use crate::app::{App, Scopes};
+use crate::content_coding::{ContentCoding, DecodeError};
 use crate::edge::{Connection, is_probe};
 use crate::error::{ApiError, Code};
 use crate::routes::Access;
@@ -115,10 +116,12 @@ impl Call {
         }
     }
 
-    /// The body of a JSON request, within the limits of size and time.
+    /// The decoded body of a JSON request, within the limits of size and time. The limit of size holds for the
+    /// body as it is sent and for the decoded one.
     pub(crate) async fn json_body(self, app: &App) -> Result<Bytes, ApiError> {
         let headers = self.request.headers();
         require_json(headers)?;
+        let coding = ContentCoding::of(headers)?;
         let limit = app.settings.body_limit_bytes;
         let announced = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
         if announced.is_some_and(|length| length > limit as u64) {
@@ -126,7 +129,10 @@ impl Call {
         }
         let body = Limited::new(self.request.into_body(), limit).collect();
         match tokio::time::timeout(app.settings.body_timeout, body).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Ok(body)) => coding.decode(body.to_bytes(), limit).map_err(|error| match error {
+                DecodeError::TooLarge { max_bytes } => too_large(max_bytes),
+                DecodeError::Invalid { .. } => ApiError::new(Code::InvalidQuery, error.to_string()),
+            }),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limit)),
             Ok(Err(_)) => Err(ApiError::new(Code::InvalidQuery, "the body ended before it was whole")),
             Err(_) => {

@@ -13,7 +13,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
 use terrane_app::limits::{RateExceeded, RateScope};
-use terrane_app::ports::plugins::PluginError;
+use terrane_app::ports::plugins::{PluginError, PluginFault};
 use terrane_app::ports::providers::ProviderFault;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
@@ -234,10 +234,23 @@ impl ApiError {
         ApiError::new(Code::StateUnavailable, "the state database cannot be reached")
     }
 
-    /// A component of the server doesn't work; its own words name files and are in the log.
+    /// A component failed. Names it, and the limit that it reached; the message of the fault names files and
+    /// is in the log.
     pub(crate) fn from_plugin(error: &PluginError) -> Self {
         tracing::error!(event = "plugin_refused", error_message = %error);
-        ApiError::new(Code::PluginFault, "the warehouse's dialect can't be had; the log says why")
+        let component = error.component();
+        let refused = |message: String| ApiError::new(Code::PluginFault, message).detail("component", &*component);
+        match error {
+            PluginError::Faulted { fault: PluginFault::Limit { call, limit }, .. } => {
+                refused(format!("component `{component}` reached its limit of {limit} in `{call}`"))
+                    .detail("limit", limit.to_string())
+                    .detail("call", *call)
+            }
+            PluginError::Faulted { .. } => refused(format!("component `{component}` failed; the log has its message")),
+            PluginError::NotFound { .. } | PluginError::Name { .. } => {
+                refused(format!("component `{component}` not found; the log has the folders that were searched"))
+            }
+        }
     }
 
     /// A policy closed what was asked for.
@@ -254,6 +267,11 @@ impl ApiError {
     /// Adds a field beside `error`.
     pub(crate) fn beside(mut self, name: &str, value: impl Into<Json>) -> Self {
         self.0.beside.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers.push((name, value));
         self
     }
 

@@ -8,6 +8,7 @@ mod admission;
 mod app;
 mod arrow_stream;
 mod call;
+mod content_coding;
 mod csv;
 mod edge;
 mod error;
@@ -23,7 +24,7 @@ pub mod tls;
 mod wire;
 
 pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Ports, Scope, Scopes, Watchers};
-pub use edge::{Connection, Cors, Edge, Hosts};
+pub use edge::{Connection, Cors, Edge, Hosts, TrustedProxies};
 pub use error::Code;
 pub use local::{Refused, audit_record, explanation, read_query, refuse};
 pub use rest::routes;

@@ -17,6 +17,7 @@ use crate::call::Call;
 use crate::edge::Matched;
 use crate::error::ApiError;
 use crate::openapi::Doc;
+use crate::wire::parameters::refuse_unknown_parameters;
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,13 @@ pub struct Route {
     pub doc: &'static Doc,
 }
 
+/// The treatment of query parameters that a route does not document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnknownParameters {
+    Refused,
+    Ignored,
+}
+
 /// Routes being collected.
 #[derive(Default)]
 pub(crate) struct Routes {
@@ -52,7 +60,32 @@ impl Routes {
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
-        self.add(MethodFilter::GET, Route { method: Method::GET, path, access, doc }, handler)
+        self.add(
+            MethodFilter::GET,
+            Route { method: Method::GET, path, access, doc },
+            UnknownParameters::Refused,
+            handler,
+        )
+    }
+
+    /// As [`Routes::get`], for a caller who may add query parameters of its own.
+    pub(crate) fn get_with_any_parameters<H, F>(
+        self,
+        path: &'static str,
+        access: Access,
+        doc: &'static Doc,
+        handler: H,
+    ) -> Self
+    where
+        H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        self.add(
+            MethodFilter::GET,
+            Route { method: Method::GET, path, access, doc },
+            UnknownParameters::Ignored,
+            handler,
+        )
     }
 
     pub(crate) fn post<H, F>(self, path: &'static str, access: Access, doc: &'static Doc, handler: H) -> Self
@@ -60,7 +93,12 @@ impl Routes {
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
-        self.add(MethodFilter::POST, Route { method: Method::POST, path, access, doc }, handler)
+        self.add(
+            MethodFilter::POST,
+            Route { method: Method::POST, path, access, doc },
+            UnknownParameters::Refused,
+            handler,
+        )
     }
 
     pub(crate) fn delete<H, F>(self, path: &'static str, access: Access, doc: &'static Doc, handler: H) -> Self
@@ -68,19 +106,30 @@ impl Routes {
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
-        self.add(MethodFilter::DELETE, Route { method: Method::DELETE, path, access, doc }, handler)
+        self.add(
+            MethodFilter::DELETE,
+            Route { method: Method::DELETE, path, access, doc },
+            UnknownParameters::Refused,
+            handler,
+        )
     }
 
-    fn add<H, F>(mut self, filter: MethodFilter, route: Route, handler: H) -> Self
+    fn add<H, F>(mut self, filter: MethodFilter, route: Route, unknown: UnknownParameters, handler: H) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
-        let (path, access) = (route.path, route.access);
+        let (path, access, doc) = (route.path, route.access, route.doc);
         let endpoint = async move |State(app): State<App>, request: Request| {
             Matched::by(&request, path);
             let correlation_id = Call::correlation_id(&request);
-            let outcome = match Call::admit(&app, access, request).await {
+            let admitted = Call::admit(&app, access, request).await.and_then(|call| {
+                if unknown == UnknownParameters::Refused {
+                    refuse_unknown_parameters(call.query_string(), doc)?;
+                }
+                Ok(call)
+            });
+            let outcome = match admitted {
                 Ok(call) => {
                     let witness = Witness::of(&call, access);
                     match handler(app.clone(), call).await {

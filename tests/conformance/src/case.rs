@@ -20,11 +20,15 @@ use terrane_app::ports::governance::Governance;
 use terrane_app::projects::{ProjectPorts, ProjectService};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_server::telemetry::Watch;
-use terrane_server::{Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Ports, Scopes, Watchers};
+use terrane_server::{
+    Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Ports, Scopes, TrustedProxies, Watchers,
+};
 
 use crate::builds::{MemoryBuilder, MemoryLeases, builds};
 use crate::compare::differences;
-use crate::fakes::{Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET};
+use crate::fakes::{
+    Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET, dialect_out_of_fuel, missing_dialect,
+};
 use crate::hooks::{FakeHook, FakeHooks};
 use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
@@ -65,6 +69,7 @@ pub struct World {
     /// What comes behind them.
     pub stream_ends: Mood,
     pub is_dialect_missing: bool,
+    pub is_dialect_out_of_fuel: bool,
     /// Required, and not in use.
     pub missing_plugins: Vec<String>,
     pub is_draining: bool,
@@ -80,6 +85,8 @@ pub struct World {
     pub is_read_only: bool,
     /// Whose pages may read answers; `*` is all.
     pub cors: Vec<String>,
+    #[serde(skip)]
+    pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
     pub rates: RateSettings,
     #[serde(skip)]
@@ -177,7 +184,11 @@ impl World {
     /// With somebody who watches.
     pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
         let snapshot = project::snapshot();
-        let profile = (!self.is_dialect_missing).then(|| snapshot.profile.clone());
+        let profile = match (self.is_dialect_missing, self.is_dialect_out_of_fuel) {
+            (true, _) => Err(missing_dialect()),
+            (_, true) => Err(dialect_out_of_fuel()),
+            _ => Ok(snapshot.profile.clone()),
+        };
         let catalog = Arc::new(Catalog::new(snapshot));
         let columns = self.columns.clone();
         let builder = MemoryBuilder {
@@ -249,6 +260,7 @@ impl World {
                 docs: !self.has_no_docs,
                 metrics,
                 cors: self.cors(),
+                trusted_proxies: self.trusted_proxies.clone(),
                 rates: self.rates,
                 body_timeout: self.body_timeout.unwrap_or(HttpSettings::default().body_timeout),
                 ..HttpSettings::default()

@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use terrane_app::ports::builder::BuiltRelation;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{
-    ChangeError, ExportStatus, PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins,
+    ChangeError, ExportStatus, Limit, PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins,
 };
 use terrane_app::ports::store::{Store, StoreError};
 use terrane_app::ports::warehouse::{
@@ -195,8 +195,7 @@ impl Store for FakeStore {
 }
 
 pub struct FakePlugins {
-    /// `None`: there is no such component.
-    pub profile: Option<Arc<DialectProfile>>,
+    pub profile: Result<Arc<DialectProfile>, PluginError>,
     /// What is required and can't be called.
     pub missing: Vec<String>,
 }
@@ -210,16 +209,23 @@ impl FakePlugins {
     }
 }
 
+pub fn missing_dialect() -> PluginError {
+    PluginError::NotFound { file: "dialect-duckdb.wasm".to_owned(), looked_in: vec![PathBuf::from(SECRET)] }
+}
+
+pub fn dialect_out_of_fuel() -> PluginError {
+    let path = PathBuf::from(SECRET).join("dialect-duckdb.wasm");
+    PluginError::Faulted { path, fault: PluginFault::Limit { call: "describe", limit: Limit::Fuel } }
+}
+
 fn broken_component() -> PluginError {
     let fault = PluginFault::Trapped { call: "describe", message: "unreachable".to_owned() };
     PluginError::Faulted { path: PathBuf::from("plugins/detector-broken.wasm"), fault }
 }
 
 impl Plugins for FakePlugins {
-    fn dialect(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError> {
-        let not_found =
-            || PluginError::NotFound { file: format!("dialect-{name}.wasm"), looked_in: vec![PathBuf::from(SECRET)] };
-        self.profile.clone().ok_or_else(not_found)
+    fn dialect(&self, _: &str) -> Result<Arc<DialectProfile>, PluginError> {
+        self.profile.clone()
     }
 
     fn loaded(&self) -> Vec<PluginStatus> {

@@ -39,7 +39,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         catalog: Mood::Answers,
         builder: builder.clone(),
     };
-    let plugins = FakePlugins { profile: Some(Arc::new(duckdb_profile())), missing: Vec::new() };
+    let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };
     let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
     let known = Known { described: &Described::default(), kept: &Arc::default() };
     catalog::load(&tree, &inputs, known, &plugins, &warehouse).await.unwrap()

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use terrane_conformance_tests::case::{self, Case};
-use terrane_server::{Access, Code};
+use terrane_server::{Access, Code, Route};
 
 fn runtime() -> tokio::runtime::Runtime {
     // Time is paused: what waits only for time goes on at once.
@@ -57,25 +57,63 @@ fn every_code_has_a_case() {
     assert!(without.is_empty(), "no case ends with {without:?}");
 }
 
+fn asked(route: &Route) -> case::Asked {
+    case::Asked {
+        method: route.method.to_string(),
+        path: route
+            .path
+            .replace("{cube_name}", "orders")
+            .replace("{file}", "index.css")
+            .replace("{provider}", "idp")
+            .replace("{id}", "policy-region"),
+        headers: Default::default(),
+        json: None,
+        text: None,
+        size: None,
+        stalls: false,
+        is_surplus: false,
+    }
+}
+
+/// Asks every route that the administrator may call without a credential, and looks for the refusal of a field.
+fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::Asked) -> bool) {
+    use terrane_conformance_tests::case::{Caller, World, ask};
+    for route in terrane_server::routes() {
+        let mut asked = asked(&route);
+        if matches!(route.access, Access::Identified) || !change(&route, &mut asked) {
+            continue;
+        }
+        let edge = World { caller: Caller::Admin, ..World::default() }.edge();
+        let answered = runtime().block_on(ask(&edge, &asked));
+        let body: serde_json::Value = serde_json::from_slice(&answered.body).unwrap();
+        let found =
+            (answered.status.as_u16(), body["error"]["code"].as_str(), body["error"]["details"]["field"].as_str());
+        assert_eq!(found, (400, Some("INVALID_QUERY"), Some(field)), "{} {}: {body}", route.method, route.path);
+    }
+}
+
+#[test]
+fn unknown_query_parameter_is_refused_on_every_route() {
+    assert_all_refuse("surplus_field", |route, asked| {
+        asked.path.push_str("?surplus_field=1");
+        // Providers add parameters of their own.
+        !route.path.ends_with("/callback")
+    });
+}
+
+#[test]
+fn duplicate_json_key_is_refused_on_every_route_with_a_body() {
+    assert_all_refuse("twice", |route, asked| {
+        asked.text = Some("{\"twice\": 1, \"once\": 1, \"twice\": 1}".to_owned());
+        route.doc.body.is_some()
+    });
+}
+
 #[test]
 fn every_scoped_route_refuses_strangers_and_the_powerless() {
     use terrane_conformance_tests::case::{Caller, World, ask};
     for route in terrane_server::routes() {
-        let asked = case::Asked {
-            method: route.method.to_string(),
-            path: route
-                .path
-                .replace("{cube_name}", "orders")
-                .replace("{file}", "index.css")
-                .replace("{provider}", "idp")
-                .replace("{id}", "policy-region"),
-            headers: Default::default(),
-            json: None,
-            text: None,
-            size: None,
-            stalls: false,
-            is_surplus: false,
-        };
+        let asked = asked(&route);
         for (caller, refusal) in [(Caller::Stranger, 401), (Caller::Powerless, 403)] {
             let edge = World { caller, ..World::default() }.edge();
             let status = runtime().block_on(ask(&edge, &asked)).status.as_u16();
@@ -84,6 +122,8 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
                 Access::Public if route.method == "POST" => assert_eq!(status, 400, "{}", route.path),
                 // There is no such provider.
                 Access::Public if route.path.contains("{provider}") => assert_eq!(status, 404, "{}", route.path),
+                // It leads to the page.
+                Access::Public if route.path == "/" => assert_eq!(status, 307),
                 Access::Public => assert_eq!(status, 200, "{} {} as {caller:?}", route.method, route.path),
                 Access::Identified => assert_eq!(status, 401, "{} {} as {caller:?}", route.method, route.path),
                 Access::Scoped(_) => assert_eq!(status, refusal, "{} {} as {caller:?}", route.method, route.path),

@@ -20,7 +20,7 @@ use terrane_app::security::Scopes;
 use terrane_app::security::api_key::NewKey;
 use terrane_conformance_tests::case::{Caller, World};
 use terrane_conformance_tests::security::Security;
-use terrane_server::{Connection, Edge};
+use terrane_server::{Connection, Edge, TrustedProxies};
 use terrane_store::StateStore;
 
 const CUBES: &str = "/api/v1/query/meta/cubes";
@@ -148,4 +148,30 @@ async fn an_address_that_guesses_is_stopped_and_its_neighbours_behind_a_proxy_ar
     assert_eq!((house.status(Some(&known), 1).await, house.status(Some(&unknown), 1).await), (200, 429));
     assert_eq!(house.status(Some(&unknown), 2).await, 200);
     assert_eq!(house.status(None, 1).await, 200, "nothing was guessed");
+}
+
+#[tokio::test]
+async fn each_client_behind_a_trusted_proxy_has_a_share_of_its_own() {
+    let trusted_proxies = TrustedProxies::new(&["192.0.2.1/32".parse().unwrap()]);
+    let rates = RateSettings { anonymous: rate(1), ..RateSettings::default() };
+    let edge = World { caller: Caller::Reader, rates, trusted_proxies, ..World::default() }.edge();
+    let status = async |peer: [u8; 4], name: &str, line: &str| {
+        let request = Request::get(CUBES).header(name, line).body(Body::empty()).unwrap();
+        let connection = Connection { peer: Some(peer.into()), ..Connection::default() };
+        edge.call(connection, request).await.status().as_u16()
+    };
+    let (proxy, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    for (peer, name, line, expected) in [
+        (proxy, "x-forwarded-for", "203.0.113.1", 200),
+        // What a client puts in front changes nothing.
+        (proxy, "x-forwarded-for", "1.1.1.1, 203.0.113.1", 429),
+        (proxy, "forwarded", "for=203.0.113.1", 429),
+        (proxy, "forwarded", "for=203.0.113.2", 200),
+        // Who is not trusted speaks for itself alone.
+        (other, "x-forwarded-for", "203.0.113.3", 200),
+        (other, "x-forwarded-for", "203.0.113.4", 429),
+        (proxy, "x-forwarded-for", "203.0.113.3", 200),
+    ] {
+        assert_eq!(status(peer, name, line).await, expected, "{peer:?} {name}: {line}");
+    }
 }

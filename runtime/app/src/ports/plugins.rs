@@ -4,8 +4,9 @@
 //! In: a dialect's name, or a plugin's id. Out: a checked profile, asked for once and then shared; statuses.
 //! Errors say which component, what happened, and whose fault it is. Not here: WebAssembly, files, SQL.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -240,6 +241,16 @@ pub enum PluginError {
 }
 
 impl PluginError {
+    /// Returns the name of the component's file without folder and extension, such as `dialect-duckdb`.
+    pub fn component(&self) -> Cow<'_, str> {
+        let stem = |path| Path::file_stem(path).unwrap_or_default().to_string_lossy();
+        match self {
+            PluginError::NotFound { file, .. } => stem(Path::new(file)),
+            PluginError::Name { name } => name.into(),
+            PluginError::Faulted { path, .. } => stem(path),
+        }
+    }
+
     /// The key of the operator's entry that a component was refused for. Entries are read when the server
     /// starts, so no reload mends one.
     pub fn entry_key(&self) -> Option<&'static str> {

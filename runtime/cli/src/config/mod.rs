@@ -20,6 +20,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use jiff::tz::TimeZone;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
@@ -121,6 +122,8 @@ pub struct ServerConfig {
     pub cors: CorsConfig,
     /// Names by which anonymous callers may call, besides addresses and `localhost`.
     pub allowed_hosts: Vec<String>,
+    /// Networks of proxies that report the addresses of their clients.
+    pub trusted_proxies: Vec<IpNet>,
     pub tls: Option<TlsConfig>,
     pub max_connections: usize,
     pub max_body_bytes: u64,

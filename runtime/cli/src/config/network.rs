@@ -5,8 +5,10 @@
 //! wrong with it. Not here: whether certificate and key fit (`wiring`), what is refused at start
 //! (`start_rules`).
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 
+use ipnet::IpNet;
 use terrane_app::limits::{Rate, RateSettings};
 use terrane_compiler::diagnostic::Diagnostic;
 
@@ -114,6 +116,42 @@ pub(super) fn allowed_hosts(s: &mut Section<'_>) -> Vec<String> {
         s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
     }
     hosts
+}
+
+pub(super) fn trusted_proxies(s: &mut Section<'_>) -> Vec<IpNet> {
+    let mut networks = Vec::new();
+    for Located { value, place } in s.located_texts("trusted_proxies").unwrap_or_default() {
+        match network(&value) {
+            Ok(network) => networks.push(network),
+            Err((fault, hint)) => {
+                let message = format!("`{}` of `server.trusted_proxies` {fault}", shorten(&value));
+                s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+            }
+        }
+    }
+    networks
+}
+
+/// Reads an address or a network (`10.0.0.0/8`). An IPv4 address in IPv6 form means the IPv4 address.
+///
+/// # Errors
+/// The fault, and a hint.
+fn network(text: &str) -> Result<IpNet, (&'static str, String)> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.to_canonical().into());
+    }
+    let Ok(network) = text.parse::<IpNet>() else {
+        let hint = "Write an address like 10.0.0.7 or a network like 10.0.0.0/8.";
+        return Err(("is not an address or a network", hint.to_owned()));
+    };
+    if network.prefix_len() == 0 {
+        let hint = "List the addresses of the proxies alone.";
+        return Err(("trusts every address, so that any client could claim another's", hint.to_owned()));
+    }
+    if network.addr() != network.network() {
+        return Err(("has bits behind its prefix", format!("Write `{}`.", network.trunc())));
+    }
+    Ok(network)
 }
 
 pub(super) fn tls(s: &mut Section<'_>) -> Option<TlsConfig> {
@@ -227,6 +265,26 @@ mod tests {
         for text in ["https://a", "a:80", "a/b", "", "a..b"] {
             let found = problems(&format!("server: {{allowed_hosts: [\"{text}\"]}}\n"));
             assert!(found.len() == 1 && found[0].contains("is no host's name"), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn trusted_proxy_is_an_address_or_a_network() {
+        let file = "server: {trusted_proxies: [10.0.0.0/8, 192.0.2.1, \"fd00::/8\", \"::ffff:192.0.2.2\"]}\n";
+        let networks: Vec<String> = config(file).server.trusted_proxies.iter().map(IpNet::to_string).collect();
+        assert_eq!(networks, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8", "192.0.2.2/32"]);
+        assert!(config("name: a\n").server.trusted_proxies.is_empty());
+        for (text, words) in [
+            ("proxy.example.org", "is not an address"),
+            ("10.0.0.0/33", "is not an address"),
+            ("10.0.0.7:80", "is not an address"),
+            ("", "is not an address"),
+            ("10.0.0.7/8", "Write `10.0.0.0/8`."),
+            ("0.0.0.0/0", "trusts every address"),
+            ("::/0", "trusts every address"),
+        ] {
+            let found = problems(&format!("server: {{trusted_proxies: [\"{text}\"]}}\n"));
+            assert!(found.len() == 1 && found[0].contains(words), "{text}: {found:?}");
         }
     }
 

@@ -135,6 +135,7 @@ fn server(s: &mut Section<'_>) -> ServerConfig {
         workers: s.integer("workers", 1..=1_024).map(|n| n as usize),
         cors: s.section("cors", network::cors),
         allowed_hosts: network::allowed_hosts(s),
+        trusted_proxies: network::trusted_proxies(s),
         tls: s.section("tls", network::tls),
         max_connections: s.integer("max_connections", 1..=1_000_000).map_or(4_096, |n| n as usize),
         max_body_bytes: s.integer("max_body_bytes", 1_024..=1_073_741_824).unwrap_or(256 * 1024),

@@ -1,87 +1,33 @@
-//! gzip for answers that are worth it.
+//! Compression of answers with gzip or zstd, as `Accept-Encoding` asks (RFC 9110, section 12.5.3).
 //!
-//! Bodies here are whole in memory, so they are compressed in one piece: the length stays known, and
-//! large ones are compressed off the threads that answer requests.
+//! In: a service whose answers are whole or streamed. Out: the same service; answers that are worth it are
+//! compressed while they are sent, so that a stream stays a stream and memory stays bounded. A body that breaks passes its
+//! error on instead of the coding's end, so that no part of an answer looks complete. Every answer that could
+//! have been compressed has `Vary: Accept-Encoding`. Not here: bodies of requests (`content_coding`).
 
-use std::io::Write as _;
-
-use axum::body::{Body, HttpBody as _};
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, VARY};
-use axum::http::{HeaderMap, HeaderValue};
-use axum::response::Response;
-use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use http_body_util::BodyExt as _;
+use axum::http::{Extensions, HeaderMap, StatusCode, Version};
+use tower_http::CompressionLevel;
+use tower_http::compression::predicate::{And, NotForContentType, Predicate as _, SizeAbove};
+use tower_http::compression::{Compression, CompressionBody};
 
 /// Smaller answers fit a packet or two anyway.
-const MIN_BYTES: u64 = 1_024;
-const MAX_INLINE_BYTES: u64 = 64 * 1_024;
+const MIN_BYTES: u16 = 1_024;
 
-/// The client names gzip, or anything, with a weight above zero.
-pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
-    let mut any = false;
-    for value in headers.get_all(ACCEPT_ENCODING) {
-        for coding in value.to_str().unwrap_or_default().split(',') {
-            let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
-            let weight = parameters.trim().strip_prefix("q=").map_or(1.0, |q| q.trim().parse::<f32>().unwrap_or(0.0));
-            match name.trim() {
-                name if name.eq_ignore_ascii_case("gzip") => return weight > 0.0,
-                "*" => any = weight > 0.0,
-                _ => {}
-            }
-        }
-    }
-    any
-}
+/// An answer's body, compressed or not.
+pub(super) type MaybeCompressed<B> = CompressionBody<B>;
+pub(super) type Compressing<S> = Compression<S, Worthwhile>;
+type Worthwhile = And<And<SizeAbove, NotForContentType>, IsAllowed>;
+type IsAllowed = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
 
-/// The same answer, smaller where that pays.
-pub(super) async fn compress(response: Response) -> Response {
-    let size = response.body().size_hint().exact();
-    let Some(size) = size.filter(|size| *size >= MIN_BYTES) else { return response };
-    let (mut parts, body) = response.into_parts();
-    // A body in memory has no error to give.
-    let Ok(whole) = body.collect().await else { return Response::from_parts(parts, Body::empty()) };
-    let plain = whole.to_bytes();
-    let packed = if size > MAX_INLINE_BYTES {
-        let input = plain.clone();
-        tokio::task::spawn_blocking(move || pack(&input)).await.ok().flatten()
-    } else {
-        pack(&plain)
-    };
-    parts.headers.append(VARY, HeaderValue::from_static("accept-encoding"));
-    let body = match packed {
-        Some(packed) => {
-            parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            parts.headers.remove(CONTENT_LENGTH);
-            Bytes::from(packed)
-        }
-        None => plain,
-    };
-    Response::from_parts(parts, Body::from(body))
-}
+/// Marks an answer that must not be compressed. It holds a secret beside text that an attacker may choose, and
+/// the length of both together would reveal the secret (BREACH).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NeverCompressed;
 
-fn pack(plain: &[u8]) -> Option<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 4), Compression::fast());
-    encoder.write_all(plain).ok()?;
-    encoder.finish().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn weights_are_read() {
-        let accepts = |value: &'static str| {
-            is_accepted(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]))
-        };
-        assert!(accepts("gzip"));
-        assert!(accepts("br, GZIP;q=0.5"));
-        assert!(accepts("*"));
-        assert!(!accepts("*, gzip;q=0"));
-        assert!(!accepts("gzip;q=0.0, *"));
-        assert!(!accepts("br"));
-        assert!(!is_accepted(&HeaderMap::new()));
-    }
+/// Compresses the answers of a service. The fastest level has a window of at most 512 KiB, so that thousands
+/// of slow readers fit in memory.
+pub(super) fn compressing<S>(service: S) -> Compressing<S> {
+    let is_allowed: IsAllowed = |_, _, _, extensions| extensions.get::<NeverCompressed>().is_none();
+    let worthwhile = SizeAbove::new(MIN_BYTES).and(NotForContentType::IMAGES).and(is_allowed);
+    Compression::new(service).quality(CompressionLevel::Fastest).compress_when(worthwhile)
 }

@@ -19,6 +19,7 @@ use hyper::body::{Frame, SizeHint};
 use terrane_app::ports::traces::{Span, SpanKind, TraceContext};
 
 use super::Connection;
+use super::compression::MaybeCompressed;
 use crate::app::App;
 use crate::telemetry::mask;
 use crate::telemetry::metrics::EndedRequest;
@@ -106,7 +107,7 @@ impl Record {
     }
 
     /// The answer; the record is kept until it is read.
-    pub(super) fn answer(mut self, response: Response) -> Response {
+    pub(super) fn answer(mut self, response: Response<MaybeCompressed<Body>>) -> Response {
         self.status = response.status().as_u16();
         self.sent_bytes = Some(0);
         response.map(|body| Body::new(Sent { body, record: self }))
@@ -229,13 +230,13 @@ struct Received {
 
 /// An answer's body, counted as it is handed on.
 struct Sent {
-    body: Body,
+    body: MaybeCompressed<Body>,
     record: Record,
 }
 
-type Polled = Poll<Option<Result<Frame<Bytes>, axum::Error>>>;
+type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
 
-fn length(polled: &Polled) -> u64 {
+fn length<E>(polled: &Polled<E>) -> u64 {
     match polled {
         Poll::Ready(Some(Ok(frame))) => frame.data_ref().map_or(0, |data| data.len() as u64),
         _ => 0,
@@ -246,7 +247,7 @@ impl HttpBody for Received {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled<axum::Error> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         self.matched.0.received_bytes.fetch_add(length(&polled), Ordering::Relaxed);
         polled
@@ -263,9 +264,9 @@ impl HttpBody for Received {
 
 impl HttpBody for Sent {
     type Data = Bytes;
-    type Error = axum::Error;
+    type Error = axum::BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled<axum::BoxError> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         let sent = self.record.sent_bytes.get_or_insert(0);
         *sent += length(&polled);

@@ -12,12 +12,17 @@ pub(crate) use doc::{Answer, Doc, Parameter, ParameterKind};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
+use crate::content_coding::SUPPORTED;
 use crate::edge::is_probe;
 use crate::error::Code;
 use crate::routes::{Access, Route};
 
 const DESCRIPTION: &str = "A semantic layer: measures grouped by dimensions, answered by your warehouse. A member is \
-                           `cube.member`, a time dimension may carry a granularity: `cube.member.month`.";
+                           `cube.member`, a time dimension may carry a granularity: `cube.member.month`. Query \
+                           parameters and fields that are not described here are refused.";
+const COMPRESSED_BODY: &str = "May be compressed, with `Content-Encoding: gzip` or `zstd`.";
+/// Answers with these schemas hold secrets, and are never compressed.
+const NEVER_COMPRESSED: [&str; 2] = ["Tokens", "Revoked"];
 
 /// What a request with a body can be refused with before its handler looks at it.
 const OF_BODIES: &[Code] =
@@ -34,7 +39,7 @@ const OF_CALLERS: &[Code] = &[
 /// What a request that is counted can be refused with: any but a probe.
 const OF_COUNTED: &[Code] = &[Code::RateLimited];
 /// What any request can be refused with.
-const OF_ALL: &[Code] = &[Code::InternalError, Code::Overloaded];
+const OF_ALL: &[Code] = &[Code::InvalidQuery, Code::InternalError, Code::Overloaded];
 
 /// The document, for a server that reports `version`.
 pub(crate) fn document(routes: &[Route], version: &str, is_anonymous_reader_let_in: bool) -> Json {
@@ -84,6 +89,7 @@ fn operation(route: &Route, is_anonymous_reader_let_in: bool) -> Json {
     }
     if let Some(schema) = body {
         operation["requestBody"] = json!({
+            "description": COMPRESSED_BODY,
             "required": !MAY_BE_LEFT_OUT.contains(schema),
             "content": { "application/json": { "schema": reference(schema) } },
         });
@@ -112,7 +118,16 @@ fn credentials(route: &Route) -> Vec<Json> {
 fn responses(route: &Route, answers: &[Answer], refusals: &[Code]) -> Json {
     let mut responses = Map::new();
     for answer in answers {
-        responses.insert(answer.status.to_string(), answer.to_json());
+        let mut described = answer.to_json();
+        if is_compressible(answer) {
+            described["headers"] = json!({
+                "Content-Encoding": {
+                    "description": "the coding that `Accept-Encoding` prefers, of answers that are worth it",
+                    "schema": { "type": "string", "enum": SUPPORTED },
+                },
+            });
+        }
+        responses.insert(answer.status.to_string(), described);
     }
     let shared = [
         (true, OF_ALL),
@@ -131,6 +146,11 @@ fn responses(route: &Route, answers: &[Answer], refusals: &[Code]) -> Json {
         responses.insert(status.as_u16().to_string(), refusal(route, status, &names));
     }
     responses.into()
+}
+
+fn is_compressible(answer: &Answer) -> bool {
+    let is_secret = |schema: &Option<&str>| schema.is_some_and(|schema| NEVER_COMPRESSED.contains(&schema));
+    !answer.content.is_empty() && !answer.content.iter().any(|(_, schema)| is_secret(schema))
 }
 
 /// Bodies whose every field has a default, and that may be missing altogether.

@@ -407,6 +407,7 @@ fn operations() -> Schemas {
     let word = || words(&["ok", "error", "draining"]);
     named([
         ("Live", object(&["status"], [("status", words(&["alive"]))])),
+        ("Links", object(&["docs", "openapi", "health"], ["docs", "openapi", "health"].map(|name| (name, text())))),
         (
             "Ready",
             object(

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::admission::tell_session;
 use crate::app::App;
 use crate::call::Call;
-use crate::edge::json_response;
+use crate::edge::{NeverCompressed, json_response};
 use crate::error::{ApiError, Code};
 use crate::openapi::{Answer, Doc};
 use crate::routes::{Access, Routes};
@@ -51,6 +51,7 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
 pub(super) fn secret(body: &Json) -> Response {
     let mut response = json_response(body.to_string().into_bytes());
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.extensions_mut().insert(NeverCompressed);
     response
 }
 

@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use serde_json::json;
 use utoipa_swagger_ui::Config;
 
 use crate::app::App;
@@ -27,9 +28,21 @@ const REFERRER_POLICY: HeaderName = HeaderName::from_static("referrer-policy");
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
+        .get("/", Access::Public, &ROOT, root)
         .get("/openapi.json", Access::Public, &DESCRIPTION, description)
         .get("/docs", Access::Public, &PAGE, page)
         .get("/docs/{file}", Access::Public, &FILE, file)
+}
+
+/// Sends a browser to the page, and tells other clients where to find what. Relative, as the page's own
+/// addresses are.
+async fn root(app: App, call: Call) -> Result<Response, ApiError> {
+    offered(&app, call.path())?;
+    let links = json!({"docs": "/docs", "openapi": "/openapi.json", "health": "/health/status"});
+    let mut response = json_response(links.to_string().into_bytes());
+    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static("docs"));
+    Ok(response)
 }
 
 async fn description(app: App, call: Call) -> Result<Response, ApiError> {
@@ -84,6 +97,20 @@ fn respond(bytes: Vec<u8>, content_type: &str) -> Response {
 }
 
 const TAG: &str = "description";
+
+static ROOT: Doc = Doc {
+    id: "root",
+    tag: TAG,
+    summary: "Go to the page `/docs`",
+    parameters: &[],
+    body: None,
+    answers: &[Answer {
+        status: 307,
+        description: "to `/docs`; the body has the addresses to begin with",
+        content: &[("application/json", Some("Links"))],
+    }],
+    refusals: &[Code::NotFound],
+};
 
 static DESCRIPTION: Doc = Doc {
     id: "openapi",

@@ -147,7 +147,8 @@ fn answer(headers: &HeaderMap, body: &impl Serialize) -> Response {
         headers.insert(ETAG, tag);
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    headers.insert(VARY, HeaderValue::from_static("authorization"));
+    // An unchanged answer says it too, although it has nothing to compress.
+    headers.insert(VARY, HeaderValue::from_static("authorization, accept-encoding"));
     response
 }
 

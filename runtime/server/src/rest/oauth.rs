@@ -15,16 +15,16 @@ use crate::error::{ApiError, Code};
 use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
 use crate::routes::{Access, Routes};
 use crate::wire::auth::token_pair_to_wire;
-use crate::wire::oauth::{CallbackParameters, no_parameters};
+use crate::wire::oauth::CallbackParameters;
 
 pub(super) fn register(routes: Routes) -> Routes {
     let routes = routes.get("/api/v1/auth/oauth/{provider}/login", Access::Public, &LOGIN, login);
-    routes.get("/api/v1/auth/oauth/{provider}/callback", Access::Public, &CALLBACK, callback)
+    // Providers add parameters of their own, which a client ignores (RFC 6749, section 4.1.2).
+    routes.get_with_any_parameters("/api/v1/auth/oauth/{provider}/callback", Access::Public, &CALLBACK, callback)
 }
 
 async fn login(app: App, mut call: Call) -> Result<Response, ApiError> {
     let provider = call.path_parameter().await?;
-    no_parameters(call.query_string())?;
     let begun = app.ports.oauth.begin(&provider).map_err(ApiError::from_oauth)?;
     let mut response = Response::default();
     *response.status_mut() = StatusCode::FOUND;

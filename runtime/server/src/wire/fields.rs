@@ -31,6 +31,10 @@ enum What {
         nearest: Option<&'static str>,
         known: &'static [&'static str],
     },
+    UnknownParameter {
+        nearest: Option<&'static str>,
+        known: Vec<&'static str>,
+    },
     MissingField {
         name: &'static str,
     },
@@ -117,15 +121,20 @@ impl<'p> Path<'p> {
     }
 
     pub(super) fn unknown_field(&self, name: &str, known: &'static [&'static str]) -> Misfit {
-        let folded = name.to_ascii_lowercase();
-        let nearest = known
-            .iter()
-            .map(|k| (strsim::jaro_winkler(&folded, k), *k))
-            .filter(|(likeness, _)| *likeness > 0.75)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, k)| k);
-        self.field(name).misfit(What::UnknownField { nearest, known })
+        self.field(name).misfit(What::UnknownField { nearest: nearest(name, known), known })
     }
+
+    pub(super) fn unknown_parameter(&self, name: &str, known: Vec<&'static str>) -> Misfit {
+        self.field(name).misfit(What::UnknownParameter { nearest: nearest(name, &known), known })
+    }
+}
+
+/// Returns the known name that is most like this one, if one is like it.
+fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    let folded = name.to_ascii_lowercase();
+    let likeness = known.iter().map(|known| (strsim::jaro_winkler(&folded, known), *known));
+    let alike = likeness.filter(|(likeness, _)| *likeness > 0.75);
+    alike.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known)
 }
 
 /// An object whose fields are all known.
@@ -252,6 +261,14 @@ impl From<Misfit> for ApiError {
                     None => format!("there is no field {place}; there are {}", known.join(", ")),
                 };
                 invalid(message).detail("known_fields", known.to_vec())
+            }
+            What::UnknownParameter { nearest, known } => {
+                let message = match (nearest, known.as_slice()) {
+                    (Some(nearest), _) => format!("unknown query parameter {place}; did you mean `{nearest}`?"),
+                    (None, []) => format!("unknown query parameter {place}; this route takes none"),
+                    (None, known) => format!("unknown query parameter {place}; expected one of {}", known.join(", ")),
+                };
+                invalid(message).detail("known_fields", known)
             }
         };
         if path.is_empty() { refusal } else { refusal.detail("field", path) }

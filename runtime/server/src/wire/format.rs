@@ -1,6 +1,6 @@
 //! Which format an answer has: the client's `Accept` (RFC 9110, section 12.5.1).
 //!
-//! In: headers. Out: a [`Format`], or a refusal that names what there is. Where several weigh the
+//! In: headers. Out: a [`Format`], or a refusal that names the supported ones. Where several weigh the
 //! same, one that the client names itself goes before one that a wildcard lets in, and JSON first.
 
 use axum::http::HeaderMap;
@@ -66,7 +66,7 @@ fn refusal() -> ApiError {
         let (kind, name) = format.media_type();
         format!("{kind}/{name}")
     });
-    let message = format!("nothing of what `Accept` names can be had here; there are {}", available.join(", "));
+    let message = format!("no media type in `Accept` is supported; supported: {}", available.join(", "));
     ApiError::new(Code::UnsupportedMediaType, message).detail("available_types", available.to_vec())
 }
 

@@ -15,7 +15,7 @@ pub(crate) mod lineage;
 pub(crate) mod metadata;
 mod number;
 pub(crate) mod oauth;
-mod parameters;
+pub(crate) mod parameters;
 pub(crate) mod plugins;
 pub(crate) mod project;
 pub(crate) mod query;

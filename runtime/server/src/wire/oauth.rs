@@ -44,11 +44,3 @@ impl CallbackParameters {
         }
     }
 }
-
-/// A sign-in is begun without parameters: where it ends is not the browser's to say.
-pub(crate) fn no_parameters(query: &str) -> Result<(), Misfit> {
-    match form_urlencoded::parse(query.as_bytes()).next() {
-        Some((name, _)) => Err(Path::ROOT.unknown_field(&name, &[])),
-        None => Ok(()),
-    }
-}

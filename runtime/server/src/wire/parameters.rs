@@ -1,4 +1,4 @@
-//! `GET /api/v1/query`: the same query in the address.
+//! Query parameters: which names a route knows, and a query in the address (`GET /api/v1/query`).
 //!
 //! Either `query=<JSON>`, the body of a POST, or `metrics`, `measures` and `dimensions` (each once a
 //! name) with what else a query has that is no list of objects. Ranges are words, or JSON as in a
@@ -11,7 +11,9 @@ use super::body;
 use super::fields::{Misfit, Path};
 use super::query::{self, QueryRequest};
 use super::time;
+use crate::openapi::Doc;
 
+const CREDENTIAL: &str = "api_key";
 const KNOWN: &[&str] = &[
     "query",
     "metrics",
@@ -30,6 +32,16 @@ const KNOWN: &[&str] = &[
     "totals",
     "api_key",
 ];
+
+/// Refuses a query parameter that the route does not document. Every route may be sent a credential.
+pub(crate) fn refuse_unknown_parameters(text: &str, doc: &Doc) -> Result<(), Misfit> {
+    let known = || doc.parameters.iter().filter(|parameter| !parameter.is_in_path).map(|parameter| parameter.name);
+    let mut names = form_urlencoded::parse(text.as_bytes()).map(|(name, _)| name);
+    match names.find(|name| name != CREDENTIAL && !known().any(|known| known == name)) {
+        Some(name) => Err(Path::ROOT.unknown_parameter(&name, known().collect())),
+        None => Ok(()),
+    }
+}
 
 pub(crate) fn from_parameters(text: &str) -> Result<QueryRequest, Misfit> {
     let mut request = QueryRequest::default();

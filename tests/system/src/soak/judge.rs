@@ -32,7 +32,7 @@ pub fn judge(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u1
         _ if is_head && body.is_empty() && status < 500 => Ok(Some(status)),
         500 => Err(format!("500: {}", shown(&text))),
         505.. => Err(format!("{status}: {}", shown(&text))),
-        _ if head.contains("content-encoding: gzip") => Ok(Some(status)),
+        _ if head.contains("content-encoding: ") => Ok(Some(status)),
         _ if !is_json && body.is_empty() => Ok(Some(status)),
         _ => {
             let json: Json = serde_json::from_str(body)

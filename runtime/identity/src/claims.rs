@@ -1,14 +1,14 @@
 //! Claims to a caller: which claim says what, and what shapes are taken.
 //!
 //! A claim of the wrong shape is as good as none: roles that can't be read give no rights. Attributes are
-//! texts, numbers, booleans, or lists of them; anything deeper is left out. An e-mail address that its
+//! texts, numbers, booleans, or lists of them; anything deeper is left out, or null in a list. An e-mail address that its
 //! issuer calls unverified is left out too: anybody may have typed it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use terrane_app::security::caller_json::attribute_from_json;
+use terrane_app::security::caller_json::attribute_from_claim;
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::SecurityContext;
 
@@ -107,7 +107,7 @@ impl ClaimsMapping {
         let attributes = self.attributes.find(claims).and_then(Json::as_object);
         let attributes = attributes.into_iter().flatten();
         let attributes =
-            attributes.filter_map(|(name, value)| Some((name.as_str().into(), attribute_from_json(value)?)));
+            attributes.filter_map(|(name, value)| Some((name.as_str().into(), attribute_from_claim(value)?)));
         SecurityContext {
             user_id,
             email: text(&self.email).filter(|_| is_verified(claims)).map(Into::into),
@@ -151,6 +151,8 @@ fn texts(claim: Option<&Json>) -> Vec<Arc<str>> {
 
 #[cfg(test)]
 mod tests {
+    use terrane_compiler::types::Value;
+
     use super::*;
 
     fn claims(json: &str) -> Claims {
@@ -180,7 +182,8 @@ mod tests {
             ))
             .expect("a caller");
         assert!(caller.roles.is_empty());
-        assert_eq!(caller.attributes.len(), 1, "{caller:?}");
+        assert_eq!(caller.attributes.keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "d"]);
+        assert_eq!(caller.attributes["a"].values(), [Value::Integer(1), Value::Null]);
         for nobody in ["{}", r#"{"sub": ""}"#, r#"{"sub": 5}"#, r#"{"sub": ["u"]}"#] {
             assert!(mapping.caller(&claims(nobody)).is_none(), "{nobody}");
         }

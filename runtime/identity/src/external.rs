@@ -63,7 +63,7 @@ impl Tokens for ExternalTokens {
         }
         let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("no subject"))?;
         let (scopes, tenant) = (self.mapping.scopes(&claims), self.mapping.tenant(&claims));
-        Ok(Verified { caller, scopes, tenant, session_id: None })
+        Ok(Verified::Caller { caller, scopes, tenant })
     }
 }
 

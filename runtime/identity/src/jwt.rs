@@ -134,19 +134,20 @@ impl Tokens for Jwt {
         let decoded = jsonwebtoken::decode::<Claims>(token, &self.decoding, &self.validation);
         let claims = decoded.map_err(|_| invalid("the signature is not the issuer's"))?.claims;
         self.expected.check(&claims, now)?;
-        let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("no subject"))?;
-        // Only what this server signs belongs to a session.
-        let session_id = claims.get("session_id").and_then(Json::as_str);
-        if self.encoding.is_some() && session_id.is_none() {
-            return Err(invalid("no session"));
+        if self.encoding.is_some() {
+            return session_of(&claims);
         }
-        Ok(Verified {
-            scopes: self.mapping.scopes(&claims),
-            tenant: self.mapping.tenant(&claims),
-            session_id: session_id.filter(|_| self.encoding.is_some()).map(Into::into),
-            caller,
-        })
+        let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("no subject"))?;
+        Ok(Verified::Caller { scopes: self.mapping.scopes(&claims), tenant: self.mapping.tenant(&claims), caller })
     }
+}
+
+/// The session that a token of this server names. Its other claims are for clients and give no rights.
+fn session_of(claims: &Claims) -> Result<Verified, TokenFault> {
+    let text = |name| claims.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
+    let subject = text("sub").ok_or_else(|| invalid("no subject"))?.into();
+    let id = text("session_id").ok_or_else(|| invalid("no session"))?.into();
+    Ok(Verified::Session { id, subject })
 }
 
 /// Claims are checked by [`Expected`], at the clock that is given.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
-use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rotation, Session, User};
+use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rights, Rotation, Session, User};
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::api_key::SecretHash;
 
@@ -88,14 +88,15 @@ impl Credentials for StateStore {
     ) -> Result<(), StoreError> {
         let mut change = self.database.change().await?;
         let insert = Statement::new(
-            "INSERT INTO sessions (id, username, created_at, caller, scopes, tenant) VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO sessions (id, username, created_at, is_guest, caller, scopes, tenant) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
         );
-        let guest = session.guest.as_ref();
-        let caller = guest.map(|guest| row::caller_text(&guest.caller));
         let insert = insert.bind(&*session.id).bind(&*session.username).bind(micros(session.created_at));
-        let insert = insert.bind(caller.as_deref()).bind(guest.map(|guest| words(guest.scopes)).as_deref());
-        let insert = insert.bind(guest.and_then(|guest| guest.tenant.as_deref()));
-        change.execute(insert).await?;
+        let insert = insert.bind(i64::from(session.is_guest));
+        let rights = session.rights.as_ref();
+        let insert = insert.bind(rights.map(|rights| row::caller_text(&rights.caller)).as_deref());
+        let insert = insert.bind(rights.map(|rights| words(rights.scopes)).as_deref());
+        change.execute(insert.bind(rights.and_then(|rights| rights.tenant.as_deref()))).await?;
         insert_token(&mut change, token, &session.id).await?;
         append_in(&mut change, vec![entry]).await?;
         change.commit().await
@@ -111,6 +112,7 @@ impl Credentials for StateStore {
         &self,
         used: &SecretHash,
         next: &RefreshToken,
+        rights: &Rights,
         now: Timestamp,
         entry: AuditEntry,
     ) -> Result<Rotation, StoreError> {
@@ -121,7 +123,7 @@ impl Credentials for StateStore {
         );
         let found = change.optional(found.bind(&*hex(used))).await?;
         let Some(found) = found else { return Ok(Rotation::Refused) };
-        let session = row::session(&found)?;
+        let mut session = row::session(&found)?;
         let was_used = found.maybe_integer("used_at")?.is_some();
         let expires_at = found.integer("expires_at")?;
         if session.ended_at.is_some() {
@@ -141,8 +143,14 @@ impl Credentials for StateStore {
         let update = Statement::new("UPDATE refresh_tokens SET used_at = $1 WHERE hash = $2");
         change.execute(update.bind(micros(now)).bind(&*hex(used))).await?;
         insert_token(&mut change, next, &session.id).await?;
+        let update =
+            Statement::new("UPDATE sessions SET is_guest = $1, caller = $2, scopes = $3, tenant = $4 WHERE id = $5");
+        let update = update.bind(i64::from(session.is_guest)).bind(&*row::caller_text(&rights.caller));
+        let update = update.bind(&*words(rights.scopes)).bind(rights.tenant.as_deref());
+        change.execute(update.bind(&*session.id)).await?;
         append_in(&mut change, vec![entry]).await?;
         change.commit().await?;
+        session.rights = Some(rights.clone());
         Ok(Rotation::Rotated(session))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 use terrane_app::ports::audit::{AuditEntry, AuditRecord};
-use terrane_app::ports::credentials::{ApiKey, Guest, Session, User};
+use terrane_app::ports::credentials::{ApiKey, Rights, Session, User};
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::api_key::SecretHash;
 use terrane_app::security::{Scope, Scopes, caller_json};
@@ -94,19 +94,22 @@ pub(crate) fn user(row: &Row) -> Result<User, StoreError> {
 }
 
 pub(crate) fn session(row: &Row) -> Result<Session, StoreError> {
+    let rights = rights(row)?;
     Ok(Session {
         id: text(row, "id")?,
         username: text(row, "username")?,
         created_at: time(row.integer("created_at")?)?,
         ended_at: maybe_time(row.maybe_integer("ended_at")?)?,
-        guest: guest(row)?,
+        // Older versions recorded rights for guests only.
+        is_guest: row.maybe_integer("is_guest")?.map_or(rights.is_some(), |is_guest| is_guest != 0),
+        rights,
     })
 }
 
-fn guest(row: &Row) -> Result<Option<Guest>, StoreError> {
+fn rights(row: &Row) -> Result<Option<Rights>, StoreError> {
     let Some(json) = maybe_text(row, "caller")? else { return Ok(None) };
     let scopes = scopes(&maybe_text(row, "scopes")?.unwrap_or_default());
-    Ok(Some(Guest { scopes, caller: caller(&json)?, tenant: maybe_text(row, "tenant")? }))
+    Ok(Some(Rights { scopes, caller: caller(&json)?, tenant: maybe_text(row, "tenant")? }))
 }
 
 pub(crate) fn audit_record(row: &Row) -> Result<AuditRecord, StoreError> {

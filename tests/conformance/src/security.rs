@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
-use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rotation, Session, User};
+use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rights, Rotation, Session, User};
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::tokens::Tokens;
@@ -102,6 +102,7 @@ impl Credentials for Nobody {
         &self,
         _: &SecretHash,
         _: &RefreshToken,
+        _: &Rights,
         _: Timestamp,
         _: AuditEntry,
     ) -> Result<Rotation, StoreError> {

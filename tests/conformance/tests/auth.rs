@@ -10,11 +10,12 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, ChainState};
-use terrane_app::ports::credentials::{ApiKey, Credentials as _, User};
+use terrane_app::ports::credentials::{ApiKey, Credentials as _, RefreshToken, Rights, Session, User};
 use terrane_app::ports::tokens::{Passwords as _, Tokens};
-use terrane_app::security::api_key::NewKey;
-use terrane_app::security::{Scope, Scopes};
-use terrane_compiler::SecurityContext;
+use terrane_app::security::api_key::{self, NewKey};
+use terrane_app::security::{AuthError, Authenticator, Credential, Identity, Scope, Scopes};
+use terrane_compiler::types::Value;
+use terrane_compiler::{Attribute, SecurityContext};
 use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
 use terrane_conformance_tests::security::Security;
 use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, SigningKey};
@@ -31,6 +32,7 @@ const PASSWORD: &str = "correct horse battery staple";
 struct House {
     edge: Edge,
     store: Arc<StateStore>,
+    authenticator: Arc<Authenticator>,
     _folder: TempDir,
 }
 
@@ -56,8 +58,9 @@ impl House {
         let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let jwt = key.map(|key| Arc::new(tokens(key)) as Arc<dyn Tokens>);
         let world = World { caller: Caller::Stranger, ..World::default() };
-        let edge = world.edge_with(Security::of(store.clone(), jwt));
-        House { edge, store, _folder: folder }
+        let security = Security::of(store.clone(), jwt);
+        let authenticator = security.authenticator.clone();
+        House { edge: world.edge_with(security), store, authenticator, _folder: folder }
     }
 
     async fn key(&self, seed: u8, scopes: Scopes, expires_at: Option<Timestamp>) -> (Arc<str>, String) {
@@ -78,16 +81,27 @@ impl House {
     }
 
     async fn user(&self, username: &str) {
+        let caller = SecurityContext { user_id: username.into(), ..SecurityContext::default() };
+        self.user_with(username, Rights { scopes: Scopes::READ, caller, tenant: None }).await;
+    }
+
+    async fn user_with(&self, username: &str, rights: Rights) {
         let user = User {
             username: username.into(),
             password_hash: Argon2Passwords::default().hash(PASSWORD).await,
-            scopes: Scopes::READ,
-            caller: SecurityContext { user_id: username.into(), ..SecurityContext::default() },
-            tenant: None,
+            scopes: rights.scopes,
+            caller: rights.caller,
+            tenant: rights.tenant,
             created_at: now(),
             disabled_at: None,
         };
         assert!(self.store.add_user(&user, AuditEntry::default()).await.unwrap());
+    }
+
+    async fn identity_of(&self, token: &str) -> Result<Rights, AuthError> {
+        let identity = self.authenticator.identify(Credential { bearer: token, client: None }).await?;
+        let Identity { caller, scopes, tenant, .. } = identity;
+        Ok(Rights { scopes, caller, tenant })
     }
 
     async fn get(&self, path: &str, authorization: Option<&str>) -> Answered {
@@ -284,6 +298,101 @@ async fn claims_are_held_to_what_they_must_say() {
     }
     let answered = house.get(CUBES, Some(&format!("Bearer {}", forged(&session, &json!({"exp": NOW - 60}))))).await;
     assert_eq!(body(&answered)["error"]["expired_at"], "2024-02-14T11:59:00Z");
+}
+
+/// A reader with a value of every kind that policies compare.
+fn analyst(user_id: &str) -> Rights {
+    let caller = SecurityContext {
+        user_id: user_id.into(),
+        email: Some("analyst@example.org".into()),
+        roles: vec!["analyst".into()],
+        groups: vec!["north".into()],
+        attributes: [("tier".into(), Attribute::Many(vec![Value::Integer(1), Value::Null]))].into(),
+    };
+    Rights { scopes: Scopes::READ, caller, tenant: Some("t1".into()) }
+}
+
+#[tokio::test]
+async fn a_token_signed_anew_has_the_rights_of_its_session() {
+    let house = House::with(Some(hs256())).await;
+    house.user_with("ada", analyst("ada")).await;
+    house.user("bob").await;
+    let token = house.sign_in("ada").await.0;
+    let (ada, bob) = (session_of(&token), session_of(&house.sign_in("bob").await.0));
+    assert_eq!(house.identity_of(&token).await.unwrap(), analyst("ada"));
+    for change in [
+        json!({}),
+        json!({"scope": "read write admin"}),
+        json!({"scope": null, "scp": ["admin"]}),
+        json!({"roles": ["admin"]}),
+        json!({"roles": []}),
+        json!({"groups": ["south"]}),
+        json!({"attributes": {"tier": 3}}),
+        json!({"attributes": null}),
+        json!({"tenant": "t2"}),
+        json!({"tenant": null}),
+        json!({"email": "bob@example.org", "email_verified": true}),
+        json!({"username": "bob", "user_id": "bob", "iat": NOW + 1}),
+        json!({"exp": NOW + 1_000_000_000}),
+    ] {
+        let forged = forged(&ada, &change);
+        assert_eq!(house.identity_of(&forged).await.unwrap(), analyst("ada"), "{change}");
+        let audit = house.get("/api/v1/audit", Some(&format!("Bearer {forged}"))).await;
+        assert_eq!(audit.status, StatusCode::FORBIDDEN, "{change}");
+    }
+    for (session, change) in [
+        (&ada, json!({"sub": "bob"})),
+        (&ada, json!({"sub": "ADA"})),
+        (&ada, json!({"sub": "ada "})),
+        (&bob, json!({})),
+        (&bob, json!({"sub": "ada", "username": "bob"})),
+    ] {
+        let found = house.status_with(&forged(session, &change)).await;
+        assert_eq!(found, (401, "INVALID_TOKEN".to_owned()), "{session} {change}");
+    }
+    let of_bob = house.identity_of(&forged(&bob, &json!({"sub": "bob", "roles": ["admin"]}))).await.unwrap();
+    assert!(of_bob.caller.roles.is_empty(), "{of_bob:?}");
+}
+
+/// A session and its refresh token, as a server would have begun it.
+async fn begin_session(house: &House, id: &str, rights: Option<Rights>) -> String {
+    let session =
+        Session { id: id.into(), username: "ada".into(), created_at: now(), ended_at: None, is_guest: false, rights };
+    let text = format!("trr_{id}");
+    let expires_at = Timestamp::from_second(NOW + 60).unwrap();
+    let token = RefreshToken { hash: api_key::hash(&text), session_id: id.into(), expires_at };
+    house.store.begin_session(&session, &token, AuditEntry::default()).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn a_refresh_takes_the_rights_that_the_user_has_now() {
+    let house = House::with(Some(hs256())).await;
+    house.user_with("ada", analyst("ada")).await;
+    let former = Rights { scopes: Scopes { admin: true, ..Scopes::READ }, tenant: None, ..analyst("ada") };
+    let refresh_token = begin_session(&house, "s1", Some(former.clone())).await;
+    let token = forged("s1", &json!({}));
+    assert_eq!(house.identity_of(&token).await.unwrap(), former);
+    let answered = house.post("/api/v1/auth/refresh", None, &json!({"refresh_token": refresh_token})).await;
+    assert_eq!(answered.status, StatusCode::OK, "{}", text(&answered));
+    assert_eq!(house.identity_of(&pair(&answered).0).await.unwrap(), analyst("ada"));
+    assert_eq!(house.identity_of(&token).await.unwrap(), analyst("ada"), "the older token too");
+    assert_eq!(house.store.session("s1").await.unwrap().unwrap().rights, Some(analyst("ada")));
+}
+
+#[tokio::test]
+async fn a_session_without_recorded_rights_has_those_of_its_user() {
+    let house = House::with(Some(hs256())).await;
+    house.user_with("ada", analyst("ada")).await;
+    begin_session(&house, "s1", None).await;
+    let token = forged("s1", &json!({"roles": ["admin"], "scope": "admin"}));
+    assert_eq!(house.identity_of(&token).await.unwrap(), analyst("ada"));
+    assert_eq!(house.status_with(&forged("s1", &json!({"sub": "bob"}))).await.0, 401);
+    let house = House::with(Some(hs256())).await;
+    house.user_with("ada", analyst("ada")).await;
+    begin_session(&house, "s1", None).await;
+    assert!(house.store.disable_user("ada", now(), AuditEntry::default()).await.unwrap());
+    assert_eq!(house.status_with(&token).await, (401, "INVALID_TOKEN".to_owned()));
 }
 
 #[tokio::test]

@@ -49,13 +49,17 @@ pub struct Session {
     pub username: Arc<str>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// `None`: a user of this store.
-    pub guest: Option<Guest>,
+    /// Whether an identity provider vouched for the holder when the session began; otherwise the holder is a
+    /// user of this store.
+    pub is_guest: bool,
+    /// The holder's rights, as of the last sign-in or refresh. `None` for a user's session of an older
+    /// version: the user's current rights are its.
+    pub rights: Option<Rights>,
 }
 
-/// Somebody whom an identity provider vouched for when the session began.
+/// The rights of the holder of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Guest {
+pub struct Rights {
     pub scopes: Scopes,
     pub caller: SecurityContext,
     pub tenant: Option<Arc<str>>,
@@ -100,11 +104,13 @@ pub trait Credentials: Send + Sync {
     async fn begin_session(&self, session: &Session, token: &RefreshToken, entry: AuditEntry)
     -> Result<(), StoreError>;
     async fn session(&self, id: &str) -> Result<Option<Session>, StoreError>;
-    /// Puts `next` in the place of the token whose hash is `used`. `next` says all but its session.
+    /// Replaces the token whose hash is `used` by `next`, whose `session_id` is ignored, and the rights of
+    /// its session by `rights`.
     async fn rotate(
         &self,
         used: &SecretHash,
         next: &RefreshToken,
+        rights: &Rights,
         now: Timestamp,
         entry: AuditEntry,
     ) -> Result<Rotation, StoreError>;

@@ -20,15 +20,18 @@ pub struct Grant {
     pub expires_at: Timestamp,
 }
 
-/// What a token that holds says of its bearer.
+/// The contents of a token whose signature and claims have been checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verified {
-    pub caller: SecurityContext,
-    /// `None` where the token says nothing of them.
-    pub scopes: Option<Scopes>,
-    /// Only of tokens of ours.
-    pub session_id: Option<Arc<str>>,
-    pub tenant: Option<Arc<str>>,
+pub enum Verified {
+    /// Signed by this server: it names a session and its holder. Rights are those of the session.
+    Session { id: Arc<str>, subject: Arc<str> },
+    /// Signed by another issuer, which vouches for the caller.
+    Caller {
+        caller: SecurityContext,
+        /// `None` if the token names no scope.
+        scopes: Option<Scopes>,
+        tenant: Option<Arc<str>>,
+    },
 }
 
 /// Why a token proves nothing.

@@ -1,7 +1,8 @@
 //! A caller as JSON and back: `{user_id, email, roles, groups, attributes}`.
 //!
 //! In: a [`SecurityContext`], or JSON of the same fields. Out: the other. Numbers keep all their digits.
-//! Reading refuses what a caller is not made of, and says what it is. Not here: claims of tokens, which
+//! Reading refuses what a caller is not made of, and says what it is. Null is a value of an attribute: it
+//! equals nothing, and policies treat an attribute of null as missing. Not here: claims of tokens, which
 //! have names of their own (identity).
 
 use std::collections::BTreeMap;
@@ -22,8 +23,17 @@ pub enum NoCaller {
     UnknownField { field: String },
     #[error("`{field}` is {wanted}")]
     WrongType { field: &'static str, wanted: &'static str },
-    #[error("attribute `{name}` is a text, a number, true or false, or a list of those")]
+    #[error("attribute `{name}` is a text, a number, true, false or null, or a list of those")]
     Attribute { name: String },
+}
+
+/// Why a text of the command line is no attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AttributeTextError {
+    #[error("expected JSON after `[`, `{{` or `\"`")]
+    Syntax,
+    #[error("expected a text, a number, true or false, or a list of those")]
+    Type,
 }
 
 /// All fields, also those that are empty.
@@ -103,6 +113,33 @@ pub fn attribute_from_json(json: &Json) -> Option<Attribute> {
     }
 }
 
+/// A claim as an attribute; `None` if it has no value. Parts of a list that no attribute holds are null, so
+/// that the list's other values count and a row filter over the list lets no row through.
+pub fn attribute_from_claim(json: &Json) -> Option<Attribute> {
+    match json {
+        Json::Array(all) => {
+            Some(Attribute::Many(all.iter().map(|item| value_from_json(item).unwrap_or(Value::Null)).collect()))
+        }
+        Json::Null => None,
+        one => value_from_json(one).map(Attribute::One),
+    }
+}
+
+/// An attribute of the command line: a JSON number, boolean, text in quotes or list is what it is in JSON;
+/// any other text stays a text.
+///
+/// # Errors
+/// JSON that does not parse, and JSON that no attribute of the command line holds.
+pub fn attribute_from_text(text: &str) -> Result<Attribute, AttributeTextError> {
+    let json = match serde_json::from_str::<Json>(text) {
+        Ok(json) => json,
+        Err(_) if text.trim_start().starts_with(['[', '{', '"']) => return Err(AttributeTextError::Syntax),
+        Err(_) => return Ok(Attribute::One(Value::Text(text.into()))),
+    };
+    let attribute = attribute_from_json(&json).ok_or(AttributeTextError::Type)?;
+    if attribute.values().contains(&Value::Null) { Err(AttributeTextError::Type) } else { Ok(attribute) }
+}
+
 fn value_to_json(value: &Value) -> Json {
     match value {
         Value::Boolean(is_true) => (*is_true).into(),
@@ -123,7 +160,8 @@ fn value_from_json(json: &Json) -> Option<Value> {
             Some(integer) => Value::Integer(integer),
             None => Value::Decimal(number.to_string().into()),
         },
-        Json::Null | Json::Array(_) | Json::Object(_) => return None,
+        Json::Null => Value::Null,
+        Json::Array(_) | Json::Object(_) => return None,
     })
 }
 
@@ -133,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_caller_is_read_back() {
-        let text = r#"{"user_id":"u","email":null,"roles":["a"],"groups":[],"attributes":{"a":0.10,"b":true,"n":-7,"t":["x","y"],"v":123456789012345678901234567890}}"#;
+        let text = r#"{"user_id":"u","email":null,"roles":["a"],"groups":[],"attributes":{"a":0.10,"b":true,"n":-7,"o":null,"p":["x",null],"t":["x","y"],"v":123456789012345678901234567890}}"#;
         let json: Json = serde_json::from_str(text).expect("JSON");
         assert_eq!(to_json(&from_json(&json).expect("a caller")).to_string(), text);
         assert_eq!(from_json(&json!({})), Ok(SecurityContext::default()));
@@ -149,10 +187,54 @@ mod tests {
             (json!({"roles": [1]}), "`roles` is a list of texts"),
             (json!({"attributes": []}), "`attributes` is an object"),
             (json!({"attributes": {"a": {}}}), "attribute `a`"),
-            (json!({"attributes": {"a": [null]}}), "attribute `a`"),
+            (json!({"attributes": {"a": [[1]]}}), "attribute `a`"),
+            (json!({"attributes": {"a": [{}]}}), "attribute `a`"),
         ] {
             let error = from_json(&json).expect_err("no caller").to_string();
             assert!(error.contains(words), "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn claims_keep_the_readable_values_of_a_list() {
+        let word = |text: &str| Value::Text(text.into());
+        for (claim, expected) in [
+            (json!(null), None),
+            (json!({}), None),
+            (json!("1"), Some(Attribute::One(word("1")))),
+            (json!([]), Some(Attribute::Many(Vec::new()))),
+            (json!([1, null, "x"]), Some(Attribute::Many(vec![Value::Integer(1), Value::Null, word("x")]))),
+            (json!([[1], {"a": 1}, true]), Some(Attribute::Many(vec![Value::Null, Value::Null, Value::Boolean(true)]))),
+        ] {
+            assert_eq!(attribute_from_claim(&claim), expected, "{claim}");
+        }
+    }
+
+    #[test]
+    fn attributes_of_the_command_line_are_json_or_texts() {
+        let word = |text: &str| Value::Text(text.into());
+        for (text, expected) in [
+            ("EU", Ok(Attribute::One(word("EU")))),
+            ("", Ok(Attribute::One(word("")))),
+            ("north west", Ok(Attribute::One(word("north west")))),
+            ("1", Ok(Attribute::One(Value::Integer(1)))),
+            ("1.50", Ok(Attribute::One(Value::Decimal("1.50".into())))),
+            ("007", Ok(Attribute::One(word("007")))),
+            ("1_000", Ok(Attribute::One(word("1_000")))),
+            ("true", Ok(Attribute::One(Value::Boolean(true)))),
+            ("True", Ok(Attribute::One(word("True")))),
+            ("\"1\"", Ok(Attribute::One(word("1")))),
+            ("[1,\"x\",false]", Ok(Attribute::Many(vec![Value::Integer(1), word("x"), Value::Boolean(false)]))),
+            ("[]", Ok(Attribute::Many(Vec::new()))),
+            ("null", Err(AttributeTextError::Type)),
+            ("[null]", Err(AttributeTextError::Type)),
+            ("[[1]]", Err(AttributeTextError::Type)),
+            ("{\"a\": 1}", Err(AttributeTextError::Type)),
+            ("[1", Err(AttributeTextError::Syntax)),
+            ("\"EU", Err(AttributeTextError::Syntax)),
+            ("{a}", Err(AttributeTextError::Syntax)),
+        ] {
+            assert_eq!(attribute_from_text(text), expected, "{text}");
         }
     }
 }

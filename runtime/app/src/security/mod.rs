@@ -32,7 +32,7 @@ use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::{ApiKey, Credentials, Session};
 use crate::ports::store::StoreError;
-use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens};
+use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens, Verified};
 use attempts::Attempts;
 use recent::Recent;
 
@@ -164,24 +164,22 @@ impl Authenticator {
             TokenFault::Unavailable => AuthError::Unavailable,
             TokenFault::NotSigning => AuthError::NoTokens,
         })?;
-        let name = match &verified.session_id {
-            Some(id) => {
-                let session = self.sessions.get(id, self.ports.credentials.session(id)).await?;
-                if session.is_none_or(|session| session.ended_at.is_some()) {
-                    return Err(AuthError::InvalidToken { why: "its session is over" });
-                }
-                format!("session:{id}")
+        let (id, subject) = match verified {
+            Verified::Session { id, subject } => (id, subject),
+            Verified::Caller { caller, scopes, tenant } => {
+                let credential = format!("user:{}", caller.user_id).into();
+                // A token that names no scope reads.
+                let scopes = scopes.unwrap_or(Scopes::READ);
+                return Ok(Identity { caller, scopes, method: AuthMethod::Jwt, credential, tenant });
             }
-            None => format!("user:{}", verified.caller.user_id),
         };
-        Ok(Identity {
-            caller: verified.caller,
-            // A token that names no scope reads.
-            scopes: verified.scopes.unwrap_or(Scopes::READ),
-            method: AuthMethod::Jwt,
-            credential: name.into(),
-            tenant: verified.tenant,
-        })
+        let session = self.sessions.get(&id, self.read_session(&id)).await?;
+        let rights = session.filter(|session| session.ended_at.is_none()).and_then(|session| session.rights);
+        let rights = rights.ok_or(AuthError::InvalidToken { why: "its session is over" })?;
+        if rights.caller.user_id != subject {
+            return Err(AuthError::InvalidToken { why: "its session is another user's" });
+        }
+        Ok(sessions::identity_of(&rights, &id, AuthMethod::Jwt))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A sign-in begins a session: a short access token, and a refresh token that is good once. Each refresh
 //! gives a new one; using an old one again ends the session, because somebody has a copy (RFC 9700,
-//! section 4.14.2). Ending a session ends its access tokens at once. A session that an identity provider
+//! section 4.14.2). Ending a session ends its access tokens at once. The rights of a session are recorded
+//! with it at each sign-in and refresh; access tokens only name the session. A session that an identity provider
 //! vouched for ends one refresh lifetime after it began, however often it is refreshed: the provider is to
 //! be asked again.
 
@@ -15,8 +16,9 @@ use super::api_key::{base64url, hash};
 use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, Scopes, entry};
 use crate::limits::network;
 use crate::ports::audit::AuditEntry;
-use crate::ports::credentials::{Guest, RefreshToken, Rotation, Session, User};
+use crate::ports::credentials::{RefreshToken, Rights, Rotation, Session, User};
 use crate::ports::providers::Person;
+use crate::ports::store::StoreError;
 use crate::ports::tokens::{Grant, TokenFault, Tokens};
 
 /// Longer ones are refused before they cost a hash.
@@ -65,9 +67,8 @@ impl Authenticator {
         };
         self.attempts.succeeded(&by_both, &names[1..]);
         let now = self.ports.clock.now();
-        let holder = Guest { scopes: user.scopes, caller: user.caller, tenant: user.tenant };
-        let session = self.session(user.username, None, now);
-        self.begin(&*tokens, &session, &holder, AuthMethod::Jwt, origin).await
+        let username = user.username.clone();
+        self.begin(&*tokens, self.session(username, false, now), rights_of(user), AuthMethod::Jwt, origin).await
     }
 
     /// Begins a session of somebody whom a provider vouches for.
@@ -80,31 +81,32 @@ impl Authenticator {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let Person { subject, caller, scopes, tenant } = person;
         // As of a token: who is said to hold no scope reads.
-        let guest = Guest { scopes: scopes.unwrap_or(Scopes::READ), caller, tenant };
+        let rights = Rights { scopes: scopes.unwrap_or(Scopes::READ), caller, tenant };
         let username = format!("{provider}:{subject}").into();
-        let session = self.session(username, Some(guest.clone()), self.ports.clock.now());
-        self.begin(&*tokens, &session, &guest, AuthMethod::OAuth, origin).await
+        let session = self.session(username, true, self.ports.clock.now());
+        self.begin(&*tokens, session, rights, AuthMethod::OAuth, origin).await
     }
 
-    fn session(&self, username: Arc<str>, guest: Option<Guest>, now: Timestamp) -> Session {
-        Session { id: self.random_id(), username, created_at: now, ended_at: None, guest }
+    fn session(&self, username: Arc<str>, is_guest: bool, now: Timestamp) -> Session {
+        Session { id: self.random_id(), username, created_at: now, ended_at: None, is_guest, rights: None }
     }
 
     async fn begin(
         &self,
         tokens: &dyn Tokens,
-        session: &Session,
-        holder: &Guest,
+        session: Session,
+        rights: Rights,
         method: AuthMethod,
         origin: &Origin,
     ) -> Result<TokenPair, AuthError> {
         let now = session.created_at;
         let (text, token) = self.refresh_token(&session.id, now)?;
         // Signed first: a session that nobody can use is not begun.
-        let pair = self.pair(tokens, session, holder, text, now)?;
-        let identity = identity_of(holder, session, method);
+        let pair = self.pair(tokens, &session, &rights, text, now)?;
+        let identity = identity_of(&rights, &session.id, method);
         let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
-        self.ports.credentials.begin_session(session, &token, record).await?;
+        let session = Session { rights: Some(rights), ..session };
+        self.ports.credentials.begin_session(&session, &token, record).await?;
         Ok(pair)
     }
 
@@ -118,21 +120,25 @@ impl Authenticator {
         let used = hash(refresh_token);
         // Made-up tokens are refused by a read: the one writer's turn is for those that exist.
         let session = self.ports.credentials.session_of(&used).await?.filter(|session| session.ended_at.is_none());
-        let holder = match &session {
-            Some(session) => self.holder(session, now).await?,
+        let rights = match &session {
+            Some(session) => self.current_rights(session, now).await?,
             None => None,
         };
-        let (Some(session), Some(holder)) = (session, holder) else {
+        let (Some(session), Some(rights)) = (session, rights) else {
             self.note_failure("", origin, "refresh token").await?;
             return Err(AuthError::InvalidRefreshToken);
         };
         let (text, next) = self.refresh_token("", now)?;
         // Signed first: a token is not used up for an answer that can't be given.
-        let pair = self.pair(&*tokens, &session, &holder, text, now)?;
-        let identity = identity_of(&holder, &session, AuthMethod::Jwt);
+        let pair = self.pair(&*tokens, &session, &rights, text, now)?;
+        let identity = identity_of(&rights, &session.id, AuthMethod::Jwt);
         let record = from(origin, entry("session_refreshed", now, &identity, format!("session:{}", session.id)));
-        match self.ports.credentials.rotate(&used, &next, now, record).await? {
-            Rotation::Rotated(_) => Ok(pair),
+        match self.ports.credentials.rotate(&used, &next, &rights, now, record).await? {
+            Rotation::Rotated(session) => {
+                // Its rights may have changed.
+                self.sessions.forget(&session.id);
+                Ok(pair)
+            }
             Rotation::Reused(session) => {
                 self.sessions.forget(&session.id);
                 tracing::warn!(event = "refresh_token_reused", session_id = &*session.id, user_id = &*session.username);
@@ -161,32 +167,46 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Who goes on with a session; `None` where nobody may.
-    async fn holder(&self, session: &Session, now: Timestamp) -> Result<Option<Guest>, AuthError> {
-        if let Some(guest) = &session.guest {
-            let is_over = after(session.created_at, self.settings.refresh_lifetime) <= now;
-            return Ok((!is_over).then(|| guest.clone()));
+    /// Reads a session whose rights are known: those of its row, or of its user for a row of an older version.
+    pub(super) async fn read_session(&self, id: &str) -> Result<Option<Session>, StoreError> {
+        match self.ports.credentials.session(id).await? {
+            Some(session) if session.rights.is_none() && !session.is_guest => {
+                let rights = self.user_rights(&session.username).await?;
+                Ok(rights.map(|rights| Session { rights: Some(rights), ..session }))
+            }
+            found => Ok(found),
         }
-        let user = self.ports.credentials.user(&session.username).await?;
-        let user = user.filter(|user| user.disabled_at.is_none());
-        Ok(user.map(|User { scopes, caller, tenant, .. }| Guest { scopes, caller, tenant }))
+    }
+
+    /// The rights with which a session continues; `None` if it may not.
+    async fn current_rights(&self, session: &Session, now: Timestamp) -> Result<Option<Rights>, StoreError> {
+        if session.is_guest {
+            let is_over = after(session.created_at, self.settings.refresh_lifetime) <= now;
+            return Ok(session.rights.clone().filter(|_| !is_over));
+        }
+        self.user_rights(&session.username).await
+    }
+
+    async fn user_rights(&self, username: &str) -> Result<Option<Rights>, StoreError> {
+        let user = self.ports.credentials.user(username).await?;
+        Ok(user.filter(|user| user.disabled_at.is_none()).map(rights_of))
     }
 
     fn pair(
         &self,
         tokens: &dyn Tokens,
         session: &Session,
-        holder: &Guest,
+        rights: &Rights,
         refresh_token: String,
         now: Timestamp,
     ) -> Result<TokenPair, AuthError> {
         let expires_in = self.settings.access_lifetime;
         let grant = Grant {
-            caller: holder.caller.clone(),
+            caller: rights.caller.clone(),
             username: session.username.clone(),
-            scopes: holder.scopes,
+            scopes: rights.scopes,
             session_id: session.id.clone(),
-            tenant: holder.tenant.clone(),
+            tenant: rights.tenant.clone(),
             issued_at: now,
             expires_at: after(now, expires_in),
         };
@@ -195,7 +215,7 @@ impl Authenticator {
             TokenFault::Invalid { why } => AuthError::InvalidToken { why },
             _ => AuthError::Unavailable,
         })?;
-        let (user_id, scopes) = (holder.caller.user_id.clone(), holder.scopes);
+        let (user_id, scopes) = (rights.caller.user_id.clone(), rights.scopes);
         Ok(TokenPair { access_token, expires_in, refresh_token, user_id, scopes })
     }
 
@@ -224,13 +244,18 @@ impl Authenticator {
     }
 }
 
-fn identity_of(holder: &Guest, session: &Session, method: AuthMethod) -> Identity {
+fn rights_of(user: User) -> Rights {
+    let User { scopes, caller, tenant, .. } = user;
+    Rights { scopes, caller, tenant }
+}
+
+pub(super) fn identity_of(rights: &Rights, session_id: &str, method: AuthMethod) -> Identity {
     Identity {
-        caller: holder.caller.clone(),
-        scopes: holder.scopes,
+        caller: rights.caller.clone(),
+        scopes: rights.scopes,
         method,
-        credential: format!("session:{}", session.id).into(),
-        tenant: holder.tenant.clone(),
+        credential: format!("session:{session_id}").into(),
+        tenant: rights.tenant.clone(),
     }
 }
 

@@ -16,9 +16,8 @@ use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::credentials::{ApiKey, Credentials as _, User};
 use terrane_app::ports::tokens::{Passwords as _, Randomness as _};
 use terrane_app::security::api_key::NewKey;
-use terrane_app::security::caller_json::attribute_to_json;
+use terrane_app::security::caller_json::{attribute_from_text, attribute_to_json};
 use terrane_app::security::{MAX_PASSWORD_BYTES, Scope, Scopes, key_user};
-use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_store::StateStore;
@@ -40,6 +39,7 @@ Examples:
   terrane auth revoke-key 0f3c9a5b1d2e4f60
   terrane auth end-sessions corp:248289761001
   printf %s \"$PASSWORD\" | terrane auth create-user ada --password-stdin --roles analyst --attribute region=EU
+  terrane auth create-key --name tiers --attribute 'tiers=[1,2]' --attribute 'code=\"007\"'
 
 A running server sees a change within two seconds. Who signs in through an identity provider, or comes with its
 tokens, needs no user here: see `security.oauth` and `security.jwt` in runtime/PROJECT.md.")]
@@ -128,7 +128,7 @@ pub struct CallerArguments {
     pub roles: Vec<String>,
     #[arg(long, value_delimiter = ',')]
     pub groups: Vec<String>,
-    /// name=value; the same name again makes a list
+    /// name=value: a word, or JSON such as 1, true, "007" or [1,2]; the same name again makes a list
     #[arg(long = "attribute")]
     pub attributes: Vec<String>,
     /// The user id that policies see; else the key's or the user's own
@@ -323,16 +323,17 @@ fn context(arguments: &CallerArguments, own_id: Arc<str>, email: Option<&str>) -
             .split_once('=')
             .filter(|(name, _)| !name.is_empty())
             .ok_or_else(|| Failure::new(format!("`{text}` is no attribute")).hint("write --attribute region=EU"))?;
-        let value = Value::Text(value.into());
+        let attribute = attribute_from_text(value).map_err(|error| {
+            let hint = "Write a word, or JSON: --attribute tier=1, 'tiers=[1,2]', 'code=\"[x]\"'.";
+            Failure::new(format!("invalid attribute `{text}`: {error}")).hint(hint)
+        })?;
         match attributes.get_mut(name) {
             None => {
-                attributes.insert(name.into(), Attribute::One(value));
+                attributes.insert(name.into(), attribute);
             }
-            Some(Attribute::Many(values)) => values.push(value),
-            Some(one) => {
-                if let Attribute::One(first) = one.clone() {
-                    *one = Attribute::Many(vec![first, value]);
-                }
+            Some(present) => {
+                let values = present.values().iter().chain(attribute.values());
+                *present = Attribute::Many(values.cloned().collect());
             }
         }
     }

@@ -6,6 +6,7 @@
 
 use crate::model::{Compared, DimensionType, Model, SqlPart};
 use crate::query::{number, time_point};
+use crate::security::attribute_value;
 use crate::types::{LogicalType, Value};
 
 /// The type that the other side of a comparison has: as the warehouse told, else as its dimension says.
@@ -24,9 +25,19 @@ pub(crate) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
     }
 }
 
-/// All of the values as that type; `None` where one has no such form.
+/// All values of a caller as that type; `None` if one has no such form.
 pub(super) fn fitted(values: Vec<Value>, ty: LogicalType) -> Option<Vec<Value>> {
-    values.into_iter().map(|value| fit(value, ty)).collect()
+    values.into_iter().map(|value| fit_attribute(value, ty)).collect()
+}
+
+/// A caller's value as that type, by the rule that compares attributes.
+fn fit_attribute(value: Value, ty: LogicalType) -> Option<Value> {
+    match ty {
+        LogicalType::Text => attribute_value::text(&value).map(Value::Text),
+        LogicalType::Integer | LogicalType::Decimal | LogicalType::Float => attribute_value::number(&value),
+        LogicalType::Boolean => attribute_value::boolean(&value).map(Value::Boolean),
+        ty => fit(value, ty),
+    }
 }
 
 /// A value as that type; `None` where it has no such form.
@@ -83,6 +94,32 @@ mod tests {
             (Value::Integer(7), LogicalType::Unknown, Some(Value::Integer(7))),
         ] {
             assert_eq!(fit(value.clone(), ty), expected, "{value:?} as {ty:?}");
+        }
+    }
+
+    #[test]
+    fn attributes_become_the_type_that_they_meet() {
+        for (value, ty, expected) in [
+            (text("5"), LogicalType::Integer, Some(Value::Integer(5))),
+            (text("5.50"), LogicalType::Decimal, Some(Value::Decimal("5.5".into()))),
+            (text("5.0"), LogicalType::Integer, Some(Value::Integer(5))),
+            (text("007"), LogicalType::Integer, None),
+            (text("1e3"), LogicalType::Float, None),
+            (text(" 5"), LogicalType::Integer, None),
+            (Value::Decimal("1e3".into()), LogicalType::Integer, Some(Value::Integer(1_000))),
+            (Value::Boolean(true), LogicalType::Integer, None),
+            (text("007"), LogicalType::Text, Some(text("007"))),
+            (Value::Integer(5), LogicalType::Text, Some(text("5"))),
+            (Value::Float(5.0), LogicalType::Text, Some(text("5"))),
+            (Value::Decimal("5.50".into()), LogicalType::Text, Some(text("5.5"))),
+            (Value::Boolean(true), LogicalType::Text, Some(text("true"))),
+            (text("TRUE"), LogicalType::Boolean, Some(Value::Boolean(true))),
+            (Value::Integer(1), LogicalType::Boolean, None),
+            (text("1970-01-03"), LogicalType::Date, Some(Value::Date(2))),
+            (Value::Integer(7), LogicalType::Date, None),
+            (Value::Integer(7), LogicalType::Unknown, Some(Value::Integer(7))),
+        ] {
+            assert_eq!(fit_attribute(value.clone(), ty), expected, "{value:?} as {ty:?}");
         }
     }
 

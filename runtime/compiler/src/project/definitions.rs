@@ -301,6 +301,18 @@ pub struct PolicyCondition {
     /// Attribute and the values of which one must be there.
     pub attributes: Vec<(Arc<str>, Vec<Value>)>,
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
+    /// The effect of `attributes` on callers without one of them.
+    pub missing: MissingAttribute,
+}
+
+/// The effect of a condition on callers without the attribute that it names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MissingAttribute {
+    /// The policy does not apply.
+    #[default]
+    Skips,
+    /// The caller counts as having the value.
+    Applies,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -31,8 +31,9 @@ pub(crate) use definitions::MAX_ANCESTORS;
 pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MODEL_SCHEMA,
     MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
-    MetricFilterDefinition, ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference,
-    RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording, WrittenValue,
+    MetricFilterDefinition, MissingAttribute, ModelDefinition, PolicyCondition, PolicyDefinition,
+    PreAggregationDefinition, Reference, RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition,
+    Wording, WrittenValue,
 };
 pub use files::{may_read_files, project_may_read_files};
 pub(crate) use jinja::{quote as quote_name, quoted};

@@ -3,13 +3,14 @@
 //! In: the YAML nodes of one list. Out: [`PolicyDefinition`]s. `{{ user.… }}` in a row filter is no
 //! Jinja: it stays as it is and becomes a parameter. Not here: whose policies apply (`secure`).
 
-use super::definitions::{MaskDefinition, PolicyCondition, PolicyDefinition};
+use super::definitions::{MaskDefinition, MissingAttribute, PolicyCondition, PolicyDefinition, WrittenValue};
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
 use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
 use super::metrics::{value, values};
 use super::source::{SqlText, Text};
-use super::yaml::{Node, NodeValue};
+use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::Diagnostic;
+use crate::security::attribute_value;
 use crate::types::Value;
 
 pub(super) static POLICY: Shape = Shape {
@@ -84,8 +85,31 @@ pub(super) static WHEN: Shape = Shape::new(
             "Not to callers whose attribute has one of these values.",
         )
         .also(&["except_attributes", "not_attributes"]),
+        Key::optional(
+            "missing",
+            Kind::Word(&MISSING),
+            "applies",
+            "Whether a caller without an attribute that `attributes` names counts as having the value: `applies` or \
+             `skips`. Default: skips.",
+        )
+        .also(&["if_missing", "on_missing"]),
     ],
 );
+
+static MISSING: Words<MissingAttribute> = Words {
+    list: &[("skips", MissingAttribute::Skips), ("applies", MissingAttribute::Applies)],
+    also: &[
+        ("apply", "applies"),
+        ("deny", "applies"),
+        ("match", "applies"),
+        ("matches", "applies"),
+        ("true", "applies"),
+        ("skip", "skips"),
+        ("ignore", "skips"),
+        ("ignores", "skips"),
+        ("false", "skips"),
+    ],
+};
 
 static MASK: Shape = Shape {
     called: "mask",
@@ -206,7 +230,8 @@ fn items(list: &Node) -> &[Node] {
 
 /// A condition that can't be read drops its policy: applying it to the wrong callers would be worse.
 fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyCondition> {
-    let before = diagnostics.len();
+    let errors = |all: &[Diagnostic]| all.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    let before = errors(diagnostics);
     let mut fields = Fields::open_as(node, &WHEN, label, diagnostics)?;
     let condition = PolicyCondition {
         roles: words(&mut fields, "roles"),
@@ -215,8 +240,11 @@ fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> O
         unless_groups: words(&mut fields, "unless_groups"),
         attributes: attributes(&mut fields, "attributes"),
         unless_attributes: attributes(&mut fields, "unless_attributes"),
+        missing: fields.choice("missing", &MISSING).unwrap_or_default(),
     };
-    (diagnostics.len() == before).then_some(condition)
+    check_contradictions(&mut fields, &condition);
+    check_missing(&mut fields, &condition);
+    (errors(diagnostics) == before).then_some(condition)
 }
 
 /// Roles or groups.
@@ -232,18 +260,92 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
         fields.report(wrong_type(&label, "a mapping", node).hint(hint));
         return Vec::new();
     };
+    if map.is_empty() {
+        let message = format!("`{key}` of {} names no attribute", fields.what());
+        let hint = format!("write names and values, as in `{}`, or remove the key", fields.example(key));
+        fields.report(Diagnostic::error("missing-value", message).hint(hint).at(node.origin.span()));
+    }
     let mut conditions = Vec::with_capacity(map.len());
     for (name, node) in map {
-        let values = values(node, fields.diagnostics());
+        let label = format!("`{key}.{}` of {}", name.text, fields.what());
         if matches!(&node.value, NodeValue::List(items) if items.is_empty()) {
-            let message =
-                format!("`{key}.{}` of {} names no value, so nobody has one of them", name.text, fields.what());
             let hint = format!("write values, as in `{}`, or remove the attribute", fields.example(key));
+            let message = format!("{label} contains no value and never matches");
             fields.report(Diagnostic::error("missing-value", message).hint(hint).at(name.origin.span()));
         }
-        conditions.push((name.text.clone(), values.into_iter().map(|written| written.value).collect()));
+        for item in items(node) {
+            if let Some(diagnostic) = unusable(&label, item) {
+                fields.report(diagnostic);
+            }
+        }
+        let values = values(node, fields.diagnostics()).into_iter();
+        conditions.push((name.text.clone(), values.map(|WrittenValue { value, .. }| value).collect()));
     }
     conditions
+}
+
+/// An attribute's value that matches no caller, or not those that its text suggests.
+fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
+    match &node.value {
+        NodeValue::Null => {
+            let message = format!("null in {label} never matches");
+            let hint = "write `missing: applies` in `when` to include callers without the attribute, or \
+                        `\"null\"` for the text";
+            Some(Diagnostic::error("never-matches", message).hint(hint).at(node.origin.span()))
+        }
+        NodeValue::Scalar { text, plain: Plain::Integer | Plain::Fraction } if attribute_value::is_ambiguous(text) => {
+            let message = format!("{text} in {label} is a number that claims may spell as a text");
+            let hint = format!("write `\"{text}\"` for the text, or the number in plain decimal notation");
+            Some(Diagnostic::error("ambiguous-value", message).hint(hint).at(node.origin.span()))
+        }
+        _ => None,
+    }
+}
+
+/// Reports roles, groups and attribute values that `unless_…` exempts again, all of them.
+fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
+    let mut contradictions = Vec::new();
+    for (key, unless, wanted, exempt) in [
+        ("roles", "unless_roles", &condition.roles, &condition.unless_roles),
+        ("groups", "unless_groups", &condition.groups, &condition.unless_groups),
+    ] {
+        if !wanted.is_empty() && wanted.iter().all(|name| exempt.contains(name)) {
+            contradictions.push((key, format!("`{key}`"), format!("`{unless}`")));
+        }
+    }
+    for (name, wanted) in &condition.attributes {
+        let exempt = condition.unless_attributes.iter().filter(|(other, _)| other == name);
+        let exempt: Vec<&Value> = exempt.flat_map(|(_, values)| values).collect();
+        let is_exempt = |value: &Value| exempt.iter().any(|other| attribute_value::are_equal(value, other));
+        let is_possible = condition.missing == MissingAttribute::Applies;
+        if !is_possible && !wanted.is_empty() && wanted.iter().all(is_exempt) {
+            let unless = format!("`unless_attributes.{name}`");
+            contradictions.push(("attributes", format!("`attributes.{name}`"), unless));
+        }
+    }
+    for (key, wanted, unless) in contradictions {
+        let message = format!("{} never matches: {unless} contains every value of {wanted}", fields.what());
+        let span = fields.key_origin(key).unwrap_or(fields.origin()).span();
+        let hint = format!("remove the values from {wanted} or from {unless}");
+        fields.report(Diagnostic::error("never-matches", message).hint(hint).at(span));
+    }
+}
+
+/// Reports a `missing` without effect, and conditions that callers without an attribute escape unnoticed.
+fn check_missing(fields: &mut Fields, condition: &PolicyCondition) {
+    let is_explicit = fields.has("missing");
+    if is_explicit && !fields.has("attributes") {
+        let message = format!("`missing` of {} has no effect without `attributes`", fields.what());
+        let span = fields.key_origin("missing").unwrap_or(fields.origin()).span();
+        fields.report(Diagnostic::warning("unused-field", message).hint("remove `missing`").at(span));
+    }
+    if let (false, [(name, _), ..]) = (is_explicit, &condition.attributes[..]) {
+        let message = format!("{} does not match callers without the attribute `{name}`", fields.what());
+        let hint = "write `missing: applies` in `when` to restrict them too, or `missing: skips` to confirm that \
+                    the policy does not apply to them";
+        let span = fields.key_origin("attributes").unwrap_or(fields.origin()).span();
+        fields.report(Diagnostic::warning("attribute-may-be-missing", message).hint(hint).at(span));
+    }
 }
 
 fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<(Text, MaskDefinition)>> {

@@ -7,13 +7,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Attribute, SecurityContext};
+use super::{Attribute, SecurityContext, attribute_value};
 use crate::governance::Bound;
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
     Relation, Snippet, SqlPart, UserValue,
 };
-use crate::project::PolicyCondition;
+use crate::project::{MissingAttribute, PolicyCondition};
 use crate::query::Predicate;
 use crate::types::Value;
 
@@ -297,28 +297,29 @@ impl<'a> Access<'a> {
             UserValue::Email => texts(self.caller.email.as_slice()),
             UserValue::Roles => texts(&self.caller.roles),
             UserValue::Groups => texts(&self.caller.groups),
-            UserValue::Attribute(name) => match self.caller.attributes.get(name)? {
-                Attribute::One(value) => vec![value.clone()],
-                Attribute::Many(values) => values.clone(),
-            },
+            UserValue::Attribute(name) => self.caller.attributes.get(name)?.values().to_vec(),
         };
         let is_nameless = *of == UserValue::Id && self.caller.user_id.is_empty();
         (!is_nameless && !values.is_empty() && !values.contains(&Value::Null)).then_some(values)
     }
 }
 
-/// Whether a policy is for this caller.
+/// Whether a policy applies to this caller.
+///
+/// An attribute without a value other than null satisfies `attributes` if the policy says so, and never
+/// exempts the caller by `unless_attributes`.
 fn applies(when: Option<&PolicyCondition>, caller: &SecurityContext) -> bool {
     let Some(when) = when else { return true };
     let has_any = |wanted: &[Arc<str>], held: &[Arc<str>]| wanted.iter().any(|name| held.contains(name));
-    let has_attribute = |(name, wanted): &(Arc<str>, Vec<Value>)| match caller.attributes.get(name) {
-        None => false,
-        Some(Attribute::One(value)) => wanted.contains(value),
-        Some(Attribute::Many(values)) => values.iter().any(|value| wanted.contains(value)),
+    let held = |name: &Arc<str>| caller.attributes.get(name).map_or(&[][..], Attribute::values);
+    let has_attribute = |(name, wanted): &(Arc<str>, Vec<Value>)| {
+        held(name).iter().any(|value| wanted.iter().any(|wanted| attribute_value::are_equal(value, wanted)))
     };
+    let is_missing = |name: &Arc<str>| held(name).iter().all(|value| *value == Value::Null);
+    let counts_missing = when.missing == MissingAttribute::Applies;
     (when.roles.is_empty() || has_any(&when.roles, &caller.roles))
         && (when.groups.is_empty() || has_any(&when.groups, &caller.groups))
-        && when.attributes.iter().all(has_attribute)
+        && when.attributes.iter().all(|wanted| has_attribute(wanted) || counts_missing && is_missing(&wanted.0))
         && !has_any(&when.unless_roles, &caller.roles)
         && !has_any(&when.unless_groups, &caller.groups)
         && !when.unless_attributes.iter().any(has_attribute)
@@ -366,4 +367,81 @@ fn has_query(model: &Model, snippet: &Snippet) -> bool {
         };
     });
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    fn caller(tier: Option<Attribute>) -> SecurityContext {
+        let attributes = tier.map(|tier| ("tier".into(), tier)).into_iter().collect();
+        SecurityContext { attributes, ..SecurityContext::default() }
+    }
+
+    fn condition(wanted: &[Value], missing: MissingAttribute) -> PolicyCondition {
+        PolicyCondition { attributes: vec![("tier".into(), wanted.to_vec())], missing, ..PolicyCondition::default() }
+    }
+
+    #[test]
+    fn policies_apply_by_canonical_value() {
+        use Attribute::{Many, One};
+        let numbers = [Value::Integer(1), Value::Integer(2)];
+        let others = [word("1.0"), Value::Boolean(true)];
+        // What the caller has; with one of `numbers`, with one of `others`, and missing.
+        for (tier, of_numbers, of_others, is_missing) in [
+            (Some(One(word("1"))), true, false, false),
+            (Some(One(word("1.0"))), true, true, false),
+            (Some(One(Value::Integer(1))), true, true, false),
+            (Some(One(Value::Float(1.0))), true, true, false),
+            (Some(One(Value::Decimal("2.00".into()))), true, false, false),
+            (Some(One(word("01"))), false, false, false),
+            (Some(One(word(" 1"))), false, false, false),
+            (Some(One(word(""))), false, false, false),
+            (Some(One(Value::Boolean(true))), false, true, false),
+            (Some(One(word("True"))), false, true, false),
+            (Some(Many(vec![Value::Integer(1)])), true, true, false),
+            (Some(Many(vec![word("x"), Value::Null, word("2")])), true, false, false),
+            (Some(Many(vec![word("x"), Value::Null])), false, false, false),
+            (Some(Many(vec![Value::Null])), false, false, true),
+            (Some(Many(Vec::new())), false, false, true),
+            (Some(One(Value::Null)), false, false, true),
+            (None, false, false, true),
+        ] {
+            let caller = caller(tier.clone());
+            for (wanted, is_equal) in [(&numbers, of_numbers), (&others, of_others)] {
+                let skips = condition(wanted, MissingAttribute::Skips);
+                assert_eq!(applies(Some(&skips), &caller), is_equal, "{tier:?} in {wanted:?}");
+                let closes = condition(wanted, MissingAttribute::Applies);
+                assert_eq!(
+                    applies(Some(&closes), &caller),
+                    is_equal || is_missing,
+                    "{tier:?} in {wanted:?}, or missing"
+                );
+                let exempts = PolicyCondition {
+                    unless_attributes: vec![("tier".into(), wanted.to_vec())],
+                    missing: MissingAttribute::Applies,
+                    ..PolicyCondition::default()
+                };
+                assert_eq!(applies(Some(&exempts), &caller), !is_equal, "{tier:?} unless in {wanted:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_missing_attribute_counts_as_matching() {
+        let mut when = condition(&[Value::Integer(1)], MissingAttribute::Applies);
+        when.attributes.push(("region".into(), vec![word("north")]));
+        let with = |region: &str| {
+            let mut caller = caller(None);
+            caller.attributes.insert("region".into(), Attribute::One(word(region)));
+            caller
+        };
+        assert!(applies(Some(&when), &caller(None)));
+        assert!(applies(Some(&when), &with("north")));
+        assert!(!applies(Some(&when), &with("south")), "a value that the policy does not name");
+    }
 }

@@ -4,6 +4,7 @@
 //! mean for it ([`Access`]). Not here: tokens and keys.
 
 mod access;
+pub(crate) mod attribute_value;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,4 +26,14 @@ pub struct SecurityContext {
 pub enum Attribute {
     One(crate::types::Value),
     Many(Vec<crate::types::Value>),
+}
+
+impl Attribute {
+    /// All of its values; null for one that was not readable.
+    pub fn values(&self) -> &[crate::types::Value] {
+        match self {
+            Attribute::One(value) => std::slice::from_ref(value),
+            Attribute::Many(values) => values,
+        }
+    }
 }

@@ -44,8 +44,8 @@ const TABLES: [Table; 6] = [
     },
     Table {
         name: "sessions",
-        columns: &["id", "username", "created_at", "ended_at", "caller", "scopes", "tenant"],
-        numbers: &["created_at", "ended_at"],
+        columns: &["id", "username", "created_at", "ended_at", "caller", "scopes", "tenant", "is_guest"],
+        numbers: &["created_at", "ended_at", "is_guest"],
     },
     Table {
         name: "refresh_tokens",

@@ -77,6 +77,8 @@ fn what_makes_no_key_or_user_is_told() {
         (&["auth", "create-key"], &["--name", "a", "--expires=-1d"], "", "is over already"),
         (&["auth", "create-key"], &["--name", ""], "", "1 to 256"),
         (&["auth", "create-key"], &["--name", "a", "--attribute", "EU"], "", "`EU` is no attribute"),
+        (&["auth", "create-key"], &["--name", "a", "--attribute", "a=[1"], "", "invalid attribute `a=[1`"),
+        (&["auth", "create-key"], &["--name", "a", "--attribute", "a=null"], "", "invalid attribute `a=null`"),
         (&["auth", "revoke-key", "0123456789abcdef"], &[], "", "list-keys"),
         (&["auth", "create-user", "ada"], &["--password-stdin"], "short", "fewer than 12"),
         (&["auth", "disable-user", "ada"], &[], "", "list-users"),
@@ -95,11 +97,12 @@ fn what_a_policy_denies_and_who_fails_to_sign_in_is_told_to_the_log_and_the_audi
     let run = |call: &[&str], arguments: &[&str], input: &str| {
         Program::new(BINARY, call, project.path()).arguments(arguments).input(input).run().unwrap()
     };
-    let made: Value = serde_json::from_str(
-        &run(&["auth", "create-key"], &["--name", "a", "--attribute", "n=5", "--json"], "").stdout,
-    )
-    .unwrap();
-    assert_eq!(made["attributes"], json!({"n": "5"}));
+    let attributes = ["n=5", "word=EU", "code=007", "quoted=\"5\"", "list=[1,true]", "list=x"];
+    let arguments: Vec<&str> = attributes.iter().flat_map(|text| ["--attribute", *text]).collect();
+    let arguments = [&["--name", "a", "--json"], &arguments[..]].concat();
+    let made: Value = serde_json::from_str(&run(&["auth", "create-key"], &arguments, "").stdout).unwrap();
+    let expected = json!({"n": 5, "word": "EU", "code": "007", "quoted": "5", "list": [1, true, "x"]});
+    assert_eq!(made["attributes"], expected);
     run(&["auth", "create-user", "ada"], &["--password-stdin"], PASSWORD);
     let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]);
     let server = server.variable("SERVICE_SECURITY__JWT_SECRET", SECRET).variable("SERVICE_METRICS__ENABLED", "true");

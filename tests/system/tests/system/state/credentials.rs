@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use terrane_app::ports::credentials::{ApiKey, Credentials as _, Rotation};
+use terrane_app::ports::credentials::{ApiKey, Credentials as _, Rights, Rotation, Session};
+use terrane_app::security::Scopes;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 
-use super::{at, entry, guest_session, key, on_both, records_of, session, token, user};
+use super::{at, entry, guest_session, key, on_both, records_of, rights, session, token, user};
 
 #[test]
 fn keys_come_out_as_they_went_in_and_end_once() {
@@ -51,6 +52,7 @@ fn users_are_made_once_and_their_sessions_end_with_them() {
         assert!(store.add_user(&user("ada"), entry("user_created")).await.unwrap());
         assert!(!store.add_user(&user("ada"), entry("user_created")).await.unwrap());
         store.begin_session(&session("s1", "ada"), &token(1, "s1"), entry("session_started")).await.unwrap();
+        assert_eq!(store.session("s1").await.unwrap(), Some(session("s1", "ada")));
         assert!(store.disable_user("ada", at(3), entry("user_disabled")).await.unwrap());
         assert!(!store.disable_user("ada", at(4), entry("user_disabled")).await.unwrap());
         assert_eq!(store.user("ada").await.unwrap().unwrap().disabled_at, Some(at(3)));
@@ -67,12 +69,14 @@ fn somebody_from_a_provider_has_a_session_without_being_a_user() {
         let begun = guest_session("s1", "corp:ada");
         store.begin_session(&begun, &token(1, "s1"), entry("session_started")).await.unwrap();
         assert_eq!(store.session("s1").await.unwrap(), Some(begun.clone()));
+        let renewed = Rights { tenant: None, scopes: Scopes::default(), ..begun.rights.clone().unwrap() };
         let Rotation::Rotated(rotated) =
-            store.rotate(&[1; 32], &token(2, ""), at(1), entry("session_refreshed")).await.unwrap()
+            store.rotate(&[1; 32], &token(2, ""), &renewed, at(1), entry("session_refreshed")).await.unwrap()
         else {
             panic!("the first use of a token")
         };
-        assert_eq!(rotated, begun);
+        assert_eq!(rotated, Session { rights: Some(renewed), ..begun });
+        assert_eq!(store.session("s1").await.unwrap(), Some(rotated));
         assert_eq!(store.end_sessions("corp:ada", at(2), entry("sessions_ended")).await.unwrap(), 1);
         assert_eq!(store.end_sessions("corp:ada", at(3), entry("sessions_ended")).await.unwrap(), 0);
         assert_eq!(store.session("s1").await.unwrap().unwrap().ended_at, Some(at(2)));
@@ -88,7 +92,8 @@ fn a_refresh_token_is_good_once() {
         store.begin_session(&session("s1", "ada"), &token(1, "s1"), entry("session_started")).await.unwrap();
         let rotate = |from: u8, to: u8, second: i64| {
             let store = store.clone();
-            async move { store.rotate(&[from; 32], &token(to, ""), at(second), entry("session_refreshed")).await.unwrap() }
+            let (next, ada) = (token(to, ""), rights("ada"));
+            async move { store.rotate(&[from; 32], &next, &ada, at(second), entry("session_refreshed")).await.unwrap() }
         };
         assert!(matches!(rotate(9, 10, 1).await, Rotation::Refused));
         assert!(matches!(rotate(1, 2, 1).await, Rotation::Rotated(_)));
@@ -109,7 +114,8 @@ fn of_many_that_use_one_token_at_once_one_gets_the_next() {
         here.begin_session(&session("s1", "ada"), &token(1, "s1"), entry("session_started")).await.unwrap();
         let tries = (10..26_u8).map(|to| {
             let store = if to % 2 == 0 { here.clone() } else { there.clone() };
-            async move { store.rotate(&[1; 32], &token(to, ""), at(1), entry("session_refreshed")).await.unwrap() }
+            let (next, ada) = (token(to, ""), rights("ada"));
+            async move { store.rotate(&[1; 32], &next, &ada, at(1), entry("session_refreshed")).await.unwrap() }
         });
         let outcomes = join_all(tries).await;
         let rotated = outcomes.iter().filter(|outcome| matches!(outcome, Rotation::Rotated(_))).count();

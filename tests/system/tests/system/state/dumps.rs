@@ -4,7 +4,7 @@ use terrane_app::ports::audit::{AuditLog as _, ChainState};
 use terrane_app::ports::credentials::Credentials as _;
 use terrane_store::{RestoreError, StateStore};
 
-use super::{Place, at, entry, guest_session, key, on_both, records_of, session, token, user};
+use super::{Place, at, entry, guest_session, key, on_both, records_of, rights, session, token, user};
 
 /// A user, two keys, two sessions, one with a used token, and many records.
 async fn fill(store: &StateStore) {
@@ -14,7 +14,7 @@ async fn fill(store: &StateStore) {
     }
     store.begin_session(&session("s1", "ädä"), &token(1, "s1"), entry("session_started")).await.unwrap();
     store.begin_session(&guest_session("s2", "corp:bob"), &token(3, "s2"), entry("session_started")).await.unwrap();
-    store.rotate(&[1; 32], &token(2, ""), at(1), entry("session_refreshed")).await.unwrap();
+    store.rotate(&[1; 32], &token(2, ""), &rights("ädä"), at(1), entry("session_refreshed")).await.unwrap();
     store.append((0..1_100).map(|_| entry("access_denied")).collect()).await.unwrap();
 }
 
@@ -46,6 +46,7 @@ fn a_dump_of_either_engine_fits_both() {
             assert_eq!(restored.key("k1").await.unwrap(), store.key("k1").await.unwrap());
             assert_eq!(restored.users().await.unwrap(), store.users().await.unwrap());
             assert_eq!(restored.session_of(&[2; 32]).await.unwrap(), store.session_of(&[2; 32]).await.unwrap());
+            assert_eq!(restored.session("s1").await.unwrap(), Some(session("s1", "ädä")));
             assert_eq!(restored.session("s2").await.unwrap(), Some(guest_session("s2", "corp:bob")));
             let whole = restored.verify().await.unwrap();
             assert!(matches!(whole, ChainState::Whole { records: 1_107, .. }), "{whole:?}");
@@ -92,7 +93,7 @@ fn what_is_not_whole_is_not_restored() {
             (b"{}\n".to_vec(), "no dump"),
             (b"\xff\xfe\n".to_vec(), "line 1: it is not UTF-8"),
             (text.replace("\"format_version\":1", "\"format_version\":2").into_bytes(), "format 2"),
-            (text.replace("\"schema_version\":5", "\"schema_version\":3").into_bytes(), "schema 3"),
+            (text.replace("\"schema_version\":6", "\"schema_version\":3").into_bytes(), "schema 3"),
             (text.as_bytes()[..text.len() / 2].to_vec(), "cut off"),
             (text.as_bytes()[..text.len() - 1].to_vec(), "cut off"),
             (without(lines.len() - 1).into_bytes(), "cut off"),

@@ -7,7 +7,7 @@ use terrane_app::ports::credentials::{ApiKey, Credentials as _, RefreshToken, Se
 use terrane_app::ports::leases::Leases as _;
 use terrane_app::ports::retention::{Horizon, Pruned, Retention as _};
 
-use super::{at, entry, key, on_both, records_of, session, token, user};
+use super::{at, entry, key, on_both, records_of, rights, session, token, user};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(50);
@@ -54,7 +54,7 @@ fn what_is_over_goes_and_nothing_else() {
         }
         let used = Session { id: "used".into(), ..session("used", "ada") };
         store.begin_session(&used, &RefreshToken { expires_at: at(30), ..token(1, "used") }, entry("a")).await.unwrap();
-        store.rotate(&[1; 32], &token(2, ""), at(25), entry("session_refreshed")).await.unwrap();
+        store.rotate(&[1; 32], &token(2, ""), &rights("ada"), at(25), entry("session_refreshed")).await.unwrap();
         for (id, expires_at) in [("over", Some(at(40))), ("good", Some(at(60))), ("endless", None)] {
             store.add_key(&ApiKey { expires_at, ..key(id) }, entry("key_created")).await.unwrap();
         }

@@ -18,7 +18,7 @@ use std::future::Future;
 
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, ChainState};
-use terrane_app::ports::credentials::{ApiKey, Guest, RefreshToken, Session, User};
+use terrane_app::ports::credentials::{ApiKey, RefreshToken, Rights, Session, User};
 use terrane_app::security::Scopes;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
@@ -112,7 +112,12 @@ fn key(id: &str) -> ApiKey {
 }
 
 fn session(id: &str, username: &str) -> Session {
-    Session { id: id.into(), username: username.into(), created_at: at(0), ended_at: None, guest: None }
+    let rights = Some(rights(username));
+    Session { id: id.into(), username: username.into(), created_at: at(0), ended_at: None, is_guest: false, rights }
+}
+
+fn rights(username: &str) -> Rights {
+    Rights { scopes: Scopes::READ, caller: user(username).caller, tenant: None }
 }
 
 fn guest_session(id: &str, username: &str) -> Session {
@@ -122,8 +127,8 @@ fn guest_session(id: &str, username: &str) -> Session {
         attributes: [("region".into(), Attribute::Many(vec![Value::Text("EU".into()), Value::Integer(5)]))].into(),
         ..SecurityContext::default()
     };
-    let guest = Guest { scopes: Scopes::READ, caller, tenant: Some("north".into()) };
-    Session { guest: Some(guest), ..session(id, username) }
+    let rights = Rights { scopes: Scopes::READ, caller, tenant: Some("north".into()) };
+    Session { is_guest: true, rights: Some(rights), ..session(id, username) }
 }
 
 fn token(byte: u8, session_id: &str) -> RefreshToken {

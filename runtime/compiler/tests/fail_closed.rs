@@ -730,11 +730,11 @@ fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
                 assert!(!named.is_closed(cube), "{place}");
                 for dimension in (0..cube.dimensions.len() as u32).map(|index| DimensionId { cube: cube.id, index }) {
                     let member = Member::Dimension(dimension);
-                    let is_hidden = !named.offers(member);
-                    hidden += usize::from(is_hidden || named.mask(dimension).is_some());
-                    assert!(!is_hidden || !star.offers(member), "{place}");
-                    let shows = |access: &Access<'_>| access.mask(dimension).map(|mask| mask.strictness());
-                    assert!(shows(&named) <= shows(&star), "{place}");
+                    let is_shown = |access: &Access<'_>| access.offers(member) && access.mask(dimension).is_none();
+                    hidden += usize::from(!is_shown(&named));
+                    assert!(is_shown(&named) || !is_shown(&star), "{place}");
+                    let strictness = |access: &Access<'_>| access.mask(dimension).map(|mask| mask.strictness());
+                    assert!(strictness(&named) <= strictness(&star), "{place}");
                 }
             }
         }

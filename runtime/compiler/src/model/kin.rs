@@ -46,6 +46,11 @@ impl Model {
         self.tables[id.0 as usize].are_rows_of(&self.tables[origin.0 as usize])
     }
 
+    /// Whether columns that are masked in one cube are found in another by their names.
+    pub(crate) fn has_columns_of(&self, id: CubeId, origin: CubeId) -> bool {
+        self.tables[id.0 as usize].are_columns_of(&self.tables[origin.0 as usize])
+    }
+
     /// Whether a cube's rows are one table's, as they are, which no model made.
     pub(crate) fn is_one_table(&self, id: CubeId) -> bool {
         self.tables[id.0 as usize].is_one_table()

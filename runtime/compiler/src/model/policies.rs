@@ -217,7 +217,8 @@ impl Reading<'_> {
             return Some(effect);
         }
         // Its rows are filtered by the policy for itself; the columns of the same rows are covered for all.
-        let is_closed = !self.model.has_rows_of(reader.id, origin.id);
+        let is_closed =
+            !self.model.has_rows_of(reader.id, origin.id) || !self.model.has_columns_of(reader.id, origin.id);
         is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })
     }
 
@@ -337,7 +338,10 @@ impl Reading<'_> {
         let denied = denied.collect();
         // Rows of another relation over the same table can be filtered only if they are that table's own.
         let is_same_rows = is_own || self.model.has_rows_of(cube.id, origin.id);
-        let is_closed = !problems.is_empty() || is_unread || is_misread || !is_same_rows;
+        // A column that a query made can't be found among those of its table.
+        let hides_columns = !self.policy.masks.is_empty() || !self.policy.deny.is_empty();
+        let is_uncovered = hides_columns && !is_own && !self.model.has_columns_of(cube.id, origin.id);
+        let is_closed = !problems.is_empty() || is_unread || is_misread || !is_same_rows || is_uncovered;
         if let Some(diagnostics) = diagnostics {
             self.is_broken.set(self.is_broken.get() || is_unread || !problems.is_empty());
             problems.into_iter().for_each(|problem| {

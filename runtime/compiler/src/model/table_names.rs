@@ -97,7 +97,8 @@ fn with_escapes_open(location: &str) -> String {
     open
 }
 
-fn is_file(name: &str) -> bool {
+/// Whether a canonical name is a file's.
+pub(super) fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
@@ -143,9 +144,9 @@ fn is_same_table(a: &str, b: &str) -> bool {
     if a == b || ends_with(a, b) || ends_with(b, a) {
         return true;
     }
-    let qualified = |name: &str| ["*.", name].concat();
-    (is_pattern(a) || is_pattern(b))
-        && (patterns_overlap(a, b) || patterns_overlap(&qualified(a), b) || patterns_overlap(a, &qualified(b)))
+    // A pattern of a table's name stays within the name: its qualifiers are compared one by one.
+    let are_same_parts = || a.rsplit('.').zip(b.rsplit('.')).all(|(a, b)| patterns_overlap(a, b));
+    (is_pattern(a) || is_pattern(b)) && (patterns_overlap(a, b) || are_same_parts())
 }
 
 /// A relative path is compared with the end of a longer one: the folder that it is relative to is not known.

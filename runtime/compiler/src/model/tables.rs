@@ -21,7 +21,7 @@ use sqlparser::parser::Parser;
 
 use super::grammar::tokenize;
 use super::table_functions::{Reads, is_reading_scalar, literals, main_texts, texts};
-use super::table_names::{index_key, is_pattern, is_same, of_directory, of_file, of_parts, of_table};
+use super::table_names::{index_key, is_file, is_pattern, is_same, of_directory, of_file, of_parts, of_table};
 use super::{CubeId, Relation};
 use crate::project::{Definitions, ModelDefinition};
 
@@ -83,6 +83,13 @@ impl Tables {
     pub(super) fn are_rows_of(&self, origin: &Tables) -> bool {
         let are_unchanged = !self.is_made && !self.is_view && !origin.is_view;
         are_unchanged || (!is_written(&self.exactly) && self.is_named_as(origin))
+    }
+
+    /// Whether columns that are masked in `origin` are found here by their names. A query over a file makes columns of
+    /// its own, so they are found only where the same name is read as a table.
+    pub(super) fn are_columns_of(&self, origin: &Tables) -> bool {
+        let are_named = !is_written(&self.exactly) && !is_written(&origin.exactly) && self.is_named_as(origin);
+        are_named || !origin.protected().any(is_file)
     }
 
     /// Files of one pattern have the columns of any of them.

@@ -52,6 +52,7 @@ impl Project {
         let inputs = Inputs {
             warehouse: Arc::from(&*config.warehouse.kind),
             env: environment.for_projects(),
+            init: config.warehouse.init.iter().map(|statement| statement.value.as_str().into()).collect(),
             registered: Vec::new(),
             unread_files,
             unread,

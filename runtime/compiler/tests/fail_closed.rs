@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use terrane_compiler::diagnostic::Span;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::lineage::{KnownColumns, Lineage, Sight};
-use terrane_compiler::model::{Model, build};
-use terrane_compiler::project::{Definitions, Inputs, SourceTree, read};
+use terrane_compiler::model::{DimensionId, Member, Model, SqlPart, build};
+use terrane_compiler::project::{Definitions, Inputs, RegisteredCube, SourceTree, read};
 use terrane_compiler::{Access, SecurityContext};
 
 const CUBES: &str = r#"
@@ -388,4 +388,356 @@ fn a_masked_column_is_found_however_a_member_writes_it() {
         let other = cube.dimensions.iter().find(|dimension| &*dimension.name == "other").unwrap();
         assert!(!is_told && Access::of(&model, &caller).check(&other.sql, false).is_ok(), "{sql}");
     }
+}
+
+fn registered(name: &str, table: &str, dimensions: &str) -> RegisteredCube {
+    let entry = format!(
+        "{{\"name\": \"{name}\", \"sql_table\": \"{table}\", \"dimensions\": [{dimensions}], \
+         \"measures\": [{{\"name\": \"count\", \"type\": \"count\"}}]}}"
+    );
+    RegisteredCube { name: name.into(), entry: entry.into() }
+}
+
+/// Builds a project of these files alone, all of it sound.
+fn sound(files: &[(&str, &str)], registered: Vec<RegisteredCube>, init: &[&str]) -> (Model, Vec<Diagnostic>) {
+    let mut tree = SourceTree::default();
+    tree.files.insert("service_project.yml".into(), "name: shop\n".into());
+    tree.files.extend(files.iter().map(|(path, text)| ((*path).into(), (*text).into())));
+    let init = init.iter().map(|statement| (*statement).into()).collect();
+    let inputs = Inputs { warehouse: "duckdb".into(), registered, init, ..Inputs::default() };
+    let (definitions, mut diagnostics) = read(&tree, &inputs);
+    let (model, more) = build(&definitions);
+    diagnostics.extend(more);
+    let errors: Vec<_> = diagnostics.iter().filter(|found| found.is_error()).collect();
+    assert!(errors.is_empty(), "{errors:?}\n{files:?}");
+    (model, diagnostics)
+}
+
+fn is_closed(model: &Model, name: &str) -> bool {
+    let caller = SecurityContext::default();
+    Access::of(model, &caller).is_closed(model.cube_named(name).unwrap())
+}
+
+fn cube_over(name: &str, relation: &str) -> String {
+    format!(
+        "  - name: {name}\n    {relation}\n    dimensions:\n      \
+         - {{name: id, type: number, sql: id, primary_key: true}}\n    measures: [{{name: count, type: count}}]\n"
+    )
+}
+
+/// The reader of each spelling is closed, or has the filter, by a policy on `own`.
+#[test]
+fn a_policy_on_a_file_reaches_every_spelling_of_it() {
+    let spellings: &[(&str, bool)] = &[
+        ("sql_table: '\"./data/customers.csv\"'", true),
+        ("sql_table: '\"data//CUSTOMERS.csv\"'", true),
+        ("sql_table: '\"/srv/p/data/customers.csv\"'", true),
+        ("sql_table: '\"data/*.csv\"'", true),
+        ("sql: \"SELECT * FROM 'data/customers.csv'\"", true),
+        ("sql: \"SELECT * FROM read_csv('data/customers.csv')\"", true),
+        (
+            "sql: \"SELECT * FROM read_csv_auto(['data/orders.csv', 'data/../data/customers.csv'], header = true)\"",
+            true,
+        ),
+        ("sql: \"SELECT * FROM read_csv('file:data/customers.csv', header = true)\"", true),
+        ("sql: \"SELECT * FROM read_text('data/c*.csv')\"", true),
+        ("sql: \"SELECT * FROM read_csv('**/*.csv')\"", true),
+        ("sql: \"SELECT * FROM read_csv('data/' || 'customers.csv')\"", true),
+        ("sql: \"SELECT * FROM read_csv(getenv('F'))\"", true),
+        ("sql: \"SELECT * FROM some_macro(1)\"", true),
+        ("sql: \"SELECT 1 AS id WHERE EXISTS (SELECT 1 FROM read_blob('data/customers.csv'))\"", true),
+        ("sql: \"SELECT * FROM query('FROM read_csv(''data/customers.csv'')')\"", true),
+        ("sql: \"SELECT * FROM the_view\"", true),
+        ("sql_table: raw.the_view", true),
+        ("sql: \"SELECT * FROM read_csv('data/orders.csv')\"", false),
+        ("sql: \"SELECT * FROM read_parquet('data/*.parquet')\"", false),
+        ("sql: \"SELECT range AS id FROM range(10)\"", false),
+        ("sql_table: raw.customers", false),
+    ];
+    let view = "CREATE OR REPLACE VIEW raw.the_view AS SELECT * FROM read_csv('data/customers.csv')";
+    let owners = [
+        "sql_table: '\"data/customers.csv\"'",
+        "sql: \"SELECT * FROM read_csv('data/customers.csv')\"",
+        "sql_table: raw.the_view",
+    ];
+    let policies = ["row_filter: \"{CUBE}.id = 1\"", "mask: {id: hash}", "deny: [id]"];
+    let mut wrong = Vec::new();
+    for owner in owners {
+        for (spelling, is_reached) in spellings {
+            for policy in policies {
+                let cubes = format!("cubes:\n{}{}", cube_over("own", owner), cube_over("reader", spelling));
+                let policy = format!("policies: [{{name: p, cubes: [own], {policy}}}]");
+                let files = [("cubes/c.yml", cubes.as_str()), ("policies/p.yml", policy.as_str())];
+                let (model, _) = sound(&files, Vec::new(), &[view]);
+                let caller = SecurityContext::default();
+                let access = Access::of(&model, &caller);
+                let reader = model.cube_named("reader").unwrap();
+                let is_covered = access.check(&reader.dimensions[0].sql, false).is_err();
+                let is_reader_protected = is_protected(&model, "reader") || is_covered;
+                if is_reader_protected != *is_reached {
+                    wrong.push(format!("{owner} {spelling} {policy}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+const EMPLOYEES: &str = r#"
+cubes:
+  - name: emp
+    sql_table: raw.emp
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: tenant, type: string, sql: tenant_id}
+      - {name: email, type: string, sql: email}
+    measures: [{name: count, type: count}]
+  - name: twin
+    sql_table: emp
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: mail, type: string, sql: email}
+    measures: [{name: count, type: count}]
+  - name: derived
+    sql: "SELECT id, email AS mail FROM raw.emp"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: mail, type: string, sql: mail}
+    measures: [{name: count, type: count}]
+  - name: by_model
+    sql_table: "{{ ref('clean') }}"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: tenant, type: string, sql: tenant_id}
+      - {name: mail, type: string, sql: mail}
+    measures: [{name: count, type: count}]
+  - name: depts
+    sql_table: raw.depts
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: tenant, type: string, sql: tenant_id}]
+    measures: [{name: count, type: count}]
+"#;
+const CLEAN: &str = "{{ config(materialized='table') }} SELECT id, tenant_id, email AS mail FROM raw.emp";
+
+fn employees(policy: &str, registered: Vec<RegisteredCube>) -> (Model, Vec<Diagnostic>) {
+    let policy = format!("policies: [{policy}]");
+    let files = [("cubes/emp.yml", EMPLOYEES), ("models/clean.sql", CLEAN), ("policies/p.yml", policy.as_str())];
+    sound(&files, registered, &[])
+}
+
+#[test]
+fn a_mask_for_all_cubes_closes_cubes_that_show_the_column_under_another_name() {
+    for what in ["mask: {email: \"null\"}", "deny: [email]"] {
+        for cubes in ["\"*\"", "[emp]"] {
+            let (model, found) = employees(&format!("{{name: p, cubes: {cubes}, {what}}}"), Vec::new());
+            let caller = SecurityContext::default();
+            for (cube, closed) in
+                [("emp", false), ("twin", false), ("derived", true), ("by_model", true), ("depts", false)]
+            {
+                assert_eq!(is_closed(&model, cube), closed, "{cube}, {what}, {cubes}");
+            }
+            let twin = model.cube_named("twin").unwrap();
+            assert!(Access::of(&model, &caller).check(&twin.dimensions[1].sql, false).is_err());
+            let warned: Vec<&str> =
+                found.iter().filter(|found| found.code == "closed-cube").map(|found| &*found.message).collect();
+            assert_eq!(warned.len(), if cubes == "[emp]" { 0 } else { 2 }, "{warned:?}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
+    let policy = "{name: p, cubes: \"*\", row_filter: \"{CUBE}.tenant_id = {{ user.attributes.tenant }}\"}";
+    let (model, found) = employees(policy, Vec::new());
+    let caller = SecurityContext::default();
+    let access = Access::of(&model, &caller);
+    for cube in &model.cubes {
+        assert!(!access.is_closed(cube) && access.row_filters(cube.id).count() == 1, "{}", cube.name);
+    }
+    assert!(found.iter().all(|found| found.code != "closed-cube"));
+}
+
+/// A writer defines members of the names that a policy speaks of, over a protected table.
+#[test]
+fn no_member_of_a_registered_cube_stands_for_one_that_a_policy_means() {
+    let shadows = "{\"name\": \"tenant\", \"type\": \"string\", \"sql\": \"'mine'\"}, \
+                   {\"name\": \"tenant_id\", \"type\": \"string\", \"sql\": \"'mine'\"}, \
+                   {\"name\": \"id\", \"type\": \"number\", \"sql\": \"id\"}";
+    for cubes in ["\"*\"", "[emp, depts, by_model]"] {
+        for filter in ["{tenant} = {{ user.attributes.tenant }}", "{CUBE}.tenant_id = {{ user.attributes.tenant }}"] {
+            if cubes == "\"*\"" && filter.starts_with("{tenant}") {
+                // `twin` and `derived` have no such member.
+                continue;
+            }
+            let policy = format!("{{name: p, cubes: {cubes}, row_filter: \"{filter}\"}}");
+            let (model, _) = employees(
+                &policy,
+                vec![
+                    registered("mine", "raw.emp", shadows),
+                    registered("short", "emp", shadows),
+                    registered("built", "analytics.clean", shadows),
+                ],
+            );
+            let caller = SecurityContext::default();
+            let access = Access::of(&model, &caller);
+            for name in ["mine", "short"] {
+                let cube = model.cube_named(name).unwrap();
+                assert!(access.row_filters(cube.id).next().is_some(), "{name} {cubes} {filter}");
+                for sql in access.row_filters(cube.id) {
+                    let has_column = sql.parts.iter().any(
+                        |part| matches!(part, SqlPart::Column { name, cube: of } if &*name.text == "tenant_id" && *of == cube.id),
+                    );
+                    let has_member = sql.parts.iter().any(|part| matches!(part, SqlPart::Dimension(_)));
+                    assert!(has_column && !has_member, "{name} {cubes} {filter} {sql:?}");
+                }
+            }
+            assert!(is_closed(&model, "built"), "{cubes} {filter}");
+        }
+    }
+}
+
+#[test]
+fn a_member_of_a_registered_cube_is_read_by_a_policy_only_as_the_column_of_its_name() {
+    let cubes = "cubes:\n  - name: depts\n    sql_table: raw.depts\n    dimensions: [{name: id, type: number, sql: id, \
+                 primary_key: true}, {name: tenant, type: string, sql: tenant_id}]\n    measures: [{name: count, type: count}]\n";
+    let policy = "policies: [{name: p, cubes: \"*\", row_filter: \"{tenant} = {{ user.attributes.tenant }}\"}]";
+    let tenant = |sql: &str| format!("{{\"name\": \"tenant\", \"type\": \"string\", \"sql\": \"{sql}\"}}");
+    let of = |dimension: &str| {
+        let files = [("cubes/c.yml", cubes), ("policies/p.yml", policy)];
+        let (model, _) = sound(&files, vec![registered("mine", "raw.other", dimension)], &[]);
+        assert!(!is_closed(&model, "depts"));
+        is_closed(&model, "mine")
+    };
+    assert!(!of(&tenant("tenant")));
+    assert!(of(&tenant("'mine'")));
+    assert!(of(&tenant("tenant_id")));
+    assert!(of("{\"name\": \"id\", \"type\": \"number\", \"sql\": \"id\"}"), "there is no such member");
+}
+
+#[test]
+fn cubes_whose_tables_cannot_be_determined_are_warned_of() {
+    let cubes = format!(
+        "cubes:\n{}{}",
+        cube_over("own", "sql_table: raw.own"),
+        cube_over("reader", "sql: \"SELECT * FROM read_csv(getenv('F'))\"")
+    );
+    let policy = "policies: [{name: p, cubes: [own], deny: [id]}, {name: q, cubes: [own], mask: {id: hash}}]";
+    let (model, found) = sound(&[("cubes/c.yml", cubes.as_str()), ("policies/p.yml", policy)], Vec::new(), &[]);
+    assert!(is_closed(&model, "reader") && !is_closed(&model, "own"));
+    assert_eq!(found.iter().filter(|found| found.code == "unresolved-tables").count(), 1);
+}
+
+/// Numbers that look random, the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len())]
+    }
+
+    /// Cubes over tables, files, queries, models and joins' names, and cubes that are registered.
+    fn project(&mut self) -> (String, Vec<RegisteredCube>, Vec<String>) {
+        const RELATIONS: [&str; 14] = [
+            "sql_table: raw.emp",
+            "sql_table: emp",
+            "sql_table: raw.depts",
+            "sql_table: '\"data/emp.csv\"'",
+            "sql_table: analytics.clean",
+            "sql_table: raw.seen",
+            "sql_table: \"{{ ref('clean') }}\"",
+            "sql: \"SELECT * FROM raw.emp\"",
+            "sql: \"SELECT id, email, tenant_id FROM raw.emp WHERE id > 1\"",
+            "sql: \"SELECT e.* FROM raw.emp AS e JOIN raw.depts AS d ON e.id = d.id\"",
+            "sql: \"SELECT * FROM read_csv('./data/*.csv')\"",
+            "sql: \"SELECT * FROM {{ ref('clean') }}\"",
+            "sql: \"SELECT * FROM raw.seen\"",
+            "sql: \"SELECT * FROM a_macro(1)\"",
+        ];
+        let mut text = "cubes:\n".to_owned();
+        let mut holders = Vec::new();
+        for at in 0..2 + self.below(5) {
+            let has_email = self.below(2) == 0;
+            let name = format!("c{at}");
+            text.push_str(&format!("  - name: {name}\n    {}\n    dimensions:\n", self.one_of(&RELATIONS)));
+            text.push_str("      - {name: id, type: number, sql: id, primary_key: true}\n");
+            text.push_str("      - {name: mail, type: string, sql: email}\n");
+            if has_email {
+                text.push_str(&format!(
+                    "      - {{name: email, type: string, sql: {}}}\n",
+                    self.one_of(&["email", "mail"])
+                ));
+                holders.push(name);
+            }
+            text.push_str("    measures: [{name: count, type: count}]\n");
+            if at > 0 && self.below(3) == 0 {
+                text.push_str(&format!(
+                    "    joins: [{{name: a{at}, cube: c{}, relationship: many_to_one, sql: \"{{c{at}}}.id = {{a{at}}}.id\"}}]\n",
+                    self.below(at)
+                ));
+            }
+        }
+        let tables = ["raw.emp", "emp", "analytics.clean", "raw.seen", "raw.depts"];
+        let members = ["email", "mail"];
+        let registered = (0..self.below(3)).map(|at| {
+            let dimension = format!(
+                "{{\"name\": \"{}\", \"type\": \"string\", \"sql\": \"{}\"}}",
+                self.one_of(&members),
+                self.one_of(&members)
+            );
+            registered(&format!("r{at}"), self.one_of(&tables), &dimension)
+        });
+        (text, registered.collect(), holders)
+    }
+}
+
+/// Whatever policies that name cubes hide or close, the same for all cubes hides or closes.
+#[test]
+fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
+    let mut random = Random(7);
+    let mut hidden = 0;
+    for case in 0..300 {
+        let (cubes, registered, holders) = random.project();
+        if holders.is_empty() {
+            continue;
+        }
+        let what =
+            random.one_of(&["mask: {email: hash}", "deny: [email]", "mask: {email: partial}, allow_aggregate: true"]);
+        let single = holders.iter().map(|name| format!("{{name: p_{name}, cubes: [{name}], {what}}}"));
+        let singles = single.collect::<Vec<_>>().join(", ");
+        let list = format!("{{name: p, cubes: [{}], {what}}}", holders.join(", "));
+        let view = ["CREATE VIEW raw.seen AS SELECT id, email FROM raw.emp"];
+        let of = |policies: &str| {
+            let policies = format!("policies: [{policies}]");
+            let clean = "{{ config(materialized='table') }} SELECT id, email, email AS mail FROM raw.emp";
+            let files =
+                [("cubes/c.yml", cubes.as_str()), ("models/clean.sql", clean), ("policies/p.yml", policies.as_str())];
+            sound(&files, registered.clone(), &view).0
+        };
+        let all = of(&format!("{{name: p, cubes: \"*\", {what}}}"));
+        let caller = SecurityContext::default();
+        let star = Access::of(&all, &caller);
+        for by_name in [of(&singles), of(&list)] {
+            let named = Access::of(&by_name, &caller);
+            for cube in &by_name.cubes {
+                let place = format!("case {case}, {}: {what}\n{cubes}\n{registered:?}", cube.name);
+                if star.is_closed(cube) {
+                    continue;
+                }
+                assert!(!named.is_closed(cube), "{place}");
+                for dimension in (0..cube.dimensions.len() as u32).map(|index| DimensionId { cube: cube.id, index }) {
+                    let member = Member::Dimension(dimension);
+                    let is_shown = |access: &Access<'_>| access.offers(member) && access.mask(dimension).is_none();
+                    hidden += usize::from(!is_shown(&named));
+                    assert!(is_shown(&named) || !is_shown(&star), "{place}");
+                    let strictness = |access: &Access<'_>| access.mask(dimension).map(|mask| mask.strictness());
+                    assert!(strictness(&named) <= strictness(&star), "{place}");
+                }
+            }
+        }
+    }
+    assert!(hidden > 100, "{hidden}");
 }

@@ -23,6 +23,8 @@ pub(super) struct FolderProjects {
     environment: Environment,
     /// The served warehouse's type.
     warehouse: Arc<str>,
+    /// The statements that its connections begin with.
+    init: Vec<Arc<str>>,
 }
 
 impl FolderProjects {
@@ -33,7 +35,7 @@ impl FolderProjects {
         let named = named.filter_map(|folder| root.join(folder).canonicalize().ok());
         let roots = std::iter::once(root.clone()).chain(named).collect();
         let (environment, warehouse) = (project.environment.clone(), Arc::clone(&project.inputs.warehouse));
-        FolderProjects { root, roots, environment, warehouse }
+        FolderProjects { root, roots, environment, warehouse, init: project.inputs.init.clone() }
     }
 }
 
@@ -58,7 +60,7 @@ impl ProjectFiles for FolderProjects {
         };
         let project = Project::read(&folder, &self.environment)
             .map_err(|_| none(&format!("the folder holds no {PROJECT_FILE} that can be read")))?;
-        let inputs = Inputs { warehouse: Arc::clone(&self.warehouse), ..project.inputs };
+        let inputs = Inputs { warehouse: Arc::clone(&self.warehouse), init: self.init.clone(), ..project.inputs };
         let folder = folder.display().to_string().into();
         Ok(ProjectTexts { folder, source: project.source, inputs, problems: project.problems })
     }

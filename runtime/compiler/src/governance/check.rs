@@ -125,7 +125,8 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
         // Whoever has rows or values of the cube has to be spoken of in the same way.
         let lacks_filter = |id: CubeId| filtered.contains(origin) && !filtered.contains(&id);
         // A masked column is covered wherever its table is named; a query's columns can't be told.
-        let lacks_mask = |id: CubeId| masked.contains(origin) && !masked.contains(&id) && !model.is_one_table(id);
+        let lacks_mask =
+            |id: CubeId| masked.contains(origin) && !masked.contains(&id) && !model.has_rows_of(id, *origin);
         let readers = model.kin(*origin).readers.iter().copied();
         checked.closed.extend(readers.filter(|id| lacks_filter(*id) || lacks_mask(*id)));
     }

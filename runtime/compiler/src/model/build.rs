@@ -75,6 +75,7 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);
+    policies::warn_of_closed_cubes(&model, definitions, &mut diagnostics);
     reach::warn_of_ties(&model, &mut diagnostics);
     // A join may be missing for its own errors.
     if !definitions.has_errors && !diagnostics.iter().any(Diagnostic::is_error) {

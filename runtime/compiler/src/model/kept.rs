@@ -82,17 +82,19 @@ impl KeptMetrics {
 pub(super) struct Beside {
     models: Vec<Arc<ModelDefinition>>,
     built: Built,
+    init: Vec<Arc<str>>,
 }
 
 impl Beside {
     pub(super) fn of(definitions: &Definitions) -> Beside {
-        Beside { models: definitions.models.clone(), built: definitions.built.clone() }
+        let Definitions { models, built, init, .. } = definitions;
+        Beside { models: models.clone(), built: built.clone(), init: init.clone() }
     }
 
     /// The models that are defined anew, where nothing else has changed: each has its name, and is built as what it
     /// was. `None`: anything may mean something else now.
     pub(super) fn changed(&self, before: &Beside) -> Option<HashSet<Arc<str>>> {
-        if self.models.len() != before.models.len() || self.built != before.built {
+        if self.models.len() != before.models.len() || self.built != before.built || self.init != before.init {
             return None;
         }
         let mut changed = HashSet::new();

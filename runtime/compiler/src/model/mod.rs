@@ -30,8 +30,11 @@ mod relation;
 mod runnable;
 mod scope;
 mod snippet;
+mod table_functions;
+mod table_names;
 mod tables;
 mod total;
+mod transfer;
 mod walk;
 mod written;
 
@@ -52,6 +55,7 @@ pub use policy::{CubePolicy, Mask, Policy};
 pub use reach::{Hop, Reach, Tie};
 pub use runnable::{ModelQueries, RunnableModel, runnable_models};
 pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
+pub(crate) use table_names::column_owners;
 pub(crate) use tables::tables_named_in;
 pub(crate) use walk::{is_unit, takes_unit};
 

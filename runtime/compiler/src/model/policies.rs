@@ -16,9 +16,10 @@ use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
 use super::scope::{Place, Scope};
 use super::tables::Readers;
+use super::transfer::{is_plain, transfer};
 use super::{Cube, CubeId, Member, Model, Snippet, misfit};
 use crate::diagnostic::Diagnostic;
-use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};
+use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text, is_registered};
 
 /// Reads every policy for every cube that it reaches, and closes what can't be protected.
 pub(super) fn add(
@@ -67,6 +68,52 @@ pub(super) fn add(
     }
 }
 
+/// Warns of cubes of the project's files that policies close although their author may not know: by `cubes: "*"`, or
+/// because the tables that a cube reads can't be told.
+pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
+    let mut is_reported = vec![false; model.cubes.len()];
+    for (policy, definition) in model.policies.iter().zip(&definitions.policies) {
+        let mut closed: Vec<CubeId> =
+            policy.cubes.iter().filter(|effect| effect.is_closed).map(|effect| effect.cube).collect();
+        closed.sort_unstable();
+        closed.dedup();
+        for cube in closed.into_iter().map(|id| model.cube(id)) {
+            if cube.alias_of.is_some() || cube.is_guarded || is_of_writer(cube) {
+                continue;
+            }
+            let (policy, name) = (&policy.name, &cube.name);
+            let diagnostic = if model.tables[cube.id.0 as usize].may_read_anything() {
+                if std::mem::replace(&mut is_reported[cube.id.0 as usize], true) {
+                    continue;
+                }
+                let message = format!("policy `{policy}` closes cube `{name}`, whose tables can't be determined");
+                let hint = format!(
+                    "Write the names of tables and files in the SQL of `{name}` as literals, or name the cube in the \
+                     policy's `cubes`."
+                );
+                Diagnostic::warning("unresolved-tables", message).hint(hint)
+            } else if definition.cubes.is_none() {
+                let message = format!(
+                    "policy `{policy}` for all cubes closes cube `{name}`, which reads a table that it protects"
+                );
+                let hint = format!("Name the cubes in the policy's `cubes`, with `{name}` among them.");
+                Diagnostic::warning("closed-cube", message).hint(hint)
+            } else {
+                continue;
+            };
+            diagnostics.push(match &cube.span {
+                Some(span) => diagnostic.at(span.clone()),
+                None => diagnostic,
+            });
+        }
+    }
+}
+
+/// Whether a cube was registered at run time: its author isn't trusted to say what a policy means.
+fn is_of_writer(cube: &Cube) -> bool {
+    cube.span.as_ref().is_some_and(is_registered)
+}
+
 /// A hidden customer's orders stay, unless a policy on orders says otherwise (semantics, rule 20).
 pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     let mut filters: Vec<Option<&Policy>> = vec![None; model.cubes.len()];
@@ -112,34 +159,72 @@ struct Reading<'m> {
 }
 
 impl Reading<'_> {
-    /// The cubes that the policy names, their aliases, and what else reads the same tables.
+    /// The effects on the cubes that the policy names, their aliases, and what else reads the same tables.
+    ///
+    /// For masks and denied members, `"*"` names the cubes that have one of them, and acts as the policies that name
+    /// each of them alone. For row filters it names every cube. A registered cube is under `"*"` what it is itself,
+    /// and what each cube of the files makes of it whose table it reads.
     fn cubes(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<CubePolicy> {
         let named = self.named(diagnostics);
+        let is_all = self.policy.cubes.is_none();
         let mut reached: Vec<CubePolicy> = Vec::new();
-        let mut is_reached = vec![false; self.model.cubes.len()];
+        let mut is_named = vec![false; self.model.cubes.len()];
         for cube in &named {
             self.check_members(cube, diagnostics);
-            let mut effect = self.effect(cube, cube, Some(diagnostics));
-            effect.is_closed = false;
+            let effect = if is_all && is_of_writer(cube) {
+                self.effect(cube, cube, None)
+            } else {
+                CubePolicy { is_closed: !self.means_itself(cube), ..self.effect(cube, cube, Some(diagnostics)) }
+            };
             reached.push(effect);
-            is_reached[cube.id.0 as usize] = true;
+            is_named[cube.id.0 as usize] = true;
         }
-        // A cube's own names before others: whoever else has its rows may be closed for it.
+        // A cube's own names before others: whatever else has its rows may be closed for it.
         for alias in &self.model.cubes {
-            let Some(original) = alias.alias_of.filter(|original| is_reached[original.0 as usize]) else { continue };
-            is_reached[alias.id.0 as usize] = true;
+            let Some(original) = alias.alias_of.filter(|original| is_named[original.0 as usize]) else { continue };
+            is_named[alias.id.0 as usize] = true;
             reached.push(self.effect(alias, self.model.cube(original), None));
         }
-        for origin in named {
-            let mut also: Vec<CubeId> = self.readers.of_rows(origin.id).collect();
-            also.sort_unstable();
-            for id in also {
-                if !std::mem::replace(&mut is_reached[id.0 as usize], true) {
-                    reached.push(self.effect(self.model.cube(id), origin, None));
+        for origin in named.iter().filter(|origin| !is_all || !is_of_writer(origin)) {
+            let mut readers: Vec<CubeId> = self.readers.of_rows(origin.id).collect();
+            readers.sort_unstable();
+            readers.dedup();
+            for reader in readers.into_iter().map(|id| self.model.cube(id)) {
+                if reader.alias_of.unwrap_or(reader.id) == origin.id {
+                    continue;
                 }
+                let effect = match is_all {
+                    true => self.effect_under_all(reader, origin),
+                    false if is_named[reader.id.0 as usize] && !is_of_writer(reader) => None,
+                    false => Some(self.effect(reader, origin, None)),
+                };
+                reached.extend(effect.filter(|effect| !reached.contains(effect)));
             }
         }
         reached
+    }
+
+    /// The effect on a cube, under `"*"`, of the policy that would name `origin` alone.
+    fn effect_under_all(&self, reader: &Cube, origin: &Cube) -> Option<CubePolicy> {
+        let is_of_writer = is_of_writer(self.model.cube(reader.alias_of.unwrap_or(reader.id)));
+        let masked = self.policy.masks.iter().map(|(member, _)| member);
+        let has_members = masked.chain(&self.policy.deny).any(|member| origin.member(&member.value).is_some());
+        if !has_members && !(is_of_writer && self.policy.row_filter.is_some()) {
+            return None;
+        }
+        let effect = self.effect(reader, origin, None);
+        if is_of_writer {
+            return Some(effect);
+        }
+        // Its rows are filtered by the policy for itself; the columns of the same rows are covered for all.
+        let is_closed =
+            !self.model.has_rows_of(reader.id, origin.id) || !self.model.has_columns_of(reader.id, origin.id);
+        is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })
+    }
+
+    /// Whether the policy's texts mean the same for a cube that it names, whoever has defined its members.
+    fn means_itself(&self, cube: &Cube) -> bool {
+        !is_of_writer(cube) || !self.effect(cube, cube, None).is_closed
     }
 
     fn named(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<&Cube> {
@@ -221,8 +306,19 @@ impl Reading<'_> {
         let mut problems = Vec::new();
         let mut is_unread = false;
         let is_own = cube.id == origin.id || cube.alias_of == Some(origin.id);
-        let row_filter = self.policy.row_filter.as_ref();
-        let row_filter = row_filter.and_then(|sql| self.snippet(sql, cube.id, origin, &mut problems, &mut is_unread));
+        let is_of_writer = is_of_writer(self.model.cube(cube.alias_of.unwrap_or(cube.id)));
+        let mut is_misread = false;
+        let row_filter = self.policy.row_filter.as_ref().and_then(|sql| {
+            // For other cubes it means the columns and members of the cube that it was written for.
+            let scope = if is_own { cube.id } else { origin.id };
+            let snippet = self.snippet(sql, scope, origin, &mut problems, &mut is_unread)?;
+            let snippet = match is_own {
+                true => Some(snippet).filter(|snippet| !is_of_writer || is_plain(self.model, snippet)),
+                false => transfer(self.model, &snippet, origin.id, cube.id, !is_of_writer),
+            };
+            is_misread |= snippet.is_none();
+            snippet
+        });
         let mut masks = Vec::new();
         for (member, mask) in self.policy.masks.iter().filter(|_| is_own) {
             let Some(Member::Dimension(id)) = cube.member(&member.value) else { continue };
@@ -232,8 +328,8 @@ impl Reading<'_> {
                 MaskDefinition::Partial => Mask::Partial,
                 MaskDefinition::Constant(constant) => Mask::Constant(constant.value.clone()),
                 MaskDefinition::Sql(sql) => match self.snippet(sql, cube.id, origin, &mut problems, &mut is_unread) {
-                    Some(snippet) => Mask::Sql(snippet),
-                    None => Mask::Null,
+                    Some(snippet) if !is_of_writer || is_plain(self.model, &snippet) => Mask::Sql(snippet),
+                    _ => Mask::Null,
                 },
             };
             masks.push((id, mask));
@@ -241,9 +337,11 @@ impl Reading<'_> {
         let denied = self.policy.deny.iter().filter(|_| is_own).filter_map(|member| cube.member(&member.value));
         let denied = denied.collect();
         // Rows of another relation over the same table can be filtered only if they are that table's own.
-        let tables = &self.model.tables;
-        let is_same_rows = is_own || tables[cube.id.0 as usize].are_rows_of(&tables[origin.id.0 as usize]);
-        let is_closed = !problems.is_empty() || is_unread || !is_same_rows;
+        let is_same_rows = is_own || self.model.has_rows_of(cube.id, origin.id);
+        // A column that a query made can't be found among those of its table.
+        let hides_columns = !self.policy.masks.is_empty() || !self.policy.deny.is_empty();
+        let is_uncovered = hides_columns && !is_own && !self.model.has_columns_of(cube.id, origin.id);
+        let is_closed = !problems.is_empty() || is_unread || is_misread || !is_same_rows || is_uncovered;
         if let Some(diagnostics) = diagnostics {
             self.is_broken.set(self.is_broken.get() || is_unread || !problems.is_empty());
             problems.into_iter().for_each(|problem| {

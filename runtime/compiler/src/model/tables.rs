@@ -1,10 +1,11 @@
 //! The warehouse tables that a cube reads, so that a policy on a table reaches every cube over it.
 //!
-//! In: relations, and the project's models. Out: table names, folded to lower case, and for a query a name of its own,
-//! so that a policy on it reaches whoever writes the same. A text that no parser
-//! here can read may read anything. What decides is what is defined: a model that was built reads what its
-//! definition reads, whether it is inlined, read where it was built, or named by hand as a table. What was
-//! built of a definition that is no more may hold anything.
+//! In: relations, the project's models, and the statements that its connections begin with. Out: canonical names of
+//! tables and files (`table_names`), and for a query a name of its own, so that a policy on it reaches every cube
+//! with the same text. A text that no parser here can read may read anything. What decides is what is defined: a
+//! model that was built reads what its definition reads, whether it is inlined, read where it was built, or named
+//! by hand as a table. What was built of a definition that is no more may hold anything. A view that the
+//! connection's statements create reads what its query reads.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,13 +13,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    Cte, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, TableFactor, Value,
-    ValueWithSpan, Visit, Visitor, With, visit_relations,
+    Cte, Expr, FunctionArg, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Statement, TableFactor, Visit,
+    Visitor, With, visit_relations,
 };
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
 
 use super::grammar::tokenize;
+use super::table_functions::{Reads, is_reading_scalar, literals, main_texts, texts};
+use super::table_names::{index_key, is_file, is_pattern, is_same, of_directory, of_file, of_parts, of_table};
 use super::{ColumnName, CubeId, Relation};
 use crate::project::{Definitions, ModelDefinition};
 
@@ -32,6 +35,8 @@ pub(crate) struct Tables {
     exactly: String,
     /// Not a table of the warehouse's own, but what a query or models made.
     is_made: bool,
+    /// A view that the connection's statements create.
+    is_view: bool,
     /// `None`: it may read anything.
     read: Option<BTreeSet<String>>,
     /// What the models behind it are built as.
@@ -60,7 +65,7 @@ impl Tables {
     /// The tables that a policy on this relation protects.
     pub(super) fn protected(&self) -> impl Iterator<Item = &str> {
         let single = self.read.as_ref().filter(|all| all.len() == 1).and_then(|all| all.first());
-        let single = single.filter(|_| self.is_made);
+        let single = single.filter(|_| self.is_made || self.is_view);
         std::iter::once(&self.exactly).chain(single).chain(&self.only_model).map(String::as_str)
     }
 
@@ -76,31 +81,51 @@ impl Tables {
 
     /// Whether a condition on rows of `origin` can be asked of these: they are one table's own.
     pub(super) fn are_rows_of(&self, origin: &Tables) -> bool {
-        !self.is_made || (!is_written(&self.exactly) && is_same(&self.exactly, &origin.exactly))
+        let are_unchanged = !self.is_made && !self.is_view && !origin.is_view;
+        are_unchanged || (!is_written(&self.exactly) && self.is_named_as(origin))
+    }
+
+    /// Whether columns that are masked in `origin` are found here by their names. A query over a file makes columns of
+    /// its own, so they are found only where the same name is read as a table.
+    pub(super) fn are_columns_of(&self, origin: &Tables) -> bool {
+        let are_named = !is_written(&self.exactly) && !is_written(&origin.exactly) && self.is_named_as(origin);
+        are_named || !origin.protected().any(is_file)
+    }
+
+    /// Files of one pattern have the columns of any of them.
+    fn is_named_as(&self, origin: &Tables) -> bool {
+        let is_one = !is_pattern(&self.exactly) && !is_pattern(&origin.exactly);
+        self.exactly == origin.exactly || (is_one && is_same(&self.exactly, &origin.exactly))
+    }
+
+    /// Whether it is not known which tables are read.
+    pub(super) fn may_read_anything(&self) -> bool {
+        self.read.is_none()
     }
 }
 
 /// The cubes by the tables that they read.
 pub(super) struct Readers<'t> {
     tables: &'t [Arc<Tables>],
-    /// By the last part of a table's name: what is the same has the same.
     by_name: HashMap<&'t str, Vec<CubeId>>,
-    /// They may read anything.
-    of_anything: Vec<CubeId>,
+    /// They may read anything, or files that a pattern or a folder names.
+    of_any_name: Vec<CubeId>,
 }
 
 impl<'t> Readers<'t> {
     /// `tables`: those of each cube.
     pub(super) fn of(tables: &'t [Arc<Tables>]) -> Readers<'t> {
-        let mut readers = Readers { tables, by_name: HashMap::with_capacity(tables.len()), of_anything: Vec::new() };
+        let mut readers = Readers { tables, by_name: HashMap::with_capacity(tables.len()), of_any_name: Vec::new() };
         for (id, read) in (0u32..).map(CubeId).zip(tables) {
-            match read.names() {
-                Some(names) => {
-                    for name in names {
-                        readers.by_name.entry(last_part(name)).or_default().push(id);
-                    }
+            let Some(names) = read.names() else {
+                readers.of_any_name.push(id);
+                continue;
+            };
+            for name in names {
+                match key_of(name) {
+                    Some(key) => readers.by_name.entry(key).or_default().push(id),
+                    None => readers.of_any_name.push(id),
                 }
-                None => readers.of_anything.push(id),
             }
         }
         readers
@@ -109,9 +134,11 @@ impl<'t> Readers<'t> {
     /// The cubes that read, or may read, the table whose rows a cube has; it may be among them, also twice.
     pub(super) fn of_rows(&self, cube: CubeId) -> impl Iterator<Item = CubeId> + '_ {
         self.tables[cube.0 as usize].protected().flat_map(move |table| {
-            let named = self.by_name.get(last_part(table)).into_iter().flatten();
-            let may_read = move |reader: &&CubeId| self.tables[reader.0 as usize].may_read(table);
-            named.chain(&self.of_anything).filter(may_read).copied()
+            let key = key_of(table);
+            let named = key.and_then(|key| self.by_name.get(key)).into_iter().flatten().copied();
+            let all = (0..self.tables.len() as u32).map(CubeId).filter(move |_| key.is_none());
+            let may_read = move |reader: &CubeId| self.tables[reader.0 as usize].may_read(table);
+            named.chain(self.of_any_name.iter().copied()).chain(all).filter(may_read)
         })
     }
 }
@@ -126,22 +153,19 @@ fn is_written(table: &str) -> bool {
     table.starts_with('\0')
 }
 
-fn last_part(table: &str) -> &str {
-    if is_written(table) {
-        return table;
-    }
-    table.rsplit('.').next().unwrap_or(table)
+fn key_of(table: &str) -> Option<&str> {
+    if is_written(table) { Some(table) } else { index_key(table) }
 }
 
-/// `orders` and `raw.orders` may be the same table, and so may `db.orders` and `db.raw.orders`: engines leave out
-/// the schema too.
-pub(super) fn is_same(a: &str, b: &str) -> bool {
-    let ends_with = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
-    let lacks_schema = |long: &str, short: &str| {
-        let parts: Vec<&str> = long.split('.').collect();
-        matches!(parts[..], [database, _, name] if short.split_once('.') == Some((database, name)))
-    };
-    a == b || ends_with(a, b) || ends_with(b, a) || lacks_schema(a, b) || lacks_schema(b, a)
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// A view or a table that the connection's statements create of a query.
+struct View {
+    name: String,
+    /// `None`: it may read anything.
+    named: Option<BTreeSet<String>>,
 }
 
 /// Finds out what relations read.
@@ -155,6 +179,7 @@ pub(super) struct TableReader<'d> {
     by_last_part: HashMap<String, Vec<usize>>,
     /// What each model's own text names; read when it is first needed.
     named: Vec<OnceCell<Option<BTreeSet<String>>>>,
+    views: Vec<View>,
 }
 
 impl<'d> TableReader<'d> {
@@ -172,6 +197,7 @@ impl<'d> TableReader<'d> {
             built_as,
             by_last_part,
             named: definitions.models.iter().map(|_| OnceCell::new()).collect(),
+            views: definitions.init.iter().flat_map(|statement| views(statement, dialect)).collect(),
         }
     }
 
@@ -181,12 +207,12 @@ impl<'d> TableReader<'d> {
         let (mut only_model, mut full) = (None, None);
         let models = match relation {
             Relation::Table(table) => {
-                let joined = |parts: &[ColumnName]| {
-                    parts.iter().map(|part| part.text.to_lowercase()).collect::<Vec<_>>().join(".")
+                let named = |parts: &[ColumnName]| {
+                    of_parts(&parts.iter().map(|part| part.text.to_string()).collect::<Vec<_>>())
                 };
-                let name = joined(table);
-                following.name(name.clone());
-                full = table.located.as_deref().map(joined);
+                let (name, others) = named(table);
+                std::iter::once(name.clone()).chain(others).for_each(|name| following.name(name));
+                full = table.located.as_deref().map(|located| named(located).0);
                 full.iter().for_each(|full| following.name(full.clone()));
                 exactly = name;
                 &[]
@@ -218,15 +244,16 @@ impl<'d> TableReader<'d> {
             }
         }
         following.follow();
-        let Following { mut read, built, followed, is_unknown, .. } = following;
-        let is_made = is_written(&exactly) || is_unknown || !followed.is_empty();
-        if built.contains(&exactly) {
+        let Following { mut read, built, followed, views, is_unknown, .. } = following;
+        let is_made = is_written(&exactly) || is_unknown || !followed.is_empty() || is_pattern(&exactly);
+        let is_view = !views.is_empty();
+        if built.iter().any(|built| is_same(built, &exactly)) {
             // What stands for a model's definition is what the definition reads.
             read.remove(&exactly);
             read.retain(|name| Some(name) != full.as_ref());
         }
         let models = followed.iter().map(|at| Arc::clone(&self.definitions.models[*at].name.value)).collect();
-        Tables { exactly, is_made, read: (!is_unknown).then_some(read), built, only_model, models }
+        Tables { exactly, is_made, is_view, read: (!is_unknown).then_some(read), built, only_model, models }
     }
 
     /// What a single model is built as.
@@ -242,6 +269,7 @@ struct Following<'r, 'd> {
     read: BTreeSet<String>,
     built: BTreeSet<String>,
     followed: BTreeSet<usize>,
+    views: BTreeSet<usize>,
     open: Vec<usize>,
     is_unknown: bool,
 }
@@ -249,17 +277,32 @@ struct Following<'r, 'd> {
 impl<'r, 'd> Following<'r, 'd> {
     fn of(reader: &'r TableReader<'d>) -> Self {
         let (read, built) = (BTreeSet::new(), BTreeSet::new());
-        Following { reader, read, built, followed: BTreeSet::new(), open: Vec::new(), is_unknown: false }
+        let (followed, views) = (BTreeSet::new(), BTreeSet::new());
+        Following { reader, read, built, followed, views, open: Vec::new(), is_unknown: false }
     }
 
-    /// A table's name, which may be what a model is built as.
+    /// A table's name, which may be what a model is built as, or a view's.
     fn name(&mut self, name: String) {
-        let held = &self.reader.definitions.built;
+        let reader = self.reader;
+        let held = &reader.definitions.built;
         self.is_unknown |= held.is_unknown || held.outdated.iter().any(|outdated| is_same(outdated, &name));
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let candidates = self.reader.by_last_part.get(last).into_iter().flatten();
-        let is_it = |at: &&usize| self.reader.built_as[**at].as_ref().is_some_and(|built| is_same(built, &name));
-        self.open.extend(candidates.filter(is_it));
+        let is_it = |at: &usize| reader.built_as[*at].as_ref().is_some_and(|built| is_same(built, &name));
+        if is_pattern(&name) {
+            self.open.extend((0..reader.built_as.len()).filter(is_it));
+        } else {
+            let candidates = reader.by_last_part.get(last_part(&name)).into_iter().flatten().copied();
+            self.open.extend(candidates.filter(is_it));
+        }
+        for (at, view) in reader.views.iter().enumerate().filter(|(_, view)| is_same(&view.name, &name)) {
+            if !self.views.insert(at) {
+                continue;
+            }
+            self.built.insert(view.name.clone());
+            match &view.named {
+                Some(named) => named.iter().for_each(|name| self.name(name.clone())),
+                None => self.is_unknown = true,
+            }
+        }
         self.read.insert(name);
     }
 
@@ -288,15 +331,41 @@ fn built_as(model: &ModelDefinition) -> Option<String> {
     model.built_as().map(|(schema, name)| format!("{schema}.{name}").to_lowercase())
 }
 
-/// Names of tables, without those that a WITH around them gives to a query of its own.
+/// The views and tables that a statement creates of a query. A statement that the parser can't read creates none.
+fn views(statement: &str, dialect: &dyn Dialect) -> Vec<View> {
+    let parsed = Parser::new(dialect).with_recursion_limit(60).try_with_sql(statement);
+    let Ok(statements) = parsed.and_then(|mut parser| parser.parse_statements()) else { return Vec::new() };
+    let created = statements.iter().filter_map(|created| match created {
+        Statement::CreateView(view) => Some((&view.name, &view.query)),
+        Statement::CreateTable(table) => table.query.as_ref().map(|query| (&table.name, query)),
+        _ => None,
+    });
+    created
+        .map(|(name, query)| View {
+            name: folded(name),
+            named: in_tree(&**query, has_escapes(statement, dialect), dialect),
+        })
+        .collect()
+}
+
+/// Canonical names of tables and files, without those that a WITH around them gives to a query of its own.
 fn in_text(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
     let statements = Parser::new(dialect).with_recursion_limit(60).try_with_sql(text).ok()?.parse_statements().ok()?;
-    let mut names = Names::default();
-    let _ = statements.visit(&mut names);
+    in_tree(&statements, has_escapes(text, dialect), dialect)
+}
+
+fn in_tree(tree: &impl Visit, has_escapes: bool, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
+    let mut names = Names { has_escapes, ..Names::default() };
+    let _ = tree.visit(&mut names);
     for query in std::mem::take(&mut names.written) {
         names.found.extend(in_text(&query, dialect)?);
     }
     (!names.is_unknown).then_some(names.found)
+}
+
+/// Whether the texts in it may mean other characters than they show.
+fn has_escapes(text: &str, dialect: &dyn Dialect) -> bool {
+    dialect.supports_string_literal_backslash_escape() && text.contains('\\')
 }
 
 /// The same of a text that no parser here can read, or that is very long: none.
@@ -314,37 +383,46 @@ struct Names {
     written: Vec<String>,
     /// Which table is read is computed.
     is_unknown: bool,
+    has_escapes: bool,
+    /// The relation that is visited next is a function's name.
+    is_call: bool,
 }
 
 impl Names {
-    /// DuckDB's functions that read tables by their names, or queries, in texts.
     fn function(&mut self, name: &ObjectName, args: &[FunctionArg]) {
-        let name = folded(name);
-        let is_query = match last_part(&name) {
-            "query" => true,
-            "query_table" => false,
-            _ => return,
-        };
-        let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) = args.first() else {
-            self.is_unknown = true;
+        let reads = Reads::of(last_part(&folded(name)));
+        if reads == Reads::Nothing {
             return;
+        }
+        let named = match reads {
+            Reads::TableInFile | Reads::RemoteTable | Reads::Query => None,
+            _ => main_texts(args),
         };
-        let texts: Option<Vec<&str>> = match first {
-            Expr::Array(list) => list.elem.iter().map(literal).collect(),
-            one => literal(one).map(|text| vec![text]),
-        };
-        match texts {
-            Some(texts) if is_query => self.written.extend(texts.into_iter().map(str::to_owned)),
-            Some(texts) => self.found.extend(texts.into_iter().map(|text| text.to_lowercase().replace('"', ""))),
-            None => self.is_unknown = true,
+        match (reads, named) {
+            (Reads::Files { is_directory }, Some(paths)) if !self.has_escapes => {
+                let name = if is_directory { of_directory } else { of_file };
+                self.found.extend(paths.iter().map(|path| name(path)));
+            }
+            (Reads::Tables, Some(tables)) if !self.has_escapes => {
+                self.found.extend(tables.iter().map(|table| of_table(table)));
+            }
+            (Reads::TableInFile | Reads::RemoteTable | Reads::Query, _) if !self.has_escapes => self.texts(reads, args),
+            _ => self.is_unknown = true,
         }
     }
-}
 
-fn literal(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => Some(text),
-        _ => None,
+    /// Calls of which every argument counts.
+    fn texts(&mut self, reads: Reads, args: &[FunctionArg]) {
+        let texts: Option<Vec<Vec<String>>> = texts(args).into_iter().collect();
+        let texts = texts.unwrap_or_default().concat();
+        match (reads, texts.as_slice()) {
+            (Reads::Query, [query] | [_, query]) => self.written.push(query.clone()),
+            (Reads::TableInFile, [file, table]) => self.found.extend([of_file(file), of_table(table)]),
+            (Reads::RemoteTable, [_, .., table]) => {
+                self.found.insert(of_table(table));
+            }
+            _ => self.is_unknown = true,
+        }
     }
 }
 
@@ -363,24 +441,43 @@ impl Visitor for Names {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         match factor {
-            TableFactor::Table { name, args: Some(args), .. } => self.function(name, &args.args),
+            TableFactor::Table { name, args: Some(args), .. } => {
+                self.is_call = true;
+                self.function(name, &args.args);
+            }
             TableFactor::Function { name, args, .. } => self.function(name, args),
             TableFactor::TableFunction { expr: Expr::Function(function), .. } => match &function.args {
                 FunctionArguments::List(list) => self.function(&function.name, &list.args),
                 _ => self.function(&function.name, &[]),
+            },
+            // Snowflake's `TABLE('raw.orders')`.
+            TableFactor::TableFunction { expr, .. } => match literals(expr).filter(|_| !self.has_escapes) {
+                Some(names) => self.found.extend(names.iter().map(|name| of_table(name))),
+                None => self.is_unknown = true,
             },
             _ => {}
         }
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            self.is_unknown |= is_reading_scalar(last_part(&folded(&function.name)));
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        if std::mem::take(&mut self.is_call) {
+            return ControlFlow::Continue(());
+        }
         let own = match relation.0.as_slice() {
             [part] => part.as_ident().map(key),
             _ => None,
         };
         if !own.is_some_and(|own| self.bound.iter().any(|names| names.contains(&own))) {
-            self.found.insert(folded(relation));
+            let (name, others) = of_parts(&parts_of(relation));
+            self.found.extend(others.into_iter().chain([name]));
         }
         ControlFlow::Continue(())
     }
@@ -406,6 +503,11 @@ fn bound_by(with: &With) -> BTreeSet<String> {
 /// Quoted and unquoted names are the same to some engines only.
 fn key(name: &Ident) -> String {
     if name.quote_style.is_some() { format!("\"{}", name.value) } else { name.value.to_lowercase() }
+}
+
+fn parts_of(relation: &ObjectName) -> Vec<String> {
+    let part = |part: &ObjectNamePart| part.as_ident().map_or_else(|| part.to_string(), |ident| ident.value.clone());
+    relation.0.iter().map(part).collect()
 }
 
 fn folded(relation: &ObjectName) -> String {
@@ -439,10 +541,22 @@ mod tests {
             ("WITH x AS (SELECT * FROM p) SELECT * FROM s.x", "p s.x"),
             ("WITH \"X\" AS (SELECT * FROM p) SELECT * FROM x, \"X\"", "p x"),
             ("WITH X AS (SELECT * FROM p) SELECT * FROM x", "p"),
-            ("SELECT * FROM query_table('Raw.orders')", "query_table raw.orders"),
-            ("SELECT * FROM query_table(['a', 'b']) AS t JOIN c ON true", "a b c query_table"),
-            ("SELECT * FROM query('SELECT * FROM a JOIN b ON true')", "a b query"),
-            ("SELECT 1 WHERE EXISTS (FROM query_table('a'))", "a query_table"),
+            ("SELECT * FROM query_table('Raw.orders')", "raw.orders"),
+            ("SELECT * FROM query_table(['a', 'b']) AS t JOIN c ON true", "a b c"),
+            ("SELECT * FROM query('SELECT * FROM a JOIN b ON true')", "a b"),
+            ("SELECT 1 WHERE EXISTS (FROM query_table('a'))", "a"),
+            ("SELECT * FROM \"data/Customers.csv\"", "/data/customers.csv"),
+            ("SELECT * FROM 'data/../data/x.csv'", "/data/x.csv"),
+            ("SELECT * FROM read_csv('./data/x.csv', header = true)", "/data/x.csv"),
+            ("SELECT * FROM read_csv_auto(['a.csv', 'file:b.csv'])", "/a.csv /b.csv"),
+            ("SELECT * FROM read_csv(list_value('a.csv'), header := true)", "/a.csv"),
+            ("SELECT * FROM read_parquet('d/*/x.parquet', hive_partitioning = true)", "/d/*/x.parquet"),
+            ("SELECT 1 WHERE EXISTS (SELECT 1 FROM read_text('a.txt'))", "/a.txt"),
+            ("SELECT * FROM delta_scan('lake/t')", "/lake/t/"),
+            ("SELECT * FROM sqlite_scan('shop.db', 'Emp')", "/shop.db emp"),
+            ("SELECT * FROM postgres_query('db', 'SELECT * FROM emp')", "emp"),
+            ("SELECT * FROM range(10) AS r(i), generate_series(1, 3), unnest([1, 2])", ""),
+            ("SELECT * FROM a, json_each(a.j)", "a"),
         ] {
             let found = in_text(text, &sqlparser::dialect::DuckDbDialect {}).unwrap();
             assert_eq!(found.into_iter().collect::<Vec<_>>().join(" "), tables, "{text}");
@@ -452,6 +566,17 @@ mod tests {
             "SELECT * FROM query('SELECT')",
             "SELECT * FROM query(x)",
             "SELECT * FROM query_table(['a', b])",
+            "SELECT * FROM read_csv('data/' || 'x.csv')",
+            "SELECT * FROM read_csv(getvariable('f'))",
+            "SELECT * FROM t, read_csv(t.path)",
+            "SELECT * FROM read_csv($1)",
+            "SELECT * FROM read_csv(['a.csv', concat('b', '.csv')])",
+            "SELECT * FROM read_csv()",
+            "SELECT * FROM a_macro(1)",
+            "SELECT * FROM s3_list('x')",
+            "SELECT (SELECT max(x) FROM a_macro(1))",
+            "SELECT pg_read_file('/etc/passwd')",
+            "SELECT query_to_xml('SELECT * FROM emp', true, true, '')",
         ] {
             assert_eq!(in_text(text, &sqlparser::dialect::DuckDbDialect {}), None, "{text}");
         }

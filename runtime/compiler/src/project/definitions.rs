@@ -18,6 +18,8 @@ pub struct Definitions {
     pub version: Option<Arc<str>>,
     /// Names the SQL grammar of snippets.
     pub warehouse: Arc<str>,
+    /// The statements that each connection to the warehouse begins with.
+    pub init: Vec<Arc<str>>,
     pub sources: Vec<Arc<SourceDefinition>>,
     pub models: Vec<Arc<ModelDefinition>>,
     /// Models that refer to one another in a circle; nothing is built on them.

@@ -70,6 +70,8 @@ pub struct Inputs {
     pub warehouse: Arc<str>,
     /// Environment variables that `env_var` may see, already allow-listed.
     pub env: BTreeMap<String, String>,
+    /// The statements that each connection to the warehouse begins with: the views in them are followed.
+    pub init: Vec<Arc<str>>,
     /// Cubes that no file defines, oldest first.
     pub registered: Vec<RegisteredCube>,
     /// Places of files and folders of the project that could not be read: they may have held policies.
@@ -188,6 +190,7 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
         project: settings.name,
         version: settings.version,
         warehouse: Arc::clone(&inputs.warehouse),
+        init: inputs.init.clone(),
         sources,
         models,
         circular_models,

@@ -11,7 +11,7 @@ use super::{Attribute, SecurityContext, attribute_value};
 use crate::governance::Bound;
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
-    Relation, Snippet, SqlPart, UserValue,
+    Relation, Snippet, SqlPart, UserValue, column_owners,
 };
 use crate::project::{MissingAttribute, PolicyCondition};
 use crate::query::Predicate;
@@ -332,7 +332,8 @@ fn columns_of(model: &Model, snippet: &Snippet, found: &mut Vec<Column>) {
     for part in parts {
         match part {
             SqlPart::Column { cube, name } => {
-                found.push(Column { rows: rows_of(model.cube(*cube)), name: name.text.to_lowercase() });
+                let name = name.text.to_lowercase();
+                found.extend(rows_of(model.cube(*cube)).into_iter().map(|rows| Column { rows, name: name.clone() }));
             }
             SqlPart::Dimension(id) => columns_of(model, &model.dimension(*id).sql, found),
             SqlPart::Aggregate(aggregate) => {
@@ -344,13 +345,13 @@ fn columns_of(model: &Model, snippet: &Snippet, found: &mut Vec<Column>) {
     }
 }
 
-fn rows_of(cube: &Cube) -> Rows {
+fn rows_of(cube: &Cube) -> Vec<Rows> {
     match &cube.relation {
-        // The last part is enough: `orders` and `raw.orders` may be one table.
         Relation::Table(parts) => {
-            parts.last().map_or(Rows::Cube(cube.id), |part| Rows::Table(part.text.to_lowercase()))
+            let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
+            column_owners(&parts).into_iter().map(Rows::Table).collect()
         }
-        _ => Rows::Cube(cube.alias_of.unwrap_or(cube.id)),
+        _ => vec![Rows::Cube(cube.alias_of.unwrap_or(cube.id))],
     }
 }
 

@@ -1,0 +1,117 @@
+//! A policy's text over the rows of another cube.
+//!
+//! In: a snippet that was read in the scope of the cube that a policy is for, and another cube with the rows of the
+//! same table. Out: the same condition over the other cube's rows. It means the columns of the table and the members
+//! of the first cube, never members of the other: whoever defines the other one would decide what a policy means.
+
+use super::{Compared, CubeId, Dimension, DimensionId, Member, Model, Snippet, SqlPart, UserPart};
+
+/// More members in one another can't be written out.
+const MAX_DEPTH: usize = 60;
+
+/// The snippet over rows of `to`; `None` if it can't be asked of them. `has_joins`: what it says of further cubes
+/// may follow the joins of `to`.
+pub(super) fn transfer(model: &Model, snippet: &Snippet, from: CubeId, to: CubeId, has_joins: bool) -> Option<Snippet> {
+    Transfer { model, from, to, has_joins }.snippet(snippet, 0)
+}
+
+/// Whether each member in a snippet is the column of its name, as its cube has it.
+pub(super) fn is_plain(model: &Model, snippet: &Snippet) -> bool {
+    let mut is_plain = true;
+    snippet.for_each(&mut |part| {
+        is_plain &= match part {
+            SqlPart::Dimension(id) => {
+                let dimension = model.dimension(*id);
+                let is_its_column = |part: &SqlPart| match part {
+                    SqlPart::Column { cube, name } => {
+                        *cube == id.cube && name.text.eq_ignore_ascii_case(&dimension.name)
+                    }
+                    _ => false,
+                };
+                matches!(dimension.sql.parts.as_slice(), [part] if is_its_column(part))
+            }
+            SqlPart::User(UserPart { compared: Some(compared), .. }) => self::is_plain(model, &compared.sql),
+            _ => true,
+        };
+    });
+    is_plain
+}
+
+struct Transfer<'m> {
+    model: &'m Model,
+    from: CubeId,
+    to: CubeId,
+    has_joins: bool,
+}
+
+impl Transfer<'_> {
+    fn snippet(&self, snippet: &Snippet, depth: usize) -> Option<Snippet> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let Snippet { parts: _, is_atomic, is_total, has_query } = *snippet;
+        let mut result = Snippet { parts: Vec::with_capacity(snippet.parts.len()), is_atomic, is_total, has_query };
+        for part in &snippet.parts {
+            self.part(part, &mut result, depth)?;
+        }
+        Some(result)
+    }
+
+    fn part(&self, part: &SqlPart, result: &mut Snippet, depth: usize) -> Option<()> {
+        let part = match part {
+            SqlPart::Text(text) => SqlPart::Text(text.clone()),
+            SqlPart::Column { cube, name } => SqlPart::Column { cube: self.cube(*cube)?, name: name.clone() },
+            SqlPart::Dimension(id) if id.cube == self.from => return self.dimension(*id, result, depth),
+            SqlPart::Dimension(id) => {
+                self.cube(id.cube)?;
+                SqlPart::Dimension(*id)
+            }
+            SqlPart::User(user) => {
+                let compared = match user.compared.as_deref() {
+                    Some(Compared { sql, ty }) => {
+                        Some(Box::new(Compared { sql: self.snippet(sql, depth + 1)?, ty: *ty }))
+                    }
+                    None => None,
+                };
+                SqlPart::User(UserPart { compared, ..user.clone() })
+            }
+            SqlPart::Divide(left, right) => {
+                let (left, right) = (self.snippet(left, depth + 1)?, self.snippet(right, depth + 1)?);
+                SqlPart::Divide(Box::new(left), Box::new(right))
+            }
+            SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => return None,
+        };
+        result.parts.push(part);
+        Some(())
+    }
+
+    /// The dimension that the other cube has in the very same way, or what the dimension is made of.
+    fn dimension(&self, id: DimensionId, result: &mut Snippet, depth: usize) -> Option<()> {
+        let dimension = self.model.dimension(id);
+        let sql = self.snippet(&dimension.sql, depth + 1)?;
+        let is_same = |other: &Dimension| other.sql == sql && other.ty == dimension.ty && other.time == dimension.time;
+        if let Some(Member::Dimension(other)) = self.model.cube(self.to).member(&dimension.name)
+            && is_same(self.model.dimension(other))
+        {
+            result.parts.push(SqlPart::Dimension(other));
+            return Some(());
+        }
+        result.is_total &= sql.is_total;
+        result.has_query |= sql.has_query;
+        if sql.is_atomic {
+            result.parts.extend(sql.parts);
+        } else {
+            result.parts.push(SqlPart::Text("(".into()));
+            result.parts.extend(sql.parts);
+            result.parts.push(SqlPart::Text(")".into()));
+        }
+        Some(())
+    }
+
+    fn cube(&self, cube: CubeId) -> Option<CubeId> {
+        if cube == self.from {
+            return Some(self.to);
+        }
+        (self.has_joins && self.model.reach(self.to).is_to_one(cube)).then_some(cube)
+    }
+}

@@ -66,17 +66,20 @@ pub const APPLICABLE: &[Option<&str>] = &[
     Some(r#"{"unless_attributes": {"tier": ["7"]}}"#),
     Some(r#"{"unless_attributes": {"absent": ["x"]}}"#),
     Some(r#"{"attributes": {"tier": ["1"]}}"#),
-    Some(r#"{"attributes": {"tier": [1, 2]}}"#),
     Some(r#"{"attributes": {"rank": [1, 2]}}"#),
-    Some(r#"{"attributes": {"rank": ["1"]}}"#),
-    Some(r#"{"attributes": {"vip": [true]}}"#),
     Some(r#"{"attributes": {"vip": ["true"]}}"#),
     Some(r#"{"attributes": {"trusted": [false]}}"#),
+    Some(r#"{"roles": ["analyst"], "groups": ["emea"], "attributes": {"city": ["Köln"], "rank": [1]}}"#),
+    Some(r#"{"attributes": {"tier": [1, 2]}}"#),
+    Some(r#"{"attributes": {"rank": ["1"]}}"#),
+    Some(r#"{"attributes": {"vip": [true]}}"#),
     Some(r#"{"attributes": {"trusted": ["false"]}}"#),
     Some(r#"{"attributes": {"tiers": [2]}}"#),
     Some(r#"{"attributes": {"ranks": ["2", "9"]}}"#),
-    Some(r#"{"roles": ["analyst"], "groups": ["emea"], "attributes": {"city": ["Köln"], "rank": [1]}}"#),
 ];
+
+/// So many of them compare values of the same type.
+pub(crate) const UNTYPED: usize = 13;
 
 fn context() -> SecurityContext {
     let names = TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES).chain(BOOLEAN_ATTRIBUTES);

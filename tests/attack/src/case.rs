@@ -155,15 +155,12 @@ pub fn shrink_project(stage: &Stage, mut case: Case) -> Case {
         }
         case = smaller;
     }
-    for path in case.left.keys().filter(|path| *path != "service_project.yml").cloned().collect::<Vec<_>>() {
-        let mut smaller = case.clone();
-        smaller.left.remove(&path);
-        smaller.right.remove(&path);
-        if has_same_fault(stage, &mut smaller) {
-            case = smaller;
-        }
-    }
-    case
+    // Files that no cube reads.
+    let mut smaller = case.clone();
+    let is_read = |path: &str| path == "service_project.yml" || path.starts_with("data/");
+    smaller.left.retain(|path, _| is_read(path));
+    smaller.right.retain(|path, _| is_read(path));
+    if has_same_fault(stage, &mut smaller) { smaller } else { case }
 }
 
 fn has_same_fault(stage: &Stage, case: &mut Case) -> bool {

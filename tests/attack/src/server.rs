@@ -23,6 +23,9 @@ use crate::http::Client;
 
 /// Longer than any start takes on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
+const START_TRIES: usize = 3;
+/// A warning of the start: types of columns are unknown.
+const UNDESCRIBED: &str = "warning[cube-not-asked]";
 /// The first argument by which the attack's binary becomes the program under attack.
 pub const AS_PROGRAM: &str = "--as-program";
 
@@ -57,11 +60,22 @@ impl Stage {
         Ok(Stage { binary: binary.to_owned(), folder, state })
     }
 
-    /// Starts the servers of two sides at once.
+    /// Starts the servers of two sides at once. Where a busy machine let the program not find out the types of a
+    /// cube's columns, it starts them again: the sides would differ by it.
     ///
     /// # Errors
     /// One of them does not start; the error quotes its output.
     pub fn serve_both(&self, sides: [&[&Files]; 2]) -> Result<[Server; 2]> {
+        for _ in 0..START_TRIES {
+            let servers = self.start_both(sides)?;
+            if !servers.iter().any(Server::is_incomplete) {
+                return Ok(servers);
+            }
+        }
+        bail!("the warehouse did not describe all cubes in time")
+    }
+
+    fn start_both(&self, sides: [&[&Files]; 2]) -> Result<[Server; 2]> {
         let [left, right] = sides;
         let started = thread::scope(|scope| {
             let right = scope.spawn(|| self.serve("right", right));
@@ -127,6 +141,10 @@ impl Server {
                 bail!("the server did not start:\n{log}")
             }
         }
+    }
+
+    fn is_incomplete(&self) -> bool {
+        self.log.lock().is_ok_and(|lines| lines.iter().any(|line| line.contains(UNDESCRIBED)))
     }
 
     /// The log's lines since the last call, each cut to 2,000 characters.

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use terrane_attack_tests::attack::{Report, Run, run};
-use terrane_attack_tests::scenario::Sabotage;
+use terrane_attack_tests::scenario::{Constructs, Sabotage};
 use terrane_attack_tests::server::Stage;
 
 const SEED: u64 = 20_261_123;
@@ -14,7 +14,8 @@ const CASES: usize = 500;
 
 fn attacked(cases: usize, sabotage: Sabotage, max_faults: usize) -> Report {
     let stage = Stage::new(Path::new(env!("CARGO_BIN_EXE_terrane-attack"))).unwrap();
-    run(&stage, &Run { cases, seed: SEED, only: None, sabotage, max_faults }, |_| {}).unwrap()
+    let constructs = Constructs::default();
+    run(&stage, &Run { cases, seed: SEED, only: None, constructs, sabotage, max_faults }, |_| {}).unwrap()
 }
 
 #[test]

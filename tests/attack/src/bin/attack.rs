@@ -14,8 +14,11 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use terrane_attack_tests::attack::{Report, Run, run};
 use terrane_attack_tests::case::Case;
-use terrane_attack_tests::scenario::Sabotage;
+use terrane_attack_tests::scenario::{Constructs, Sabotage};
 use terrane_attack_tests::server::{AS_PROGRAM, Stage};
+
+/// Characters of a file that a report shows; the saved case has all.
+const MAX_SHOWN: usize = 3_000;
 
 #[derive(Parser)]
 #[command(about = "Compare two servers that a restricted caller must not be able to tell apart")]
@@ -35,6 +38,9 @@ struct Arguments {
     /// Run one case file and show both answers.
     #[arg(long)]
     case: Option<PathBuf>,
+    /// Constructs to leave out: typed_conditions, star, files, derived, registrations.
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<String>,
     /// Break the premise, to see that faults are found.
     #[arg(long, value_enum)]
     sabotage: Option<SabotageName>,
@@ -61,6 +67,7 @@ fn main() -> Result<ExitCode> {
         cases: arguments.only.map_or(arguments.cases, |only| only + 1),
         seed: arguments.seed,
         only: arguments.only,
+        constructs: constructs(&arguments.without)?,
         sabotage: match arguments.sabotage {
             None => Sabotage::None,
             Some(SabotageName::NoPolicies) => Sabotage::NoPolicies,
@@ -87,6 +94,21 @@ fn main() -> Result<ExitCode> {
     Ok(if report.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+fn constructs(without: &[String]) -> Result<Constructs> {
+    let mut constructs = Constructs::default();
+    for name in without {
+        match name.as_str() {
+            "typed_conditions" => constructs.typed_conditions = false,
+            "star" => constructs.star = false,
+            "files" => constructs.files = false,
+            "derived" => constructs.derived = false,
+            "registrations" => constructs.registrations = false,
+            other => anyhow::bail!("unknown construct `{other}`"),
+        }
+    }
+    Ok(constructs)
+}
+
 fn replay(stage: &Stage, path: &Path) -> Result<ExitCode> {
     let case = Case::read(path)?;
     let Some(finding) = case.replay(stage)? else {
@@ -107,7 +129,7 @@ fn show(case: &Case) {
     let [left, right] = &case.answers;
     println!("  left:  {}\n  right: {}", left.replace('\n', "\n         "), right.replace('\n', "\n         "));
     for (name, text) in &case.files {
-        println!("  {name}: {text}");
+        println!("  {name}: {}", text.chars().take(MAX_SHOWN).collect::<String>());
     }
     for line in &case.log {
         println!("  log: {line}");

@@ -8,9 +8,11 @@ use terrane_oracle_tests::world::{
     Aggregate, Cube, Dimension, DimensionKind, Expr, Function, Measure, MeasureKind, Segment,
 };
 
-use super::sides::{CANARY, CODE};
+use super::sides::CODE;
 
 const PREFIX: &str = "canary_";
+/// The message of the error that a hidden row raises. It stands in SQL that callers may see.
+pub(crate) const ERROR: &str = "hidden row";
 
 /// Adds the members; their expressions are placeholders.
 pub(super) fn add_members(cube: &mut Cube) {
@@ -60,7 +62,7 @@ pub(super) fn write_members(cube: &mut Json) {
 fn member_of(name: &str) -> Option<Json> {
     let code = format!("{{CUBE}}.{CODE}");
     let cast = format!("CAST({code} AS INTEGER)");
-    let error = format!("CASE WHEN {code} LIKE '{CANARY}%' THEN error('{CANARY}') ELSE {code} END");
+    let error = format!("CASE WHEN {code} LIKE 'x-%' THEN error('{ERROR}') ELSE {code} END");
     Some(match name {
         "canary_cast" => json!({"name": name, "type": "number", "sql": cast}),
         "canary_error" => json!({"name": name, "type": "string", "sql": error}),

@@ -16,6 +16,7 @@ use terrane_oracle_tests::generate::{Features, Generator, world};
 use terrane_oracle_tests::random::Random;
 use terrane_oracle_tests::world::{Cell, Cube, FileOrder, World, source_tree, statements};
 
+pub(crate) use canary::ERROR;
 pub use people::SECRET;
 pub(crate) use people::WRITER_NAMES;
 pub use sides::CANARY;
@@ -37,6 +38,27 @@ pub enum Sabotage {
     NoPolicies,
     /// Values that the caller sees differ too.
     VisibleValues,
+}
+
+/// Constructs that a run may leave out, to look past what is known of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Constructs {
+    /// `when` whose attributes are of another type than the caller's.
+    pub typed_conditions: bool,
+    /// Policies on `"*"`.
+    pub star: bool,
+    /// A cube over a file.
+    pub files: bool,
+    /// Cubes over tables that another cube reads.
+    pub derived: bool,
+    /// Registrations by a writer.
+    pub registrations: bool,
+}
+
+impl Default for Constructs {
+    fn default() -> Self {
+        Constructs { typed_conditions: true, star: true, files: true, derived: true, registrations: true }
+    }
 }
 
 /// What two servers serve.
@@ -65,38 +87,39 @@ pub struct Target {
 
 impl Scenario {
     /// Makes the scenario of a seed.
-    pub fn new(seed: u64, sabotage: Sabotage) -> Self {
+    pub fn new(seed: u64, constructs: Constructs, sabotage: Sabotage) -> Self {
         // Worlds in which nothing is hidden prove nothing; the next seed's is as good.
         let seeds = (0..MAX_SEEDS).map(|more| seed.wrapping_mul(1_000_003).wrapping_add(more));
-        let mut drafts = seeds.map(Draft::new);
+        let mut drafts = seeds.map(|seed| Draft::new(seed, constructs));
         let first = drafts.find(|draft| policies::hides(&draft.world));
-        first.unwrap_or_else(|| Draft::new(seed)).scenario(sabotage)
+        first.unwrap_or_else(|| Draft::new(seed, constructs)).scenario(sabotage)
     }
 }
 
 /// A tagged world on its way to a scenario.
 struct Draft {
     random: Random,
+    constructs: Constructs,
     is_plain: bool,
     world: World,
     extras: Extras,
 }
 
 impl Draft {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, constructs: Constructs) -> Self {
         let mut random = Random::new(seed ^ 0x5EED);
         let is_plain = random.chance(60);
         let features = Features { hostile_names: !is_plain, ..Features::default() };
         let mut generator = Generator::new(seed, features);
         let mut world = world(&mut generator);
         remove_templates(&mut world);
-        let extras = policies::add(&mut generator, &mut world, is_plain);
+        let extras = policies::add(&mut generator, &mut world, constructs.star, is_plain);
         // A filter on all cubes would be a second one on the file's.
-        if !extras.has_star_filter() && random.chance(50) {
+        if constructs.files && !extras.has_star_filter() && random.chance(50) {
             people::add(&mut world, &mut random);
         }
         sides::add_tags(&mut world);
-        Draft { random, is_plain, world, extras }
+        Draft { random, constructs, is_plain, world, extras }
     }
 
     fn scenario(mut self, sabotage: Sabotage) -> Scenario {
@@ -109,7 +132,10 @@ impl Draft {
         sides::replace_tags(&mut right, "right");
         let differences = sides::differences(&left, &right);
         let table = |cube: &Cube| table_name(cube, self.is_plain);
-        let derived = derived::derived_cubes(&left, &mut self.random, table);
+        let mut derived = derived::derived_cubes(&left, &mut self.random, table);
+        if !self.constructs.derived {
+            derived.clear();
+        }
         let whole = with_attack_members(&left, &left, &derived);
         let seen = with_attack_members(&left.seen(), &left, &derived);
         let mut files = self.project_files(&whole, &derived);
@@ -132,7 +158,7 @@ impl Draft {
         for (path, text) in &source_tree(whole, FileOrder::AsDescribed).files {
             let Ok(mut json) = serde_json::from_str::<Json>(text) else { continue };
             if let Some(all) = json["policies"].as_array() {
-                json["policies"] = json!(policies::written(all, &self.world, &self.extras, &mut self.random));
+                json["policies"] = json!(self.policies(all));
             }
             let cubes = json.get_mut("cubes").and_then(Json::as_array_mut);
             for cube in cubes.into_iter().flatten() {
@@ -142,6 +168,10 @@ impl Draft {
         }
         files.extend(derived.iter().flat_map(|derived| derived.files.clone()));
         files
+    }
+
+    fn policies(&mut self, all: &[Json]) -> Vec<Json> {
+        policies::written(all, &self.world, &self.extras, self.constructs.typed_conditions, &mut self.random)
     }
 
     fn write_cube(&self, cube: &mut Json, derived: &[Derived]) {

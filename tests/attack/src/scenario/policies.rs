@@ -9,7 +9,7 @@ use terrane_oracle_tests::random::Random;
 use terrane_oracle_tests::world::{Cell, Comparison, Cube, Expr, Mask, Policy, RowPolicy, Veil, World};
 
 use super::people;
-use crate::caller::APPLICABLE;
+use crate::caller::{APPLICABLE, UNTYPED};
 
 /// Beginnings of worlds without a policy that hides anything from the caller.
 const TRIES: usize = 20;
@@ -33,7 +33,7 @@ impl Extras {
 }
 
 /// Adds policies until one hides rows or values.
-pub(super) fn add(generator: &mut Generator, world: &mut World, is_plain: bool) -> Extras {
+pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, is_plain: bool) -> Extras {
     for _ in 0..TRIES {
         if generator.random.chance(75) {
             let rows = policies(generator, world);
@@ -52,10 +52,11 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, is_plain: bool) 
         }
     }
     drop_filters_over_hidden_cubes(world);
-    let is_star = (0..world.veils.len()).map(|index| generator.random.chance(40) && fits_all(world, index)).collect();
+    let is_star =
+        (0..world.veils.len()).map(|index| has_star && generator.random.chance(40) && fits_all(world, index)).collect();
     let mut extras = Extras { is_star, ..Extras::default() };
     spread(world, &extras);
-    if is_plain && generator.random.chance(15) {
+    if has_star && is_plain && generator.random.chance(15) {
         add_star_filter(world, &mut extras, &mut generator.random);
     }
     extras
@@ -115,7 +116,7 @@ fn add_star_filter(world: &mut World, extras: &mut Extras, random: &mut Random) 
 }
 
 /// Rewrites the policies of the project's files. `all`: as the oracle's worlds print them.
-pub(super) fn written(all: &[Json], world: &World, extras: &Extras, random: &mut Random) -> Vec<Json> {
+pub(super) fn written(all: &[Json], world: &World, extras: &Extras, is_typed: bool, random: &mut Random) -> Vec<Json> {
     // Row filters, then masks and denials, then what `spread` has added.
     let rows = world.policies.len();
     let own_rows = rows - extras.star_policies;
@@ -130,7 +131,8 @@ pub(super) fn written(all: &[Json], world: &World, extras: &Extras, random: &mut
     });
     let mut written: Vec<Json> = filters.cloned().chain(veils).chain(extras.star_filter.clone()).collect();
     for policy in &mut written {
-        let when = random.of(APPLICABLE).and_then(|text| serde_json::from_str(text).ok());
+        let conditions = if is_typed { APPLICABLE } else { &APPLICABLE[..UNTYPED] };
+        let when = random.of(conditions).and_then(|text| serde_json::from_str(text).ok());
         if let Some(when) = when.filter(|_: &Json| policy.get("when").is_none()) {
             policy["when"] = when;
         }

@@ -12,6 +12,28 @@ use terrane_oracle_tests::world::{
 use super::people;
 use crate::server::Files;
 
+/// Ways of DuckDB to read a table `{t}`, whose name as a text is `{n}`.
+const SPELLINGS: &[&str] = &[
+    "FROM {t}",
+    "TABLE {t}",
+    "SELECT * FROM {n}",
+    "SELECT * FROM ONLY {t}",
+    "SELECT * FROM query_table({n})",
+    "SELECT * FROM query_table([{n}])",
+    "SELECT * FROM query('FROM ' || {n})",
+    "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT * FROM ' || {n}))",
+    "WITH RECURSIVE w AS (SELECT * FROM {t}) SELECT * FROM w",
+    "WITH RECURSIVE {b} AS (SELECT * FROM {t}) SELECT * FROM {b}",
+    "WITH w AS (WITH {b} AS (SELECT 1) SELECT * FROM {b}) SELECT s.* FROM w, {t} AS s",
+    "SELECT unnest(s) FROM {t} AS s",
+    "SELECT s.* FROM (SELECT unnest(list(t)) AS s FROM {t} AS t)",
+    "SELECT * FROM {t} TABLESAMPLE 100%",
+    "SELECT COLUMNS(*) FROM {t}",
+    "SELECT * FROM (SELECT 1) AS s, LATERAL (SELECT * FROM {t}) AS l",
+    "SELECT * FROM {t} INTERSECT ALL SELECT * FROM {t}",
+    "SELECT * FROM {t} ORDER BY ALL",
+];
+
 /// A cube without data of its own.
 pub(super) struct Derived {
     pub(super) cube: Cube,
@@ -59,7 +81,7 @@ fn derived_cube(origin: &Cube, table: &str, number: usize, random: &mut Random) 
         files.insert(format!("models/{model}.sql"), text);
         json!({"sql": format!("SELECT * FROM {{{{ ref('{model}') }}}}")})
     };
-    let (is_renamed, relation) = match random.below(9) {
+    let (is_renamed, relation) = match random.below(14) {
         0 => (false, json!({"sql_table": table})),
         1 => (false, json!({"sql": format!("SELECT * FROM {table}")})),
         2 => (true, json!({"sql": format!("SELECT {all} FROM {table}")})),
@@ -68,7 +90,14 @@ fn derived_cube(origin: &Cube, table: &str, number: usize, random: &mut Random) 
         5 => (true, json!({"sql": format!("SELECT {all} FROM {table} UNION ALL SELECT {all} FROM {table}")})),
         6 => (true, with_model(format!("SELECT {all} FROM {table}"))),
         7 => (false, with_model(format!("{{{{ config(materialized='table') }}}}\nSELECT * FROM {table}"))),
-        _ => (false, json!({"extends": origin.name})),
+        8 => (false, json!({"extends": origin.name})),
+        _ => {
+            let text = format!("'{}'", table.replace('\'', "''"));
+            let bare = quoted(&origin.table);
+            let spelling = *random.of(SPELLINGS);
+            let sql = spelling.replace("{t}", table).replace("{n}", &text).replace("{b}", &bare);
+            (false, json!({"sql": sql}))
+        }
     };
     let mut cube = shape(origin, &name, &format!("d{number}_"), random);
     if is_renamed {

@@ -202,6 +202,7 @@ impl Draft {
             for name in [
                 table.clone(),
                 table.clone(),
+                table.clone(),
                 table.to_uppercase(),
                 format!("main.{table}"),
                 format!("memory.main.{table}"),

@@ -36,8 +36,8 @@ pub(super) const SPELLINGS: &[&str] = &[
     "SELECT * FROM read_csv_auto(['data/people.csv'])",
     "SELECT * FROM read_csv('./data/people.csv', header = true)",
     "SELECT * FROM read_csv('data/' || 'people.csv')",
-    "SELECT id, name, region, secret FROM read_csv('data/p*.csv')",
-    "SELECT 1 AS id, content AS name, filename AS region, content AS secret FROM read_text('data/people.csv')",
+    "SELECT id, name, region, secret, canary_code FROM read_csv('data/p*.csv')",
+    "SELECT 1 AS id, content AS name, filename AS region, content AS secret, filename AS canary_code FROM read_text('data/people.csv')",
     "WITH p AS (SELECT * FROM read_csv('data/people.csv')) SELECT * FROM p",
 ];
 /// What a writer may take for a table's name.

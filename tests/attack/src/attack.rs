@@ -272,7 +272,7 @@ impl Pair {
 /// Leaves out failures of the engine itself, and those that a writer's own expression makes on visible rows.
 fn judged(finding: Finding, is_registration: bool, report: &mut Report) -> Checked {
     let logs = |text: &&str| finding.log.iter().any(|line| line.contains(text));
-    if ENGINE_FAILURES.iter().any(|text| logs(&text)) {
+    if ENGINE_FAILURES.iter().any(&logs) {
         *report.left_out.entry("failures inside DuckDB").or_default() += 1;
         return Checked::EngineFailed;
     }

@@ -23,7 +23,7 @@ use crate::http::Client;
 
 /// Longer than any start takes on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-const START_TRIES: usize = 3;
+const START_TRIES: usize = 5;
 /// A warning of the start: types of columns are unknown.
 const UNDESCRIBED: &str = "warning[cube-not-asked]";
 /// The first argument by which the attack's binary becomes the program under attack.

@@ -12,7 +12,7 @@ use terrane_oracle_tests::world::{
 use super::people;
 use crate::server::Files;
 
-/// Ways of DuckDB to read a table `{t}`, whose name as a text is `{n}`.
+/// Ways of DuckDB to read a table `{t}`; `{n}` is its name as a text, if it is a plain word, and `{b}` without schema.
 const SPELLINGS: &[&str] = &[
     "FROM {t}",
     "TABLE {t}",
@@ -92,9 +92,12 @@ fn derived_cube(origin: &Cube, table: &str, number: usize, random: &mut Random) 
         7 => (false, with_model(format!("{{{{ config(materialized='table') }}}}\nSELECT * FROM {table}"))),
         8 => (false, json!({"extends": origin.name})),
         _ => {
-            let text = format!("'{}'", table.replace('\'', "''"));
+            let text = format!("'{}'", origin.table);
             let bare = quoted(&origin.table);
-            let spelling = *random.of(SPELLINGS);
+            let is_word = table == bare && origin.table.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            let spellings: Vec<&str> =
+                SPELLINGS.iter().filter(|spelling| is_word || !spelling.contains("{n}")).copied().collect();
+            let spelling = *random.of(&spellings);
             let sql = spelling.replace("{t}", table).replace("{n}", &text).replace("{b}", &bare);
             (false, json!({"sql": sql}))
         }

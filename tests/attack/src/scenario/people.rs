@@ -105,8 +105,8 @@ pub(super) fn add(world: &mut World, random: &mut Random) {
 fn row(id: i64, random: &mut Random) -> Vec<Cell> {
     let text = |text: &str| Cell::Text(text.to_owned());
     let is_north = id % 2 == 0;
-    let secret = if is_north { text(*random.of(NAMES)) } else { hidden_cell(3, random) };
-    let name = if is_north { text(*random.of(NAMES)) } else { hidden_cell(1, random) };
+    let secret = if is_north { text(random.of::<&str>(NAMES)) } else { hidden_cell(3, random) };
+    let name = if is_north { text(random.of::<&str>(NAMES)) } else { hidden_cell(1, random) };
     vec![Cell::Int(id), name, text(if is_north { "north" } else { "south" }), secret]
 }
 

@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "a tool of the machine reads its environment and its clock")]
 
 mod archive;
+mod attack;
 mod checksum;
 mod command;
 mod components;
@@ -54,6 +55,8 @@ enum Command {
     Dialects(dialects::DialectsArguments),
     /// Compare the product with the oracle on random models, data and queries.
     Fuzz(fuzz::FuzzArguments),
+    /// Compare two servers that a restricted caller must not be able to tell apart.
+    Attack(attack::AttackArguments),
     /// Attack a real server, then put it under load, and print what was measured.
     Soak(soak::SoakArguments),
     /// Build the release folder: `terrane` with `lib/` and `components/` beside it.
@@ -101,6 +104,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(arguments) => test::run(&context, &arguments),
         Command::Dialects(arguments) => dialects::run(&context, &arguments),
         Command::Fuzz(arguments) => fuzz::run(&context, &arguments),
+        Command::Attack(arguments) => attack::run(&context, &arguments),
         Command::Soak(arguments) => soak::run(&context, &arguments),
         Command::Package(arguments) => package::run(&context, &arguments),
     }

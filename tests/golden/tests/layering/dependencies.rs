@@ -148,6 +148,11 @@ const RULES: &[Rule] = &[
         may_use: &["terrane-app", "terrane-compiler", "terrane-server", "terrane-warehouse"],
         must_not_reach: &["wasmtime"],
     },
+    Rule {
+        package: "terrane-attack-tests",
+        may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store"],
+        must_not_reach: &[],
+    },
     // It prepares what the rest needs, so it can need none of it.
     Rule {
         package: "xtask",

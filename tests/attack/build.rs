@@ -1,0 +1,24 @@
+//! Where the attack looks for libduckdb when it runs without cargo.
+//!
+//! In: `DUCKDB_LIB_DIR`. Out: one run-time search path. Absent on purpose: the shipped layout;
+//! tests run in a clone.
+#![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
+
+use std::env;
+use std::path::PathBuf;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
+    if let Some(folder) = library_folder() {
+        // Clones may share a target folder; where the one it was built in is gone, this runs again.
+        println!("cargo::rerun-if-changed={}", folder.display());
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
+    }
+}
+
+/// `DUCKDB_LIB_DIR` is absolute, or counts from the workspace's root, two folders up.
+fn library_folder() -> Option<PathBuf> {
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
+    Some(package.ancestors().nth(2)?.join(env::var_os("DUCKDB_LIB_DIR")?))
+}

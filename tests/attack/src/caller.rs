@@ -1,0 +1,190 @@
+//! The callers of an attack: one person with a key for reading and one for writing.
+//!
+//! In: a folder. Out: a state database that knows both keys, made once and copied for each server. Attributes are
+//! values of every JSON type: policies compare them with values of other types.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use terrane_app::ports::audit::AuditEntry;
+use terrane_app::ports::credentials::{ApiKey, Credentials as _};
+use terrane_app::security::api_key::NewKey;
+use terrane_app::security::{Scope, Scopes};
+use terrane_compiler::types::Value;
+use terrane_compiler::{Attribute, SecurityContext};
+use terrane_oracle_tests::world::{BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, attribute, is_list};
+use terrane_store::StateStore;
+
+const FILE: &str = "state.db";
+
+/// The key that a request carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Caller {
+    /// Has the scope `read`.
+    Reader,
+    /// Has the scopes `read` and `write`.
+    Writer,
+}
+
+impl Caller {
+    /// The text of the key.
+    pub fn key(self) -> String {
+        self.new_key().text
+    }
+
+    /// The same in every run, so that no answer differs by it.
+    fn new_key(self) -> NewKey {
+        let first = match self {
+            Caller::Reader => 1,
+            Caller::Writer => 2,
+        };
+        NewKey::from_random(&[first; 40])
+    }
+
+    fn scopes(self) -> Scopes {
+        match self {
+            Caller::Reader => Scopes::READ,
+            Caller::Writer => Scopes::READ.with(Scope::Write),
+        }
+    }
+}
+
+/// A `when` that applies to the caller: by roles, by groups, and by attributes whose values are numbers and
+/// booleans on one side and their texts on the other. `None`: a policy for everyone.
+pub const APPLICABLE: &[Option<&str>] = &[
+    None,
+    Some(r#"{"roles": ["analyst"]}"#),
+    Some(r#"{"roles": ["auditor", "analyst"]}"#),
+    Some(r#"{"groups": ["emea"]}"#),
+    Some(r#"{"unless_roles": ["admin"]}"#),
+    Some(r#"{"unless_groups": ["staff"]}"#),
+    Some(r#"{"unless_attributes": {"tier": ["7"]}}"#),
+    Some(r#"{"unless_attributes": {"absent": ["x"]}}"#),
+    Some(r#"{"attributes": {"tier": ["1"]}}"#),
+    Some(r#"{"attributes": {"rank": [1, 2]}}"#),
+    Some(r#"{"attributes": {"vip": ["true"]}}"#),
+    Some(r#"{"attributes": {"trusted": [false]}}"#),
+    Some(r#"{"roles": ["analyst"], "groups": ["emea"], "attributes": {"city": ["Köln"], "rank": [1]}}"#),
+    Some(r#"{"attributes": {"tier": [1, 2]}}"#),
+    Some(r#"{"attributes": {"rank": ["1"]}}"#),
+    Some(r#"{"attributes": {"vip": [true]}}"#),
+    Some(r#"{"attributes": {"trusted": ["false"]}}"#),
+    Some(r#"{"attributes": {"tiers": [2]}}"#),
+    Some(r#"{"attributes": {"ranks": ["2", "9"]}}"#),
+];
+
+/// So many of them compare values of the same type.
+pub(crate) const UNTYPED: usize = 13;
+
+fn context() -> SecurityContext {
+    let names = TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES).chain(BOOLEAN_ATTRIBUTES);
+    let of_rows = names.filter_map(|name| Some((Arc::from(*name), compared_with_rows(name)?)));
+    let text = |text: &str| Value::Text(text.into());
+    let of_conditions = [
+        ("tier", Attribute::One(text("1"))),
+        ("rank", Attribute::One(Value::Integer(1))),
+        ("vip", Attribute::One(text("true"))),
+        ("trusted", Attribute::One(Value::Boolean(false))),
+        ("tiers", Attribute::Many(vec![text("1"), text("2")])),
+        ("ranks", Attribute::Many(vec![Value::Integer(1), Value::Integer(2)])),
+        ("city", Attribute::One(text("Köln"))),
+    ];
+    let of_conditions = of_conditions.into_iter().map(|(name, value)| (Arc::from(name), value));
+    SecurityContext {
+        user_id: "ada".into(),
+        email: Some("ada@example.org".into()),
+        roles: vec!["analyst".into(), "reader".into()],
+        groups: vec!["emea".into()],
+        attributes: of_rows.chain(of_conditions).collect(),
+    }
+}
+
+/// The attributes that row filters of the oracle's worlds compare columns with.
+fn compared_with_rows(name: &str) -> Option<Attribute> {
+    let value = |cell: &Cell| match cell {
+        Cell::Int(value) => Value::Integer(*value),
+        Cell::Bool(value) => Value::Boolean(*value),
+        Cell::Text(text) => Value::Text(text.as_str().into()),
+        _ => Value::Null,
+    };
+    let values: Vec<Value> = attribute(name)?.iter().map(value).collect();
+    match (is_list(name), values.first()) {
+        (false, Some(one)) => Some(Attribute::One(one.clone())),
+        _ => Some(Attribute::Many(values)),
+    }
+}
+
+/// The state database of every server of a run.
+#[derive(Debug)]
+pub struct StateTemplate {
+    folder: PathBuf,
+}
+
+impl StateTemplate {
+    /// Makes it in a folder of its own.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn create(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let url = state_url(folder);
+        runtime.block_on(async {
+            let store = StateStore::open(&url, folder).await?;
+            for caller in [Caller::Reader, Caller::Writer] {
+                let key = key_of(caller);
+                let entry = AuditEntry {
+                    at: key.created_at,
+                    event: "key_created".into(),
+                    actor: "attack".into(),
+                    resource: format!("key:{}", key.id).into(),
+                    count: 1,
+                    ..AuditEntry::default()
+                };
+                store.add_key(&key, entry).await.context("adding a key")?;
+            }
+            anyhow::Ok(())
+        })?;
+        Ok(StateTemplate { folder: folder.to_owned() })
+    }
+
+    /// Copies it for a server and returns the server's `state.url`.
+    ///
+    /// # Errors
+    /// It can't be copied.
+    pub fn copy_to(&self, folder: &Path) -> Result<String> {
+        fs::create_dir_all(folder)?;
+        // Its log of writes may not have been merged into the file yet.
+        for name in [FILE.to_owned(), format!("{FILE}-wal")] {
+            let from = self.folder.join(&name);
+            if from.exists() {
+                fs::copy(&from, folder.join(&name))?;
+            }
+        }
+        Ok(state_url(folder))
+    }
+}
+
+fn state_url(folder: &Path) -> String {
+    format!("sqlite://{}", folder.join(FILE).display())
+}
+
+fn key_of(caller: Caller) -> ApiKey {
+    let key = caller.new_key();
+    ApiKey {
+        id: key.id,
+        name: "attack".into(),
+        secret_hash: key.hash,
+        scopes: caller.scopes(),
+        caller: context(),
+        tenant: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        expires_at: None,
+        revoked_at: None,
+    }
+}

@@ -1,0 +1,152 @@
+//! The parts of two answers that may differ, and what no answer may contain.
+//!
+//! In: the answers of both sides to one request. Out: the first fault. Left out of the comparison: `Date` and
+//! `Content-Length` among the headers, and durations in bodies, which tell how busy the machine is. All else is
+//! compared: status, headers, body, the text of errors and of SQL, cache keys.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::http::{Answer, Request};
+use crate::scenario::{CANARY, SECRET};
+
+const VOLATILE_HEADERS: &[&str] = &["date", "content-length"];
+const VOLATILE_FIELDS: &[&str] =
+    &["duration_ms", "query_time_ms", "compile_time_ms", "load_time_ms", "execution_time_ms", "uptime_seconds"];
+/// The parts of a long answer that a report quotes.
+const MAX_QUOTED: usize = 4_000;
+
+/// A rule that an answer breaks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    Status {
+        left: u16,
+        right: u16,
+    },
+    Headers {
+        left: Vec<(String, String)>,
+        right: Vec<(String, String)>,
+    },
+    Body,
+    /// A restricted caller's request failed in the server or the warehouse.
+    ServerError {
+        status: u16,
+    },
+    /// The answer quotes a hidden value.
+    HiddenValue {
+        value: String,
+    },
+    /// One side does not answer.
+    NoAnswer {
+        message: String,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Status { left, right } => write!(f, "status {left} and {right}"),
+            Fault::Headers { left, right } => write!(f, "headers {left:?} and {right:?}"),
+            Fault::Body => write!(f, "the bodies differ"),
+            Fault::ServerError { status } => write!(f, "both sides answer {status}"),
+            Fault::HiddenValue { value } => write!(f, "the answer contains `{value}`, a hidden value"),
+            Fault::NoAnswer { message } => write!(f, "no answer: {message}"),
+        }
+    }
+}
+
+/// Compares two answers to a request.
+pub fn fault(request: &Request, left: &Answer, right: &Answer) -> Option<Fault> {
+    if left.status != right.status {
+        return Some(Fault::Status { left: left.status, right: right.status });
+    }
+    let (left_headers, right_headers) = (compared_headers(left), compared_headers(right));
+    if left_headers != right_headers {
+        return Some(Fault::Headers { left: left_headers, right: right_headers });
+    }
+    if compared_body(left) != compared_body(right) {
+        return Some(Fault::Body);
+    }
+    let is_asked = |value: &str| {
+        let texts = [Some(&request.path), request.body.as_ref()];
+        texts.into_iter().flatten().any(|text| text.contains(value))
+    };
+    for value in [CANARY, SECRET] {
+        if !is_asked(value) && left.text().contains(value) {
+            return Some(Fault::HiddenValue { value: value.to_owned() });
+        }
+    }
+    (left.status >= 500).then_some(Fault::ServerError { status: left.status })
+}
+
+/// An answer for a report: status, headers and body.
+pub fn quoted(answer: &Answer) -> String {
+    let headers: Vec<String> = answer.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let body: String = answer.text().chars().take(MAX_QUOTED).collect();
+    format!("{}\n{}\n\n{body}", answer.status, headers.join("\n"))
+}
+
+fn compared_headers(answer: &Answer) -> Vec<(String, String)> {
+    let is_compared = |(name, _): &&(String, String)| !VOLATILE_HEADERS.contains(&name.as_str());
+    answer.headers.iter().filter(is_compared).cloned().collect()
+}
+
+fn compared_body(answer: &Answer) -> Vec<u8> {
+    if !answer.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
+        return answer.body.clone();
+    }
+    let mut text = answer.text();
+    for field in VOLATILE_FIELDS {
+        text = without_number(&text, field);
+    }
+    text.into_bytes()
+}
+
+/// The text without the numbers that a field has.
+fn without_number(text: &str, field: &str) -> String {
+    let key = format!("\"{field}\":");
+    let mut parts = text.split(&key);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(&key);
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+.eE".contains(c)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caller::Caller;
+
+    fn answer(body: &str) -> Answer {
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        Answer { status: 200, headers, body: body.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn durations_are_no_difference() {
+        let request = Request::get(Caller::Reader, "/");
+        let (left, right) = (answer(r#"{"duration_ms":1.25,"a":1}"#), answer(r#"{"duration_ms":7,"a":1}"#));
+        assert_eq!(fault(&request, &left, &right), None);
+        assert_eq!(fault(&request, &left, &answer(r#"{"duration_ms":7,"a":2}"#)), Some(Fault::Body));
+    }
+
+    #[test]
+    fn hidden_values_are_a_fault_unless_the_request_names_them() {
+        let leak = answer(&format!("{{\"a\":\"{CANARY}-1\"}}"));
+        let request = Request::get(Caller::Reader, "/");
+        assert!(matches!(fault(&request, &leak, &leak), Some(Fault::HiddenValue { .. })));
+        let asked = Request::get(Caller::Reader, &format!("/{CANARY}"));
+        assert_eq!(fault(&asked, &leak, &leak), None);
+    }
+
+    #[test]
+    fn equal_failures_are_a_fault() {
+        let failed = Answer { status: 502, ..answer("{}") };
+        let request = Request::get(Caller::Reader, "/");
+        assert_eq!(fault(&request, &failed, &failed), Some(Fault::ServerError { status: 502 }));
+    }
+}

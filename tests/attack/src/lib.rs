@@ -1,0 +1,17 @@
+//! The differential attack: two servers that a restricted caller must not be able to tell apart.
+//!
+//! `scenario` makes a project and its data twice: equal in everything that the caller may see, different in hidden
+//! rows and masked values. `server` runs the program once for each side; `surface` and `registration` make
+//! requests; `compare` says which parts of two answers may differ; `attack` is the loop; `case` saves what it finds.
+//! README.md lists what is compared and what is not.
+
+pub mod attack;
+pub mod caller;
+pub mod case;
+pub mod compare;
+pub mod http;
+mod mistakes;
+pub mod registration;
+pub mod scenario;
+pub mod server;
+pub mod surface;

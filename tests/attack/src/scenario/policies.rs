@@ -1,0 +1,159 @@
+//! Policies beyond those of the oracle's worlds: `when` by attributes of every type, `"*"`, masks that are SQL.
+//!
+//! In: a world and its policies as JSON. Out: other JSON that hides at least as much from the caller, and the world
+//! that it describes.
+
+use serde_json::{Value as Json, json};
+use terrane_oracle_tests::generate::{Generator, policies, veils};
+use terrane_oracle_tests::random::Random;
+use terrane_oracle_tests::world::{Cell, Comparison, Cube, Expr, Mask, Policy, RowPolicy, Veil, World};
+
+use super::people;
+use crate::caller::{APPLICABLE, UNTYPED};
+
+/// Beginnings of worlds without a policy that hides anything from the caller.
+const TRIES: usize = 20;
+/// The most of what a policy for all cubes may let through.
+const MAX_STAR_ID: i64 = 4;
+
+/// What is not in the oracle's world as it stands.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    /// A row filter on all cubes, which is the last policies of the world.
+    star_filter: Option<Json>,
+    star_policies: usize,
+    /// For each mask and denial: whether it is written for all cubes.
+    is_star: Vec<bool>,
+}
+
+impl Extras {
+    pub(super) fn has_star_filter(&self) -> bool {
+        self.star_filter.is_some()
+    }
+}
+
+/// Adds policies until one hides rows or values.
+pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, is_plain: bool) -> Extras {
+    for _ in 0..TRIES {
+        if generator.random.chance(75) {
+            let rows = policies(generator, world);
+            world
+                .policies
+                .extend(rows.into_iter().filter(|policy| !matches!(policy.row_filter, RowPolicy::Hook { .. })));
+        }
+        if generator.random.chance(65) {
+            let veils = veils(generator, world);
+            world.veils.extend(veils);
+        }
+        if world.policies.iter().any(|policy| !policy.is_for_others)
+            || world.veils.iter().any(|veil| !veil.is_for_others)
+        {
+            break;
+        }
+    }
+    drop_filters_over_hidden_cubes(world);
+    let is_star =
+        (0..world.veils.len()).map(|index| has_star && generator.random.chance(40) && fits_all(world, index)).collect();
+    let mut extras = Extras { is_star, ..Extras::default() };
+    spread(world, &extras);
+    if has_star && is_plain && generator.random.chance(15) {
+        add_star_filter(world, &mut extras, &mut generator.random);
+    }
+    extras
+}
+
+/// Of two rounds one may hide rows of a cube that a filter of the other reads: the law leaves open which rows it
+/// finds there.
+fn drop_filters_over_hidden_cubes(world: &mut World) {
+    let hidden: Vec<String> = world.policies.iter().map(|policy| policy.cube.clone()).collect();
+    let policies = std::mem::take(&mut world.policies);
+    let is_sound = |policy: &Policy| match &policy.row_filter {
+        RowPolicy::Attribute { column: Expr::Column { cube: Some(joined), .. }, .. } => {
+            world.behind(joined).is_none_or(|target| !hidden.contains(&target.name))
+        }
+        _ => true,
+    };
+    world.policies = policies.into_iter().filter(is_sound).collect();
+}
+
+/// Whether each cube that has one of the masked members has a dimension of that name.
+fn fits_all(world: &World, index: usize) -> bool {
+    let masks = &world.veils[index].masks;
+    let fits = |cube: &Cube| masks.iter().all(|(name, _)| cube.measure(name).is_none() && cube.segment(name).is_none());
+    world.cubes.iter().all(fits)
+}
+
+/// What is written for all cubes holds for each that has a member of the name.
+fn spread(world: &mut World, extras: &Extras) {
+    let mut more = Vec::new();
+    for (veil, _) in world.veils.iter().zip(&extras.is_star).filter(|(_, is_star)| **is_star) {
+        for cube in world.cubes.iter().filter(|cube| cube.name != veil.cube) {
+            let masks = veil.masks.iter().filter(|(name, _)| cube.dimension(name).is_some()).cloned();
+            let deny = veil.deny.iter().filter(|name| cube.dimension(name).is_some()).cloned();
+            more.push(Veil { cube: cube.name.clone(), masks: masks.collect(), deny: deny.collect(), ..veil.clone() });
+        }
+    }
+    world.veils.extend(more);
+}
+
+fn add_star_filter(world: &mut World, extras: &mut Extras, random: &mut Random) {
+    let most = random.between(0, MAX_STAR_ID);
+    // A filter that reads across a join reads rows that this one hides.
+    let reads_across = |policy: &Policy| {
+        matches!(&policy.row_filter, RowPolicy::Attribute { column: Expr::Column { cube: Some(_), .. }, .. })
+    };
+    if world.policies.iter().any(reads_across) {
+        return;
+    }
+    for cube in &world.cubes {
+        let bound = Box::new(Expr::Literal(Cell::Int(most)));
+        let row_filter = RowPolicy::Condition(Expr::Compare(Comparison::LessOrEqual, Box::new(Expr::own(0)), bound));
+        world.policies.push(Policy { cube: cube.name.clone(), row_filter, is_for_others: false });
+    }
+    extras.star_policies = world.cubes.len();
+    extras.star_filter =
+        Some(json!({"name": "all_rows", "cubes": "*", "row_filter": format!("{{CUBE}}.id <= {most}")}));
+}
+
+/// Rewrites the policies of the project's files. `all`: as the oracle's worlds print them.
+pub(super) fn written(all: &[Json], world: &World, extras: &Extras, is_typed: bool, random: &mut Random) -> Vec<Json> {
+    // Row filters, then masks and denials, then what `spread` has added.
+    let rows = world.policies.len();
+    let own_rows = rows - extras.star_policies;
+    let filters = all.iter().take(own_rows);
+    let veils = all.iter().skip(rows).zip(&extras.is_star).map(|(veil, is_star)| {
+        let mut veil = veil.clone();
+        if *is_star {
+            veil["cubes"] = json!("*");
+        }
+        sql_masks(&mut veil, random);
+        veil
+    });
+    let mut written: Vec<Json> = filters.cloned().chain(veils).chain(extras.star_filter.clone()).collect();
+    for policy in &mut written {
+        let conditions = if is_typed { APPLICABLE } else { &APPLICABLE[..UNTYPED] };
+        let when = random.of(conditions).and_then(|text| serde_json::from_str(text).ok());
+        if let Some(when) = when.filter(|_: &Json| policy.get("when").is_none()) {
+            policy["when"] = when;
+        }
+    }
+    written
+}
+
+/// Some constant masks become expressions, which show as little.
+fn sql_masks(veil: &mut Json, random: &mut Random) {
+    let masks = veil.get_mut("mask").and_then(Json::as_object_mut);
+    for mask in masks.into_iter().flat_map(|masks| masks.values_mut()) {
+        if mask["constant"].is_string() && random.chance(50) {
+            *mask = json!({"sql": random.of(&["'masked'", "{{ user.attributes.region }}", "upper('masked')"])});
+        }
+    }
+}
+
+/// Whether something is hidden from the caller.
+pub(super) fn hides(world: &World) -> bool {
+    let shows_less = |cube: &Cube, full: &Cube| !people::is_people(full) && cube.rows.len() < full.rows.len();
+    let has_hidden_rows = world.seen().cubes.iter().zip(&world.cubes).any(|(cube, full)| shows_less(cube, full));
+    let is_mask = |veil: &Veil| !veil.is_for_others && veil.masks.iter().any(|(_, mask)| *mask != Mask::Hash);
+    has_hidden_rows || world.veils.iter().any(is_mask)
+}

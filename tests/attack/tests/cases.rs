@@ -1,0 +1,30 @@
+//! Faults that were found once: each file of `cases/` is served on both sides and asked again.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::path::Path;
+
+use terrane_attack_tests::case::Case;
+use terrane_attack_tests::server::Stage;
+
+#[test]
+fn no_case_shows_its_fault_again() {
+    let stage = Stage::new(Path::new(env!("CARGO_BIN_EXE_terrane-attack"))).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let mut faults = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let case = Case::read(&path).unwrap();
+        match case.replay(&stage) {
+            Ok(None) => {}
+            Ok(Some(finding)) => faults.push(format!("{}: {}", path.display(), finding.fault)),
+            // A project that is refused shows nothing either.
+            Err(error) if error.to_string().contains("error[") => {}
+            Err(error) => faults.push(format!("{}: {error}", path.display())),
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}

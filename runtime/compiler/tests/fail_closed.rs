@@ -63,6 +63,18 @@ fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
     assert!(!is_protected(&model, "customers"));
 }
 
+/// A policy file with warnings is read in full.
+#[test]
+fn warnings_of_a_policy_close_no_other_cube() {
+    let policy = FILTER.replace("row_filter", "when: {attributes: {tier: [1]}}, row_filter");
+    let policy = format!("policies: [{policy}, {{name: rows, cubes: [orders], row_filter: \"{{CUBE}}.id > 0\"}}]");
+    let (_, model, has_errors) = served(&[("policies/a.yml", policy.as_str())], None);
+    assert!(!has_errors);
+    assert!(is_protected(&model, "orders") && !is_protected(&model, "customers"));
+    let caller = SecurityContext::default();
+    assert!(!Access::of(&model, &caller).is_closed(model.cube_named("orders").unwrap()));
+}
+
 /// Each leaves `orders`, and what else reads its table, protected, and is told as an error.
 #[test]
 fn no_mistake_opens_what_a_policy_protects() {
@@ -395,7 +407,7 @@ fn registered(name: &str, table: &str, dimensions: &str) -> RegisteredCube {
         "{{\"name\": \"{name}\", \"sql_table\": \"{table}\", \"dimensions\": [{dimensions}], \
          \"measures\": [{{\"name\": \"count\", \"type\": \"count\"}}]}}"
     );
-    RegisteredCube { name: name.into(), entry: entry.into() }
+    RegisteredCube::new(name, &entry)
 }
 
 /// Builds a project of these files alone, all of it sound.

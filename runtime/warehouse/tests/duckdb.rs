@@ -215,7 +215,8 @@ async fn what_fails_in_a_stream_is_told_in_it() {
     while let Some(batch) = rows.next().await {
         ended = batch.err();
     }
-    assert_eq!(ended.expect("it is no number").kind, WarehouseErrorKind::Refused);
+    let ended = ended.expect("it is no number");
+    assert_eq!(ended.kind, WarehouseErrorKind::Refused, "{ended}");
     let slow = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
     let mut timeouts = 0;
     match duckdb.stream(Statement { text: slow, params: &[], columns: &[] }, Duration::from_millis(200)).await {

@@ -40,7 +40,7 @@ pub(super) fn add(
         let reading = Reading { model, policy, unread, dialect, readers: &readers, is_broken };
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
-        if diagnostics.len() > before || reading.is_broken.get() {
+        if diagnostics[before..].iter().any(Diagnostic::is_error) || reading.is_broken.get() {
             // Nobody knows what it would have hidden.
             match &policy.cubes {
                 Some(names) if names.iter().all(|name| model.cube_named(&name.value).is_some()) => {
@@ -209,7 +209,8 @@ impl Reading<'_> {
         let is_of_writer = is_of_writer(self.model.cube(reader.alias_of.unwrap_or(reader.id)));
         let masked = self.policy.masks.iter().map(|(member, _)| member);
         let has_members = masked.chain(&self.policy.deny).any(|member| origin.member(&member.value).is_some());
-        if !has_members && !(is_of_writer && self.policy.row_filter.is_some()) {
+        let is_filtered = is_of_writer && self.policy.row_filter.is_some();
+        if !has_members && !is_filtered {
             return None;
         }
         let effect = self.effect(reader, origin, None);

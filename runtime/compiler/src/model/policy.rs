@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{CubeId, DimensionId, Member, Snippet};
+use super::{CubeId, DimensionId, Member, Snippet, SqlPart};
 use crate::diagnostic::Span;
 use crate::project::PolicyCondition;
 use crate::types::{Granularity, Value};
@@ -49,6 +49,18 @@ pub enum Mask {
 }
 
 impl Mask {
+    /// Returns whether all rows get the same value.
+    pub fn is_constant(&self) -> bool {
+        match self {
+            Mask::Null | Mask::Constant(_) => true,
+            Mask::Hash | Mask::Partial | Mask::Truncate(_) => false,
+            Mask::Sql(sql) => {
+                let is_same = |part: &SqlPart| matches!(part, SqlPart::Text(_) | SqlPart::User(_));
+                !sql.has_query && sql.parts.iter().all(is_same)
+            }
+        }
+    }
+
     /// The strictest of several wins: null, constant, hash, partial, a coarser bucket, sql.
     pub fn strictness(&self) -> u8 {
         match self {

@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    Cte, Expr, FunctionArg, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Statement, TableFactor, Visit,
-    Visitor, With, visit_relations,
+    Cte, Expr, FunctionArg, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, SetExpr, SetOperator,
+    Statement, TableFactor, Visit, Visitor, With, visit_relations,
 };
 use sqlparser::dialect::Dialect;
 use sqlparser::parser::Parser;
@@ -450,6 +450,8 @@ impl Visitor for Names {
                 FunctionArguments::List(list) => self.function(&function.name, &list.args),
                 _ => self.function(&function.name, &[]),
             },
+            // PostgreSQL's and DuckDB's `FROM ONLY orders`: the parser takes the table for an alias.
+            TableFactor::Table { name, alias: Some(_), .. } if is_only(name) => self.is_unknown = true,
             // Snowflake's `TABLE('raw.orders')`.
             TableFactor::TableFunction { expr, .. } => match literals(expr).filter(|_| !self.has_escapes) {
                 Some(names) => self.found.extend(names.iter().map(|name| of_table(name))),
@@ -489,7 +491,7 @@ fn bound_by(with: &With) -> BTreeSet<String> {
     let alias = |cte: &Cte| cte.alias.name.value.to_lowercase();
     let mut before: BTreeSet<String> = BTreeSet::new();
     for (at, cte) in with.cte_tables.iter().enumerate() {
-        let first_unknown = if with.recursive { at + 1 } else { at };
+        let first_unknown = if with.recursive && is_recursive(cte) { at + 1 } else { at };
         let unknown: BTreeSet<String> = with.cte_tables[first_unknown..].iter().map(alias).collect();
         let _ = visit_relations(&cte.query, |relation| {
             before.extend(Some(folded(relation)).filter(|name| unknown.contains(name)));
@@ -500,9 +502,30 @@ fn bound_by(with: &With) -> BTreeSet<String> {
     bound.map(|cte| key(&cte.alias.name)).collect()
 }
 
+/// Returns whether engines take a query's own name for its own rows: only in the second part of a UNION. Anywhere else
+/// the name may be a table's, also behind RECURSIVE.
+fn is_recursive(cte: &Cte) -> bool {
+    let own = cte.alias.name.value.to_lowercase();
+    match cte.query.body.as_ref() {
+        SetExpr::SetOperation { op: SetOperator::Union, left, .. } => {
+            let names_itself = |relation: &ObjectName| match folded(relation) == own {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            };
+            visit_relations(left, names_itself).is_continue()
+        }
+        _ => false,
+    }
+}
+
 /// Quoted and unquoted names are the same to some engines only.
 fn key(name: &Ident) -> String {
     if name.quote_style.is_some() { format!("\"{}", name.value) } else { name.value.to_lowercase() }
+}
+
+fn is_only(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [ObjectNamePart::Identifier(only)]
+        if only.quote_style.is_none() && only.value.eq_ignore_ascii_case("only"))
 }
 
 fn parts_of(relation: &ObjectName) -> Vec<String> {

@@ -269,7 +269,7 @@ impl KeptFiles {
         for read in &read_files {
             lists.policies.extend(read.entries.policies.items.iter().cloned());
             diagnostics.extend(read.entries.policies.told.iter().cloned());
-            lists.has_broken_policies |= !read.entries.policies.told.is_empty();
+            lists.has_broken_policies |= read.entries.policies.told.iter().any(Diagnostic::is_error);
         }
         lists
     }

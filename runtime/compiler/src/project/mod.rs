@@ -176,7 +176,7 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     // Of two policies of one name the second is left out.
     let told = diagnostics.len();
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
-    has_broken_policies |= diagnostics.len() > told || !is_all_read || is_misplaced;
+    has_broken_policies |= diagnostics[told..].iter().any(Diagnostic::is_error) || !is_all_read || is_misplaced;
     // Members of a cube that is left out may be what others refer to.
     for cube in second(&cubes, |cube: &CubeDefinition| &cube.name) {
         unread.extend(cube.member_names().cloned());

@@ -92,14 +92,17 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
                      policy's `cubes`."
                 );
                 Diagnostic::warning("unresolved-tables", message).hint(hint)
-            } else if definition.cubes.is_none() {
-                let message = format!(
-                    "policy `{policy}` for all cubes closes cube `{name}`, which reads a table that it protects"
-                );
-                let hint = format!("Name the cubes in the policy's `cubes`, with `{name}` among them.");
-                Diagnostic::warning("closed-cube", message).hint(hint)
             } else {
-                continue;
+                let (scope, hint) = match &definition.cubes {
+                    None => {
+                        (" for all cubes", format!("Name the cubes in the policy's `cubes`, with `{name}` among them."))
+                    }
+                    Some(cubes) if cubes.iter().any(|named| named.value == *name) => continue,
+                    Some(_) => ("", format!("Name `{name}` in the policy's `cubes`, or write a policy for it.")),
+                };
+                let message =
+                    format!("policy `{policy}`{scope} closes cube `{name}`, which reads a table that it protects");
+                Diagnostic::warning("closed-cube", message).hint(hint)
             };
             diagnostics.push(match &cube.span {
                 Some(span) => diagnostic.at(span.clone()),

@@ -64,9 +64,12 @@ impl Tables {
 
     /// The tables that a policy on this relation protects.
     pub(super) fn protected(&self) -> impl Iterator<Item = &str> {
-        let single = self.read.as_ref().filter(|all| all.len() == 1).and_then(|all| all.first());
-        let single = single.filter(|_| self.is_made || self.is_view);
-        std::iter::once(&self.exactly).chain(single).chain(&self.only_model).map(String::as_str)
+        let names = || self.read.iter().flatten();
+        // One table may have several names, each of which engines may take for another one.
+        let is_single = |first: &String| names().all(|name| is_same(first, name));
+        let is_of_one_table = (self.is_made || self.is_view) && names().next().is_some_and(is_single);
+        let read = names().filter(move |_| is_of_one_table);
+        std::iter::once(&self.exactly).chain(read).chain(&self.only_model).map(String::as_str)
     }
 
     /// Whether all that was found would be found again, were these models defined anew under their names.
@@ -85,10 +88,14 @@ impl Tables {
         are_unchanged || (!is_written(&self.exactly) && self.is_named_as(origin))
     }
 
-    /// Whether columns that are masked in `origin` are found here by their names. A query over a file makes columns of
-    /// its own, so they are found only where the same name is read as a table.
+    /// Returns whether columns that are masked in `origin` are found here by their names. A query makes columns of its
+    /// own, so those of its table are not known by its names; those of a query over a file are found only where the
+    /// same name is read as a table.
     pub(super) fn are_columns_of(&self, origin: &Tables) -> bool {
-        let are_named = !is_written(&self.exactly) && !is_written(&origin.exactly) && self.is_named_as(origin);
+        if is_written(&origin.exactly) {
+            return self.exactly == origin.exactly;
+        }
+        let are_named = !is_written(&self.exactly) && self.is_named_as(origin);
         are_named || !origin.protected().any(is_file)
     }
 

@@ -4,7 +4,7 @@
 //! `x-terrane-*` say what can be said before the rows.
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use axum::http::header::{CONTENT_TYPE, VARY};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use terrane_app::query::{Answer, AnswerStream, Opened, Piece, Totals};
@@ -99,7 +99,7 @@ fn encoder(
 fn respond(body: Body, format: Format, headers: Vec<(HeaderName, HeaderValue)>) -> Response {
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
-    response.headers_mut().insert(VARY, HeaderValue::from(ACCEPT));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     response.headers_mut().extend(headers);
     response
 }

@@ -111,8 +111,9 @@ fn run(command: Command) -> Result<ExitCode> {
 }
 
 /// Everything that has to be there before the workspace is built or tested.
-fn set_up(context: &Context) -> Result<()> {
+fn set_up(context: &Context) -> Result<wasm_std::GuestToolchain> {
     duckdb::prepare(context)?;
     let toolchain = wasm_std::prepare(context, None)?;
-    components::build(context, &toolchain)
+    components::build(context, &toolchain)?;
+    Ok(toolchain)
 }

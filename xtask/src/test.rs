@@ -21,7 +21,7 @@ pub(crate) struct TestArguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCode> {
-    crate::set_up(context)?;
+    let toolchain = crate::set_up(context)?;
     crate::databases::prepare();
     crate::schemathesis::prepare(context);
     crate::provider::prepare(context);
@@ -29,6 +29,7 @@ pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCo
     for mut step in steps(context, arguments) {
         println!("\n==> {}", step.name);
         let started = Instant::now();
+        toolchain.configure_authors(&mut step.command);
         let status = step.command.stdin(Stdio::null()).status().with_context(|| format!("starting {}", step.name))?;
         if !status.success() {
             let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);

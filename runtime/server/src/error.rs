@@ -342,7 +342,7 @@ fn timed_out(timeout: Duration) -> ApiError {
     let message = format!("the query ran longer than {} seconds", timeout.as_secs_f64());
     ApiError::new(Code::QueryTimeout, message).extra(
         "suggestion",
-        "ask for less (a shorter time range, fewer dimensions), or run it in the background: POST /api/v1/query/async",
+        "ask for a shorter time range or fewer dimensions; the operator sets the limit with `query.timeout`",
     )
 }
 

@@ -85,6 +85,8 @@ pub struct World {
     pub is_read_only: bool,
     /// Whose pages may read answers; `*` is all.
     pub cors: Vec<String>,
+    /// The settings name a Redis.
+    pub has_cache_url: bool,
     #[serde(skip)]
     pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
@@ -262,6 +264,7 @@ impl World {
                 cors: self.cors(),
                 trusted_proxies: self.trusted_proxies.clone(),
                 rates: self.rates,
+                has_cache_url: self.has_cache_url,
                 body_timeout: self.body_timeout.unwrap_or(HttpSettings::default().body_timeout),
                 ..HttpSettings::default()
             },

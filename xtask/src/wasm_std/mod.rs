@@ -66,6 +66,14 @@ impl GuestToolchain {
         command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     }
 
+    /// Makes cargo, as plugin authors call it, find the standard library. A second compiler can't be passed in this way:
+    /// it would build the host's part too.
+    pub(crate) fn configure_authors(&self, command: &mut Command) {
+        if let Some(sysroot) = &self.sysroot {
+            command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
+        }
+    }
+
     /// A word for the folder of build results: results of two compilers are not mixed.
     pub(crate) fn target_folder(&self) -> &'static str {
         if self.second_compiler.is_some() { "guests-second-compiler" } else { "guests" }

@@ -174,6 +174,8 @@ pub struct TelemetryConfig {
 #[derive(Debug, Clone)]
 pub struct CacheConfig {
     pub enabled: bool,
+    /// A Redis is named.
+    pub has_url: bool,
     pub place: Option<Place>,
 }
 

@@ -219,10 +219,10 @@ fn cache(top: &mut Section<'_>) -> CacheConfig {
     let place = top.place("cache");
     top.section("cache", |s| {
         let enabled = s.boolean("enabled").unwrap_or(false);
-        s.secret("url");
+        let has_url = s.secret("url").is_some();
         s.integer("ttl_seconds", 0..=u64::MAX);
         s.checked("max_size", "a size like 256MB", size);
-        CacheConfig { enabled, place }
+        CacheConfig { enabled, has_url, place }
     })
 }
 

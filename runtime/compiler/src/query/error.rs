@@ -65,7 +65,7 @@ pub enum QueryError {
     #[error("`{timezone}` is not a timezone of the IANA database")]
     UnknownTimezone { timezone: Arc<str> },
     #[error(
-        "limit {limit} is over the maximum of {max}; larger results: CSV or Arrow by `Accept`, or POST /api/v1/query/async"
+        "limit {limit} is over the maximum of {max}; request CSV or Arrow with the `Accept` header for larger results"
     )]
     LimitTooLarge { limit: u64, max: u64 },
     #[error("`{field}` can be ordered by only when it is selected")]

@@ -435,7 +435,12 @@ fn operations() -> Schemas {
                         "checks",
                         object(
                             &["database", "redis", "warehouse", "plugins"],
-                            [("database", word()), ("redis", word()), ("warehouse", word()), ("plugins", word())],
+                            [
+                                ("database", word()),
+                                ("redis", words(&["ok", "error", "not_checked"])),
+                                ("warehouse", word()),
+                                ("plugins", word()),
+                            ],
                         ),
                     ),
                     ("uptime_seconds", count()),

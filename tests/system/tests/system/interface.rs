@@ -19,8 +19,7 @@ const EXAMPLES: &str = "25";
 #[test]
 fn the_interface_is_as_it_describes_itself() {
     let Some(schemathesis) = schemathesis() else {
-        eprintln!("skipped: there is no schemathesis; `cargo xtask test` installs it where Python is there");
-        return;
+        return crate::skip("schemathesis", "it is not installed; `cargo xtask test` installs it with Python's pip");
     };
     let state = tempfile::tempdir().unwrap();
     let state_url = format!("sqlite://{}", state.path().join("state.db").display());

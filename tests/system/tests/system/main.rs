@@ -42,6 +42,14 @@ fn working_directory() -> MutexGuard<'static, ()> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Reports cases that can't run because a tool is missing. In CI nothing may be missing.
+fn skip(cases: &str, reason: &str) {
+    #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
+    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!is_ci, "{cases} must run in CI: {reason}");
+    eprintln!("skipped: {cases}: {reason}");
+}
+
 /// The program with a command and a project's folder.
 fn program(command: &str, folder: &Path) -> Program {
     Program::new(BINARY, &[command], folder)

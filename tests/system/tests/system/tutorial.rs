@@ -63,8 +63,7 @@ fn run(step: &Step, home: &Path) {
 #[test]
 fn the_tutorial_of_the_policy_works_as_it_is_written() {
     if !crate::plugin_kit::has_guest_target() {
-        eprintln!("skipped: the toolchain has no wasm32-unknown-unknown");
-        return;
+        return crate::skip("the tutorial of the policy", crate::plugin_kit::NO_GUEST_TARGET);
     }
     let example = path("examples/policy-region");
     let steps = steps(&fs::read_to_string(example.join("README.md")).unwrap());

@@ -30,7 +30,7 @@ const MAX_FAULTS_PER_SCENARIO: usize = 2;
 /// DuckDB fails inside on some statements, whatever the rows are; the oracle's fuzz leaves the same failure out.
 const ENGINE_FAILURES: &[&str] = &["INTERNAL Error", "database has been invalidated"];
 const LOG_PAUSE: Duration = Duration::from_millis(10);
-const LOG_TRIES: usize = 50;
+const LOG_TRIES: usize = 300;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Run {

@@ -330,6 +330,12 @@ impl Reading<'_> {
                 MaskDefinition::Null => Mask::Null,
                 MaskDefinition::Hash => Mask::Hash,
                 MaskDefinition::Partial => Mask::Partial,
+                // Engines refuse to group such a constant as a time.
+                MaskDefinition::Constant(constant)
+                    if misfit::of_mask(constant, cube, &cube.dimensions[id.index as usize]).is_some() =>
+                {
+                    Mask::Null
+                }
                 MaskDefinition::Constant(constant) => Mask::Constant(constant.value.clone()),
                 MaskDefinition::Sql(sql) => match self.snippet(sql, cube.id, origin, &mut problems, &mut is_unread) {
                     Some(snippet) if !is_of_writer || is_plain(self.model, &snippet) => Mask::Sql(snippet),

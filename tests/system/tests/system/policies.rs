@@ -25,7 +25,8 @@ fn claims_are_read_as_the_type_that_they_are_compared_with() {
     for (caller, count) in [
         (r#"{"roles": ["nurse"], "attributes": {"ward": 5}}"#, 1),
         (r#"{"roles": ["nurse"], "attributes": {"ward": "5"}}"#, 1),
-        (r#"{"roles": ["nurse"], "attributes": {"ward": 5.0}}"#, 0),
+        (r#"{"roles": ["nurse"], "attributes": {"ward": 5.0}}"#, 1),
+        (r#"{"roles": ["nurse"], "attributes": {"ward": 5.5}}"#, 0),
         (r#"{"roles": ["clerk"], "attributes": {"ids": ["1", 3]}}"#, 2),
         (r#"{"roles": ["clerk"], "attributes": {"ids": ["1", "3 or so"]}}"#, 0),
         (r#"{"roles": ["archivist"], "attributes": {"since": "2024-05-02"}}"#, 1),

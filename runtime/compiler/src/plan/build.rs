@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::{Aggregate, CubeId, DimensionId, MeasureKind, MetricId, Model, Snippet, SqlPart};
 use crate::query::{
-    Group, GroupBy, Operand, OrderTarget, Predicate, QueryError, RangeFilter, ResolvedQuery, Test, ValueId,
+    ExpectedMember, Group, GroupBy, Operand, OrderTarget, Predicate, QueryError, RangeFilter, ResolvedQuery, Test, ValueId,
 };
 
 /// Nodes that the values of one query may expand to: `number` measures can double at each level.
@@ -254,7 +254,7 @@ impl<'m> Values<'m> {
                 ),
                 // The model's build lets no column, dimension or ownerless aggregate into a value.
                 (SqlPart::Column { .. } | SqlPart::Dimension(_) | SqlPart::Aggregate(_) | SqlPart::User(_), _) => {
-                    return Err(QueryError::WrongKind { name: key.into(), expected: "measure", found: "column" });
+                    return Err(QueryError::WrongKind { name: key.into(), expected: ExpectedMember::Measure, found: "column" });
                 }
             });
         }

@@ -54,7 +54,9 @@ impl<'a> Names<'a> {
         match self.any(name) {
             Some(Found::Value(value)) if name.granularity.is_none() => self.open(name, value),
             Some(Found::Value(_)) => Err(wrong_kind(name, ExpectedMember::PlainMeasure, "measure")),
-            Some(Found::Dimension(_) | Found::MetricTime) => Err(wrong_kind(name, ExpectedMember::Measure, "dimension")),
+            Some(Found::Dimension(_) | Found::MetricTime) => {
+                Err(wrong_kind(name, ExpectedMember::Measure, "dimension"))
+            }
             Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Measure, "segment")),
             None => Err(self.unknown_value(name)),
         }
@@ -74,7 +76,9 @@ impl<'a> Names<'a> {
             Some(Found::Dimension(id)) => Ok(id),
             Some(Found::Value(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "measure")),
             Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "segment")),
-            Some(Found::MetricTime) => Err(wrong_kind(name, ExpectedMember::DimensionOfOneCube, "time of each measure's own")),
+            Some(Found::MetricTime) => {
+                Err(wrong_kind(name, ExpectedMember::DimensionOfOneCube, "time of each measure's own"))
+            }
             None => Err(self.unknown_dimension(name)),
         }
     }

@@ -184,7 +184,7 @@ pub async fn load(
     described.located = located;
     let plain = model.cubes.clone();
     let model = model.with_types_again(&types, &known.kept.typed);
-    diagnostics.extend(column_mistakes(&model, &profile));
+    diagnostics.extend(column_mistakes(&model, &types, &profile));
     let typed = TypedCubes::of(plain, &model);
     Ok(Snapshot {
         model,

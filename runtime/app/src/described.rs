@@ -252,6 +252,9 @@ impl<'a> Reading<'a> {
                 ProbedMember::Compared(id) => {
                     self.types.compared.insert(*id, ty);
                 }
+                ProbedMember::JoinOperand(id) => {
+                    self.types.joined.insert(*id, ty);
+                }
                 ProbedMember::WithinMeasure(_) | ProbedMember::Mask(..) => {}
                 ProbedMember::Filter(_)
                 | ProbedMember::RowFilter(_)

@@ -13,7 +13,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::model::nearest::likely;
+use terrane_compiler::model::nearest::resembling;
 use terrane_compiler::project::{SourceTree, names_in};
 
 use crate::config::{Folders, PROJECT_FILE};
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
         names.sort_unstable();
         for name in names {
             let known = read.iter().map(String::as_str).chain([TESTS]);
-            let Some(meant) = likely(&name, known) else { continue };
+            let Some(meant) = resembling(&name, known) else { continue };
             let is_folder = self.dir.metadata(&name).is_ok_and(|metadata| metadata.is_dir());
             let mut inside = self.dir.read_dir(&name).into_iter().flatten().take(MAX_ENTRIES).flatten();
             if !is_folder || !inside.any(|entry| entry.file_name().to_str().is_some_and(has_known_ending)) {

@@ -11,6 +11,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use jiff::Timestamp;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::Model;
+use terrane_compiler::project::Definitions;
 
 use terrane_identity::MIN_SECRET_BYTES;
 use terrane_server::tls::Validity;
@@ -143,21 +144,26 @@ fn matches(route: &str, path: &str) -> bool {
     fits && steps.next().is_none()
 }
 
-/// What is set and does nothing yet, without harm.
+/// Warnings of settings: keys that this version does not use, and answers that any page may read.
 pub fn warnings(config: &Config) -> Vec<Diagnostic> {
-    let set = [
-        (config.cache.enabled, "cache.enabled", &config.cache.place),
-        (config.optimization.place.is_some(), "optimization", &config.optimization.place),
-    ];
-    let warned = set.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, key, place)| {
-        let message = format!("`{key}` is set, and this version does nothing with it yet");
-        let diagnostic = Diagnostic::warning("not-yet", message);
-        match place {
-            Some(place) => at(place, diagnostic),
-            None => diagnostic,
-        }
+    let keys = config.unused.iter().map(|setting| setting.place.mark(unused(&format!("`{}`", setting.key))));
+    keys.chain(every_origin(config)).collect()
+}
+
+/// Warnings of keys in the project's definitions that this version does not use.
+pub fn unused_definitions(definitions: &Definitions) -> Vec<Diagnostic> {
+    let cubes = definitions.cubes.iter();
+    let keys = cubes.filter_map(|cube| {
+        let first = cube.pre_aggregations.first()?;
+        let key = format!("`pre_aggregations` of cube `{}`", cube.name.value);
+        Some(unused(&key).at(first.name.span()))
     });
-    warned.chain(every_origin(config)).collect()
+    keys.collect()
+}
+
+fn unused(key: &str) -> Diagnostic {
+    Diagnostic::warning("not-yet", format!("{key} has no effect in this version"))
+        .hint("Remove the key, or keep it for a later version.")
 }
 
 /// Answers that any page on the web may read.
@@ -305,6 +311,31 @@ mod tests {
             assert!(warning.is_none_or(|warning| !warning.is_error() && warning.to_string().contains("2026-03-31")));
         }
         assert!(certificate(None, time("2026-01-01T00:00:00Z")).is_none());
+    }
+
+    #[test]
+    fn each_key_without_effect_is_one_warning() {
+        let found = |file: &str, variables: &[(&str, &str)]| {
+            let (config, problems) = config::read(
+                Some(file),
+                &variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            );
+            assert!(problems.is_empty(), "{problems:?}");
+            let warned = warnings(&config).into_iter().map(|warning| {
+                assert_eq!((warning.code, warning.is_error()), ("not-yet", false));
+                let key = warning.message.split('`').nth(1).unwrap().to_owned();
+                (key, warning.span.map_or((0, 0), |span| (span.line, span.column)))
+            });
+            warned.collect::<Vec<_>>()
+        };
+        let at = |key: &str, line, column| (key.to_owned(), (line, column));
+        assert_eq!(found("cache: {enabled: true}\n", &[]), [at("cache.enabled", 1, 8)]);
+        assert_eq!(found("cache: {enabled: false}\n", &[]), []);
+        let lines = "cache:\n  enabled: true\n  ttl_seconds: 60\noptimization:\n  alert_at_percent: 80\n";
+        let keys =
+            [at("cache.enabled", 2, 3), at("cache.ttl_seconds", 3, 16), at("optimization.alert_at_percent", 5, 3)];
+        assert_eq!(found(lines, &[]), keys);
+        assert_eq!(found("name: a\n", &[("SERVICE_CACHE__MAX_SIZE", "1GB")]), [at("cache.max_size", 0, 0)]);
     }
 
     #[test]

@@ -358,7 +358,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         cors: network::cors(&config.server.cors),
         trusted_proxies: TrustedProxies::new(&config.server.trusted_proxies),
         rates: config.limits.rates,
-        has_cache_url: config.cache.has_url,
+        has_cache_url: config.unused.iter().any(|setting| setting.key == "cache.url"),
     }
 }
 

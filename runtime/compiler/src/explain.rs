@@ -60,7 +60,8 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
             (false, true) => ", with what was before",
             (true, true) => ", the stretch compared with and what was before",
         };
-        lines.add(0, format_args!("{role} {}{stretch}", plan.model.cube(fact.tree.cube).name));
+        let dated = if fact.period.is_dated { ", rows with a time" } else { "" };
+        lines.add(0, format_args!("{role} {}{stretch}{dated}", plan.model.cube(fact.tree.cube).name));
         for (index, planned) in fact.tree.joins.iter().enumerate() {
             let kind = match (planned.join.always, planned.is_to_many) {
                 (true, _) => "join that never misses",

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::{ColumnTypes, DimensionId, MeasureId, MeasureKind, Model, TimeKind, build};
 use terrane_compiler::project::{Inputs, SourceTree, read};
-use terrane_compiler::sql::column_mistakes;
 use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::{ProbedMember, column_mistakes, type_probe};
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::{checked, first_party_profiles};
 
@@ -163,7 +163,7 @@ fn of_columns(cubes: &str, ty: LogicalType, profile: &DialectProfile) -> Vec<Str
         types.dimensions.extend(ids(cube.dimensions.len()).map(|(cube, index)| (DimensionId { cube, index }, ty)));
         types.measures.extend(ids(cube.measures.len()).map(|(cube, index)| (MeasureId { cube, index }, ty)));
     }
-    column_mistakes(&model.with_types(&types), profile).iter().map(ToString::to_string).collect()
+    column_mistakes(&model.with_types(&types), &types, profile).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -220,6 +220,68 @@ cubes:
         "cubes/orders.yml:14:39: warning[column-mismatch]: measure `orders.total` adds up what is no number: it is a \
          text\n  hint: write an `sql` that makes a number of it, or `type: count_distinct`"
     );
+}
+
+/// What is found of joins, by the types of some columns; of `cube.column` where no dimension shows it.
+fn of_joins(condition: &str, columns: &[(&str, LogicalType)]) -> Vec<Diagnostic> {
+    let cubes = format!(
+        "
+cubes:
+  - name: orders
+    sql_table: orders
+    dimensions: [{{name: buyer, type: string, sql: customer_id}}]
+    joins: [{{name: customers, relationship: many_to_one, sql: \"{condition}\"}}]
+  - name: customers
+    sql_table: customers
+    dimensions: [{{name: id, type: string, sql: id, primary_key: true}}, {{name: code, type: string, sql: code}}]
+"
+    );
+    let files = BTreeMap::from([("cubes/orders.yml".to_owned(), cubes)]);
+    let (model, diagnostics) = load(files, BTreeMap::new(), "duckdb");
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let profile = checked(first_party_profiles().into_iter().find(|profile| profile.name == "duckdb").unwrap());
+    let mut types = ColumnTypes::default();
+    for cube in &model.cubes {
+        let ty_of = |name: &str| columns.iter().find(|(column, _)| *column == format!("{}.{name}", cube.name));
+        for (index, dimension) in (0u32..).zip(&cube.dimensions) {
+            if let Some((_, ty)) = ty_of(&dimension.name) {
+                types.dimensions.insert(DimensionId { cube: cube.id, index }, *ty);
+            }
+        }
+        for member in type_probe(&model, cube.id, &profile).unwrap().members {
+            if let ProbedMember::JoinOperand(id) = member {
+                types.joined.insert(id, ty_of("hidden").unwrap().1);
+            }
+        }
+    }
+    column_mistakes(&model.with_types(&types), &types, &profile)
+}
+
+#[test]
+fn join_of_text_and_number_is_found() {
+    let (text, integer, date) = (LogicalType::Text, LogicalType::Integer, LogicalType::Date);
+    let found = |condition: &str, columns: &[(&str, LogicalType)]| {
+        let told = of_joins(condition, columns);
+        assert!(told.iter().all(|told| told.code == "column-mismatch" && told.span.is_some()), "{told:?}");
+        told.len()
+    };
+    let by_id = "{orders}.customer_id = {customers}.id";
+    assert_eq!(found(by_id, &[("orders.buyer", text), ("customers.id", integer)]), 1);
+    assert_eq!(found(by_id, &[("orders.buyer", integer), ("customers.id", integer)]), 0);
+    assert_eq!(found(by_id, &[("orders.buyer", LogicalType::Decimal), ("customers.id", integer)]), 0);
+    assert_eq!(found(by_id, &[("orders.buyer", LogicalType::Unknown), ("customers.id", integer)]), 0);
+    assert_eq!(found(by_id, &[("orders.buyer", text), ("customers.id", text)]), 0);
+    assert_eq!(found("{orders.buyer} = {customers.id}", &[("orders.buyer", text), ("customers.id", integer)]), 1);
+    assert_eq!(found("{orders.buyer} >= {customers.id}", &[("orders.buyer", text), ("customers.id", date)]), 1);
+    let hidden = "{orders}.bought_by = {customers}.id AND {orders.buyer} = {customers.code}";
+    let texts = [("orders.buyer", text), ("customers.code", text), ("customers.id", integer)];
+    assert_eq!(found(hidden, &[&texts[..], &[("orders.hidden", text)]].concat()), 1);
+    assert_eq!(found(hidden, &[&texts[..], &[("orders.hidden", integer)]].concat()), 0);
+    let mixed = [("orders.buyer", text), ("customers.id", integer)];
+    assert_eq!(found("CAST({orders}.customer_id AS INTEGER) = {customers}.id", &mixed), 0);
+    assert_eq!(found("{orders}.customer_id = {customers}.id || ''", &mixed), 0);
+    assert_eq!(found("'x' || {customers}.id = {orders}.customer_id", &mixed), 0);
+    assert_eq!(found("({orders}.customer_id = {customers}.id)", &mixed), 1);
 }
 
 #[test]

@@ -28,6 +28,14 @@ pub fn texts(path: Option<&str>) -> Option<ProjectTexts> {
             add(&mut tree, "models/clean.sql", "SELECT 1 AS id");
             add(&mut tree, "models/paid.sql", "SELECT *\nFROM {{ ref('claen') }}");
         }
+        Some("missing-ref-of-cube") => {
+            add(&mut tree, "models/clean.sql", "SELECT 1 AS id");
+            add(
+                &mut tree,
+                "cubes/extra.yml",
+                "cubes:\n  - name: extra\n    sql: SELECT * FROM {{ ref('claen') }}\n    measures:\n      - {name: count, type: count}\n",
+            );
+        }
         Some("broken-model") => add(&mut tree, "models/paid.sql", "SELECT id,\n  count(\nFROM raw.orders"),
         Some("broken-cube") => {
             add(

@@ -464,6 +464,23 @@ async fn a_refresh_token_is_good_once() {
 }
 
 #[tokio::test]
+async fn unknown_query_parameter_is_refused_on_routes_of_identified_callers() {
+    let house = House::with(Some(hs256())).await;
+    house.user("ada").await;
+    let (access, refresh) = house.sign_in("ada").await;
+    let identified = routes().into_iter().filter(|route| route.access == Access::Identified);
+    let paths: Vec<&str> = identified.map(|route| route.path).collect();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let body = json!({"refresh_token": refresh});
+        let answered = house.post(&format!("{path}?surplus_field=1"), Some(&access), &body).await;
+        let found = (answered.status.as_u16(), self::body(&answered)["error"]["details"]["field"].clone());
+        assert_eq!(found, (400, json!("surplus_field")), "{path}: {}", text(&answered));
+    }
+    assert_eq!(house.status_with(&access).await.0, 200);
+}
+
+#[tokio::test]
 async fn leaving_ends_a_session_at_once_and_only_ones_own() {
     let house = House::with(Some(hs256())).await;
     house.user("ada").await;

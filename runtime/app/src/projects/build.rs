@@ -1,4 +1,4 @@
-//! What a full compilation builds, and how it is served.
+//! Building the models of a compilation, and serving them.
 //!
 //! The project that was compiled is served already, with its models inlined where they are not as they were
 //! built: nobody reads rows of one definition by the policies of another. What was built is read from the

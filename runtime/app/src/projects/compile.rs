@@ -1,7 +1,7 @@
 //! Compiling: every model's SQL is put to the warehouse, then the project is swapped in.
 //!
-//! A model whose text is as it was when the warehouse last accepted it isn't asked about again, unless the
-//! caller wants all of it compiled anew. Then models are built too (`build`), where the warehouse lets them be.
+//! A model whose text is as it was when the warehouse last accepted it is not described again, unless the
+//! request is for a full compilation. On request the models are built too (`build`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,8 +27,10 @@ pub struct CompileRequest {
     pub path: Option<String>,
     /// Models to report, with those that they read checked too; `None`: all.
     pub models: Option<Vec<String>>,
-    /// Also what hasn't changed since it last compiled; and the models are built.
+    /// Compiles everything anew: nothing of the served project is reused.
     pub is_full: bool,
+    /// Builds the compiled models in the warehouse.
+    pub builds_models: bool,
 }
 
 /// A project that compiled, though some of its cubes may not.
@@ -134,7 +136,7 @@ impl ProjectService {
             self.ports.audit.append(vec![record]).await?;
             self.swap(&mut held, texts, snapshot);
             drop(held);
-            if request.is_full {
+            if request.builds_models {
                 self.build(&mut compiled, caller).await?;
                 compiled.elapsed = self.ports.clock.elapsed().saturating_sub(started);
             }

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
 use terrane_compiler::model::allowed::{self, NotAllowed};
-use terrane_compiler::model::nearest::nearest;
+use terrane_compiler::model::nearest::{likely, nearest};
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
 
 use super::{Caller, ProjectService};
@@ -259,11 +259,9 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
     for (of, column) in allowed::columns_of(cube) {
         let (written, folded) = (&column.text, column.text.to_lowercase());
         if of != cube.id || !columns.contains(&folded) {
-            let near = nearest(&folded, columns.iter().map(String::as_str), 3).join(", ");
-            let hint = if near.is_empty() {
-                "name columns of `sql_table`".to_owned()
-            } else {
-                format!("did you mean {near}?")
+            let hint = match likely(&folded, columns.iter().map(String::as_str)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "Name columns of `sql_table`.".to_owned(),
             };
             let message = format!("`{written}` is no column of `{name}`'s table");
             return Err(invalid("unknown-column", message, hint));
@@ -316,7 +314,9 @@ fn entry_of(cube: &NewCube) -> String {
         if dimension.primary_key {
             entry.insert("primary_key".to_owned(), json!(true));
         }
-        if let Some(granularities) = &dimension.granularities {
+        // Metadata lists no granularities of dimensions of other types, and what it lists can be registered.
+        let is_implied = |list: &&Vec<String>| list.is_empty() && dimension.kind != "time";
+        if let Some(granularities) = dimension.granularities.as_ref().filter(|list| !is_implied(list)) {
             entry.insert("granularities".to_owned(), json!(granularities));
         }
         Json::Object(entry)

@@ -81,6 +81,9 @@ fn judge_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
 pub async fn run(arguments: &CheckArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     let Checked { engine, mut problems } = wiring::check(&project).await;
     problems.extend(start_rules::warnings(&project.config));
+    if let Some(engine) = &engine {
+        problems.extend(start_rules::unused_definitions(&engine.catalog.snapshot().definitions));
+    }
     // That nobody may read is nothing wrong with a project that isn't served; what is written may be.
     problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);

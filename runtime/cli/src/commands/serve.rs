@@ -74,6 +74,7 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
         () = first.comes() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
+    problems.extend(start_rules::unused_definitions(&engine.catalog.snapshot().definitions));
     problems.extend(settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), engine.clock.now())));
     problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
     tell_problems(&problems, &project.tree, terminal.stderr);

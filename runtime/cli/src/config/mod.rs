@@ -61,8 +61,7 @@ pub struct Config {
     pub log: LogSettings,
     pub metrics: MetricsConfig,
     pub telemetry: TelemetryConfig,
-    pub cache: CacheConfig,
-    pub optimization: OptimizationConfig,
+    pub unused: Vec<UnusedSetting>,
     /// All of it for people, without secrets.
     pub settings: Vec<Setting>,
 }
@@ -171,18 +170,11 @@ pub struct TelemetryConfig {
     pub sample_ratio: f64,
 }
 
-#[derive(Debug, Clone)]
-pub struct CacheConfig {
-    pub enabled: bool,
-    /// A Redis is named.
-    pub has_url: bool,
-    pub place: Option<Place>,
-}
-
-/// Sections whose modules are not part of this program yet.
-#[derive(Debug, Clone)]
-pub struct OptimizationConfig {
-    pub place: Option<Place>,
+/// A setting that is read and checked, and that this version does not use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedSetting {
+    pub key: String,
+    pub place: Place,
 }
 
 /// Reads the configuration. Without a file, everything comes from the environment and the defaults. A

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
-use terrane_compiler::model::nearest;
+use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 
@@ -469,9 +469,11 @@ impl<'a> Section<'a> {
             }
             let near = nearest(&key.text, self.known.iter().copied(), self.known.len());
             let within = if self.path.is_empty() { "the project file".to_owned() } else { format!("`{}`", self.path) };
-            let hint = match near.first() {
-                Some(first) => format!("did you mean `{first}`? possible: {}", near.join(", ")),
-                None => "remove it".to_owned(),
+            let meant = likely(&key.text, self.known.iter().copied());
+            let hint = match (meant, near.is_empty()) {
+                (Some(meant), _) => format!("did you mean `{meant}`? possible: {}", near.join(", ")),
+                (None, false) => format!("remove it; possible: {}", near.join(", ")),
+                (None, true) => "remove it".to_owned(),
             };
             let message = format!("{within} has an unknown key `{}`", shorten(&key.text));
             self.collected.diagnostics.push(Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span()));
@@ -501,9 +503,11 @@ impl Collected {
             if is_known || self.open_levels.iter().any(|level| name.starts_with(level)) {
                 continue;
             }
-            let near = nearest(name, self.variables.iter().map(String::as_str), 1);
             let message = format!("environment variable {name} sets nothing");
-            let hint = format!("did you mean {}?", near.first().copied().unwrap_or_default());
+            let hint = match likely(name, self.variables.iter().map(String::as_str)) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => "Remove it; `terrane config show` lists all variables.".to_owned(),
+            };
             let diagnostic = Diagnostic::warning("unknown-variable", message).hint(hint);
             // A slip here may leave open what it was to close.
             let is_security = SECURITY.iter().any(|prefix| name.starts_with(prefix));

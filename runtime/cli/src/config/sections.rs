@@ -10,8 +10,8 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, MetricsConfig, OptimizationConfig, QueryConfig, Secret, ServerConfig, StateConfig,
-    TelemetryConfig, WarehouseConfig, network, plugins, security,
+    Config, Folders, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig,
+    UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
@@ -36,8 +36,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
         telemetry: top.section("telemetry", telemetry),
-        cache: cache(top),
-        optimization: optimization(top),
+        unused: unused(top),
         settings: Vec::new(),
     }
 }
@@ -215,28 +214,50 @@ fn telemetry(s: &mut Section<'_>) -> TelemetryConfig {
     }
 }
 
-fn cache(top: &mut Section<'_>) -> CacheConfig {
+/// The settings of the cache and of the cost module that the interface names.
+fn unused(top: &mut Section<'_>) -> Vec<UnusedSetting> {
+    let mut found = Vec::new();
     let place = top.place("cache");
     top.section("cache", |s| {
-        let enabled = s.boolean("enabled").unwrap_or(false);
-        let has_url = s.secret("url").is_some();
+        // Without a cache nothing is cached, as `false` asks.
+        let is_enabled = s.boolean("enabled").unwrap_or(false);
+        s.secret("url");
         s.integer("ttl_seconds", 0..=u64::MAX);
         s.checked("max_size", "a size like 256MB", size);
-        CacheConfig { enabled, has_url, place }
-    })
-}
-
-/// The settings of the cost module that the interface names.
-fn optimization(top: &mut Section<'_>) -> OptimizationConfig {
+        let keys =
+            ["enabled", "url", "ttl_seconds", "max_size"].into_iter().filter(|key| *key != "enabled" || is_enabled);
+        note_unused(s, "cache", keys, place.as_ref(), &mut found);
+    });
     let place = top.place("optimization");
     top.section("optimization", |s| {
+        const NUMBERS: [&str; 5] =
+            ["max_cost_per_query", "max_execution_seconds", "daily_budget", "monthly_budget", "alert_at_percent"];
         s.integer("cache_ttl_seconds", 0..=u64::MAX);
-        for key in ["max_cost_per_query", "max_execution_seconds", "daily_budget", "monthly_budget", "alert_at_percent"]
-        {
+        for key in NUMBERS {
             s.parsed::<f64>(key, "a number");
         }
         s.text("max_bytes_scanned");
         s.integer("recommendation_window_days", 1..=3_650);
-        OptimizationConfig { place }
-    })
+        let others = ["cache_ttl_seconds", "max_bytes_scanned", "recommendation_window_days"];
+        note_unused(s, "optimization", NUMBERS.into_iter().chain(others), place.as_ref(), &mut found);
+    });
+    found
+}
+
+/// Notes the keys of a section that are set. In a section of one line they have the section's place.
+fn note_unused(
+    s: &mut Section<'_>,
+    section: &str,
+    keys: impl Iterator<Item = &'static str>,
+    around: Option<&Place>,
+    found: &mut Vec<UnusedSetting>,
+) {
+    for key in keys {
+        let Some(own) = s.place(key) else { continue };
+        let place = match (&own, around) {
+            (Place::File(own), Some(Place::File(around))) if own.line == around.line => Place::File(around.clone()),
+            _ => own,
+        };
+        found.push(UnusedSetting { key: format!("{section}.{key}"), place });
+    }
 }

@@ -120,7 +120,10 @@ fn known(map: &[(Key, Node)], keys: &[&str], what: &str, diagnostics: &mut Vec<D
 
 fn unknown_key(key: &Key, known: &[&str], what: &str) -> Diagnostic {
     let near = nearest(&key.text, known.iter().copied(), known.len());
-    let hint = format!("did you mean `{}`? possible: {}", near.first().unwrap_or(&""), near.join(", "));
+    let hint = match likely(&key.text, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? possible: {}", near.join(", ")),
+        None => format!("remove it; possible: {}", near.join(", ")),
+    };
     let message = format!("{what} has an unknown key `{}`", key.text);
     Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span())
 }

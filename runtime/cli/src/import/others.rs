@@ -1,6 +1,7 @@
 //! Joins, segments and pre-aggregations.
 
 use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::refresh_interval;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
 use super::draft::Member;
@@ -187,7 +188,7 @@ pub(super) fn pre_aggregation(node: &Node, reading: &mut Reading<'_>) -> Option<
     if let Some(key) =
         entry.node("refresh_key").and_then(|node| Entry::open(node, format!("`refresh_key` of {}", entry.what)))
     {
-        match key.word("every") {
+        match key.word("every").filter(|every| refresh_interval(every).is_some()) {
             Some(every) => yaml.set("refresh", Yaml::map([("every", Yaml::Text(every))])),
             None => reading.findings.push(left_out(
                 key.span.clone(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::{
     Cube, CubeId, Dimension, DimensionId, DimensionType, Measure, MeasureId, MeasureKind, Model, Snippet, TimeKind,
 };
+use crate::sql::JoinOperandId;
 use crate::types::LogicalType;
 
 /// What a probe of the warehouse found; a member that is missing stays `Unknown`.
@@ -19,6 +20,8 @@ pub struct ColumnTypes {
     pub measures: HashMap<MeasureId, LogicalType>,
     /// Types of what policies compare a caller's values with.
     pub compared: HashMap<ComparedId, LogicalType>,
+    /// Types of columns that joins compare and no dimension shows.
+    pub joined: HashMap<JoinOperandId, LogicalType>,
 }
 
 /// The n-th of a caller's values in a policy's row filter on one cube.

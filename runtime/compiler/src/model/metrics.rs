@@ -12,7 +12,7 @@ use super::assemble::presentation;
 use super::cycles::{Item, Items};
 use super::grammar::Problem;
 use super::kept::{KeptCubes, KeptMetric, KeptMetrics, Notes};
-use super::nearest::{likely, suggest};
+use super::nearest::{likely_word, suggest};
 use super::read::read;
 use super::scope::{Place, Scope};
 use super::{
@@ -156,7 +156,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
     let known: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
     if !known.contains(&&*filter.operator.value) {
         let sign = SIGNS.iter().find(|(sign, _)| *sign == filter.operator.value.to_lowercase()).map(|(_, word)| *word);
-        let hint = match sign.or_else(|| likely(&filter.operator.value, known.iter().copied())) {
+        let hint = match sign.or_else(|| likely_word(&filter.operator.value, known.iter().copied())) {
             Some(best) => format!("did you mean `{best}`? operators: {}", known.join(", ")),
             None => format!("operators: {}", known.join(", ")),
         };

@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use super::aggregate::is_aggregate;
+
 /// As many names as a message may list.
 pub const MAX_NAMES: usize = 20;
 
@@ -19,8 +21,62 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The one candidate that is close enough to be what was meant.
+/// The candidate that a typing mistake made `name` of, if there is one.
+///
+/// Up to 4 characters may hold one mistake, up to 8 two, longer names three, and never half of a name.
 pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = fold(name);
+    let length = wanted.chars().count();
+    let limit = match length {
+        0..=4 => 1,
+        5..=8 => 2,
+        _ => 3,
+    };
+    nearest(name, candidates, usize::MAX).into_iter().find(|candidate| {
+        let found = fold(candidate);
+        let mistakes = strsim::damerau_levenshtein(&wanted, &found);
+        mistakes <= limit && 2 * mistakes < length.max(found.chars().count())
+    })
+}
+
+/// As [`likely`], where the candidates are a closed list of words: a word with a meaning of its own, such as
+/// `median`, is no typing mistake.
+pub fn likely_word<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = fold(word);
+    let has_meaning = is_aggregate(&folded) || MEANINGFUL.contains(&&*folded);
+    likely(word, candidates).filter(|found| !has_meaning || fold(found) == folded)
+}
+
+/// Words for calculations and types that people know from elsewhere, besides SQL's aggregates.
+const MEANINGFUL: &[&str] = &[
+    "array",
+    "binary",
+    "bytes",
+    "delta",
+    "diff",
+    "first",
+    "hash",
+    "interval",
+    "json",
+    "last",
+    "moving_total",
+    "percentile",
+    "range",
+    "rank",
+    "rolling_avg",
+    "rolling_sum",
+    "rolling_total",
+    "running_avg",
+    "running_count",
+    "running_max",
+    "running_min",
+    "std",
+    "uuid",
+    "var",
+];
+
+/// The candidate that resembles `name` most, if it shares a part with it or much of its letters.
+pub fn resembling<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = fold(name);
     let allowed = 200 + 100 * (wanted.chars().count() as u32 / 3).min(3);
     nearest(name, candidates, usize::MAX).into_iter().find(|candidate| {
@@ -70,8 +126,39 @@ mod tests {
         let names = ["revenue", "count", "average_order"];
         assert_eq!(nearest("revenu", names, 2), ["revenue", "count"]);
         assert_eq!(likely("reveneu", names), Some("revenue"));
-        assert_eq!(likely("order", names), Some("average_order"));
+        assert_eq!(likely("order", names), None);
+        assert_eq!(resembling("order", names), Some("average_order"));
         assert_eq!(likely("zzz", names), None);
+    }
+
+    #[test]
+    fn only_typing_mistakes_are_likely() {
+        let one = |name: &str, candidate: &'static str| likely(name, [candidate]).is_some();
+        for (name, candidate) in
+            [("cuont", "count"), ("id", "ids"), ("sun", "sum"), ("Status", "status"), ("runing_toatl", "running_total")]
+        {
+            assert!(one(name, candidate), "{name}");
+        }
+        for (name, candidate) in [
+            ("median", "min"),
+            ("min", "max"),
+            ("x", "y"),
+            ("mode", "model_name"),
+            ("time", "date"),
+            ("revenue", "revenue_per_order"),
+        ] {
+            assert!(!one(name, candidate), "{name}");
+        }
+    }
+
+    #[test]
+    fn words_with_a_meaning_are_no_typing_mistakes() {
+        let types = ["count", "sum", "avg", "min", "max", "number", "running_total"];
+        for word in ["median", "MEDIAN", "mad", "countif", "rolling_total", "mode", "stddev"] {
+            assert_eq!(likely_word(word, types), None, "{word}");
+        }
+        assert_eq!(likely_word("summ", types), Some("sum"));
+        assert_eq!(likely_word("Sum", types), Some("sum"));
     }
 
     #[test]

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::model::{Aggregate, CubeId, DimensionId, MeasureKind, MetricId, Model, Snippet, SqlPart};
 use crate::query::{
-    Group, GroupBy, Operand, OrderTarget, Predicate, QueryError, RangeFilter, ResolvedQuery, Test, ValueId,
+    ExpectedMember, Group, GroupBy, Operand, OrderTarget, Predicate, QueryError, RangeFilter, ResolvedQuery, Test,
+    ValueId,
 };
 
 /// Nodes that the values of one query may expand to: `number` measures can double at each level.
@@ -27,6 +28,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         aggregates: Vec::new(),
         running: Vec::new(),
         has_axis: query.axis.is_some(),
+        leaves_out_undated: query.axis.is_none() && query.running_time.is_some_and(|by| !has_range_along(&query, by)),
         period: Period::default(),
         nodes: 0,
     };
@@ -156,6 +158,8 @@ struct Values<'m> {
     running: Vec<usize>,
     /// Without an axis, as in totals, a running total is the sum of all.
     has_axis: bool,
+    /// Such a sum leaves out rows without a time, and no range does so.
+    leaves_out_undated: bool,
     /// Of what is being expanded.
     period: Period,
     nodes: usize,
@@ -182,7 +186,8 @@ impl<'m> Values<'m> {
                 }
                 MeasureKind::Number(snippet) => self.snippet(key, snippet, Some(id.cube), metrics),
                 MeasureKind::RunningTotal { aggregate, from_all } => {
-                    let period = Period { has_history: *from_all, ..self.period };
+                    let is_dated = self.leaves_out_undated;
+                    let period = Period { has_history: *from_all, is_dated, ..self.period };
                     let index = self.aggregate(key, id.cube, aggregate, period, metrics);
                     Ok(if self.has_axis { self.running_total(index) } else { ValueExpr::Aggregate(index) })
                 }
@@ -254,7 +259,11 @@ impl<'m> Values<'m> {
                 ),
                 // The model's build lets no column, dimension or ownerless aggregate into a value.
                 (SqlPart::Column { .. } | SqlPart::Dimension(_) | SqlPart::Aggregate(_) | SqlPart::User(_), _) => {
-                    return Err(QueryError::WrongKind { name: key.into(), expected: "measure", found: "column" });
+                    return Err(QueryError::WrongKind {
+                        name: key.into(),
+                        expected: ExpectedMember::Measure,
+                        found: "column",
+                    });
                 }
             });
         }
@@ -356,6 +365,11 @@ where
     row_filters.extend(own.map(|filter| filter.predicate.clone()));
     let own = query.ranges.iter().filter(|range| range.fact.is_none_or(|cube| cube == fact.cube));
     row_filters.extend(own.map(|range| range_predicate(query, range, fact.period)));
+    if let Some(by) = query.running_time.filter(|_| fact.period.is_dated) {
+        let id = by.dimension(model, fact.cube)?;
+        let test = Test::Not(Box::new(Test::IsNull));
+        row_filters.push(Predicate::Test { operand: Operand::Dimension { id, granularity: None }, test });
+    }
     let mut segments = Vec::with_capacity(query.segments.len());
     for id in &query.segments {
         let segment = model.segment(*id);
@@ -407,18 +421,26 @@ where
     Ok(Fact { tree, period: fact.period, groups, row_filters, segments, semi_joins, distinct, is_selected: true })
 }
 
+/// Whether a range narrows the rows by this time, and so leaves out those without it.
+fn has_range_along(query: &ResolvedQuery, by: GroupBy) -> bool {
+    query.ranges.iter().any(|range| is_along(range, by))
+}
+
+fn is_along(range: &RangeFilter, by: GroupBy) -> bool {
+    match by {
+        GroupBy::Dimension(id) => id == range.dimension,
+        GroupBy::MetricTime => range.fact.is_some(),
+    }
+}
+
 /// A range as it narrows a fact: over its own stretch, with or without what was before it.
 fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -> Predicate {
     let test = match &range.previous {
         Some(previous) if period.is_previous => previous,
         _ => &range.test,
     };
-    let is_along_axis = |group: &Group| match group.by {
-        GroupBy::Dimension(id) => id == range.dimension,
-        GroupBy::MetricTime => range.fact.is_some(),
-    };
     let is_on_axis = match &query.axis {
-        Some(axis) => axis.groups.iter().any(|index| is_along_axis(&query.groups[*index])),
+        Some(axis) => axis.groups.iter().any(|index| is_along(range, query.groups[*index].by)),
         // Totals of a running total.
         None => true,
     };

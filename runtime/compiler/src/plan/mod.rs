@@ -82,6 +82,8 @@ pub struct Period {
     pub is_previous: bool,
     /// Also what was before the range, as part of its first step.
     pub has_history: bool,
+    /// Only rows with a time: of totals of a running total.
+    pub is_dated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

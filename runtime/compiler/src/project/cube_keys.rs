@@ -234,7 +234,12 @@ pub(super) static PRE_AGGREGATION: Shape = Shape::new(
 pub(super) static REFRESH: Shape = Shape::new(
     "refresh",
     "When it is computed again.",
-    &[Key::optional("every", Kind::Text, "1 hour", "A duration: `10 minutes`, `1 hour`, `1 day`.")],
+    &[Key::optional(
+        "every",
+        Kind::Text,
+        "1 hour",
+        "A whole number and a unit from seconds to weeks: `10 minutes`, `1 hour`, `30s`.",
+    )],
 );
 
 pub(super) static MEASURE_TYPES: Words<MeasureType> = Words {

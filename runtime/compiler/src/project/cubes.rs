@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::cube_keys::{
     CUBE, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE, MEASURE_TYPES, PRE_AGGREGATION,
@@ -14,7 +15,7 @@ use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
     RelationDefinition, SegmentDefinition, Wording,
 };
-use super::fields::{Fields, choice_of};
+use super::fields::{Fields, choice_of, shorten};
 use super::jinja::Renderer;
 use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
@@ -318,22 +319,62 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
     fields.words("description");
     let granularity = fields.choice("granularity", &GRANULARITIES);
     let partition_granularity = fields.choice("partition_granularity", &GRANULARITIES);
-    let refresh_every = match fields.node("refresh") {
-        Some(node) => {
-            let label = format!("refresh of {}", fields.what());
-            Fields::open_as(node, &REFRESH, label, fields.diagnostics()).and_then(|mut refresh| refresh.text("every"))
+    let time_dimension = fields.text("time_dimension");
+    for key in ["granularity", "partition_granularity"] {
+        if let Some(origin) = fields.key_origin(key).filter(|_| !fields.has("time_dimension")) {
+            let message = format!("{} has `{key}` and no `time_dimension`", fields.what());
+            let hint = "Name the `time_dimension` that it divides.";
+            fields.report(Diagnostic::error("misplaced-field", message).hint(hint).at(origin.span()));
         }
-        None => None,
-    };
+    }
+    if let (Some(step), Some(partition)) = (granularity, partition_granularity)
+        && partition < step
+        && let Some(origin) = fields.key_origin("partition_granularity")
+    {
+        let (step, partition) = (step.as_str(), partition.as_str());
+        let message = format!("{} has partitions of a {partition} for steps of a {step}", fields.what());
+        let hint = format!("Write `partition_granularity: {step}`, or a longer one.");
+        fields.report(Diagnostic::error("invalid-value", message).hint(hint).at(origin.span()));
+    }
+    let refresh_every = fields.node("refresh").and_then(|node| {
+        let label = format!("refresh of {}", fields.what());
+        let mut refresh = Fields::open_as(node, &REFRESH, label, fields.diagnostics())?;
+        let every = refresh.text("every")?;
+        let duration = refresh_interval(&every.value);
+        if duration.is_none() {
+            let message =
+                format!("`every` of {} is `{}`, which is not a duration", refresh.what(), shorten(&every.value));
+            let hint = "Write a whole number and a unit: `10 minutes`, `1 hour`, `1 day`.";
+            refresh.report(Diagnostic::error("invalid-value", message).hint(hint).at(every.span()));
+        }
+        duration
+    });
     Some(PreAggregationDefinition {
         name,
         measures: fields.texts("measures"),
         dimensions: fields.texts("dimensions"),
-        time_dimension: fields.text("time_dimension"),
+        time_dimension,
         granularity,
         partition_granularity,
         refresh_every,
     })
+}
+
+/// Reads a whole number of at least 1 and a unit: `10 minutes`, `1 hour`, `30s`.
+pub fn refresh_interval(text: &str) -> Option<Duration> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (count, unit) = text.split_at(digits);
+    let seconds = match unit.trim() {
+        "s" | "second" | "seconds" => 1,
+        "m" | "minute" | "minutes" => 60,
+        "h" | "hour" | "hours" => 3_600,
+        "d" | "day" | "days" => 86_400,
+        "w" | "week" | "weeks" => 604_800,
+        _ => return None,
+    };
+    let count = count.parse::<u64>().ok().filter(|count| *count > 0)?;
+    count.checked_mul(seconds).map(Duration::from_secs)
 }
 
 /// The name of an entry that could not be read, so that nobody is told it doesn't exist.

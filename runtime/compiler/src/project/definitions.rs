@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::source::{Origin, SqlText, Text};
 use crate::diagnostic::Span;
@@ -243,8 +244,8 @@ pub struct PreAggregationDefinition {
     pub time_dimension: Option<Text>,
     pub granularity: Option<Granularity>,
     pub partition_granularity: Option<Granularity>,
-    /// `refresh.every`, as written.
-    pub refresh_every: Option<Text>,
+    /// `refresh.every`.
+    pub refresh_every: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

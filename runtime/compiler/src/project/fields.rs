@@ -11,7 +11,7 @@ use super::keys::{self, Kind, Shape, Words};
 use super::source::{Origin, Text};
 use super::yaml::{Key, Node, NodeValue, Plain};
 use crate::diagnostic::Diagnostic;
-use crate::model::nearest::{likely, nearest};
+use crate::model::nearest::{likely, likely_word, nearest};
 
 /// ``measure `revenue` ``: what the messages call a mapping. Only put into words when one is written.
 #[derive(Clone)]
@@ -352,7 +352,7 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
         .iter()
         .find(|(word, _)| *word == lower)
         .map(|(_, meant)| *meant)
-        .or_else(|| likely(wanted, known.iter().copied()));
+        .or_else(|| likely_word(wanted, known.iter().copied()));
     let list = known.join(", ");
     let hint = match meant {
         Some(meant) => format!("write `{meant}`; possible: {list}"),

@@ -27,6 +27,7 @@ pub mod yaml;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+pub use cubes::refresh_interval;
 pub(crate) use definitions::MAX_ANCESTORS;
 pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MODEL_SCHEMA,

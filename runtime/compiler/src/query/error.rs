@@ -1,5 +1,6 @@
 //! Why a query is refused: facts, from which the edge makes words, a status and a body.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::types::{Granularity, LogicalType};
@@ -13,6 +14,30 @@ pub enum ErrorCode {
     InvalidFilter,
     NoJoinPath,
     Forbidden,
+}
+
+/// A kind of member that a place of a query takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ExpectedMember {
+    Measure,
+    /// A measure without a granularity.
+    PlainMeasure,
+    Dimension,
+    DimensionOfOneCube,
+    TimeDimension,
+    DimensionOrMeasure,
+}
+
+impl fmt::Display for ExpectedMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ExpectedMember::Measure => "measure",
+            ExpectedMember::Dimension => "dimension",
+            ExpectedMember::DimensionOfOneCube => "dimension of one cube",
+            ExpectedMember::PlainMeasure | ExpectedMember::TimeDimension => "time dimension",
+            ExpectedMember::DimensionOrMeasure => "dimension or measure",
+        })
+    }
 }
 
 /// Every way in which a query can be refused before SQL exists. Lists of names hold the nearest
@@ -38,7 +63,7 @@ pub enum QueryError {
     #[error("there is no segment `{name}`")]
     UnknownSegment { name: Arc<str>, nearest: Vec<Arc<str>> },
     #[error("`{name}` is a {found}, not a {expected}")]
-    WrongKind { name: Arc<str>, expected: &'static str, found: &'static str },
+    WrongKind { name: Arc<str>, expected: ExpectedMember, found: &'static str },
     #[error("`{member}` has no granularity `{granularity}`")]
     GranularityNotAllowed { member: Arc<str>, granularity: Granularity, allowed: Vec<Granularity> },
     #[error("metric `{metric}` makes sense from `{finest}` on, not by `{asked}`")]
@@ -112,8 +137,13 @@ impl QueryError {
     /// The interface's code of this error.
     pub fn code(&self) -> ErrorCode {
         match self {
-            QueryError::UnknownMeasure { .. } => ErrorCode::InvalidMeasure,
-            QueryError::UnknownDimension { .. } | QueryError::UnknownSegment { .. } => ErrorCode::InvalidDimension,
+            QueryError::UnknownMeasure { .. }
+            | QueryError::WrongKind { expected: ExpectedMember::Measure | ExpectedMember::PlainMeasure, .. } => {
+                ErrorCode::InvalidMeasure
+            }
+            QueryError::UnknownDimension { .. } | QueryError::UnknownSegment { .. } | QueryError::WrongKind { .. } => {
+                ErrorCode::InvalidDimension
+            }
             QueryError::UnknownOperator { .. }
             | QueryError::OperatorNotAllowed { .. }
             | QueryError::ValueDoesNotFit { .. }

@@ -213,8 +213,9 @@ impl Condition<'_> {
             Operator::Gte => self.after(one()?, true)?,
             Operator::Lt | Operator::BeforeDate => self.before(one()?, false)?,
             Operator::Lte => self.before(one()?, true)?,
-            Operator::Between | Operator::InDateRange => self.between(values)?,
-            Operator::NotInDateRange => not(self.between(values)?),
+            Operator::Between => self.between(values)?,
+            Operator::InDateRange => self.date_range(values)?,
+            Operator::NotInDateRange => not(self.date_range(values)?),
         })
     }
 
@@ -297,21 +298,28 @@ impl Condition<'_> {
         }
     }
 
+    /// The test of two bounds, both included.
     fn between(&self, values: &[Value]) -> Result<Test, QueryError> {
-        if let Comparable::Time { kind, column_type } = self.comparable {
-            let range = match values {
-                [words] => DateRange::Words(self.time_text(words)?.into()),
-                [start, end] => {
-                    DateRange::Between(Some(self.time_text(start)?.into()), Some(self.time_text(end)?.into()))
-                }
-                _ => return Err(self.count("[start, end]", values.len())),
-            };
-            return self.axis(kind, column_type).within(&range);
-        }
         let [low, high] = values else { return Err(self.count("[low, high]", values.len())) };
+        if let Comparable::Time { .. } = self.comparable {
+            return self.date_range(values);
+        }
         let (low, high) = (self.scalar(low)?, self.scalar(high)?);
         let bound = |value| Some(Bound { value, inclusive: true });
         Ok(Test::Range { low: bound(low), high: bound(high) })
+    }
+
+    /// The test of a start and an end, or of words such as `last 7 days`.
+    fn date_range(&self, values: &[Value]) -> Result<Test, QueryError> {
+        let Comparable::Time { kind, column_type } = self.comparable else {
+            return Err(self.count("[start, end]", values.len()));
+        };
+        let range = match values {
+            [words] => DateRange::Words(self.time_text(words)?.into()),
+            [start, end] => DateRange::Between(Some(self.time_text(start)?.into()), Some(self.time_text(end)?.into())),
+            _ => return Err(self.count("[start, end]", values.len())),
+        };
+        self.axis(kind, column_type).within(&range)
     }
 
     /// Reads a value by the member's type; text is accepted for every type, as surfaces without

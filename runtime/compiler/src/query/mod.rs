@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub(crate) use axis::MAX_STEPS;
-pub use error::{ErrorCode, QueryError};
+pub use error::{ErrorCode, ExpectedMember, QueryError};
 pub use filter::MAX_FILTER_DEPTH;
 pub(crate) use filter::{number, refusal};
 pub use resolve::resolve;

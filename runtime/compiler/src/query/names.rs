@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::resolved::{GroupBy, ValueId};
-use super::{MemberRef, QueryError, SemanticQuery};
+use super::{ExpectedMember, MemberRef, QueryError, SemanticQuery};
 use crate::model::{Cube, CubeId, DimensionId, Member, MetricId, Model, SegmentId, TimeKind, nearest};
 use crate::security::Access;
 use crate::types::Granularity;
@@ -53,9 +53,11 @@ impl<'a> Names<'a> {
     pub(super) fn value(&self, name: &MemberRef) -> Result<ValueId, QueryError> {
         match self.any(name) {
             Some(Found::Value(value)) if name.granularity.is_none() => self.open(name, value),
-            Some(Found::Value(_)) => Err(wrong_kind(name, "time dimension", "measure")),
-            Some(Found::Dimension(_) | Found::MetricTime) => Err(wrong_kind(name, "measure", "dimension")),
-            Some(Found::Segment(_)) => Err(wrong_kind(name, "measure", "segment")),
+            Some(Found::Value(_)) => Err(wrong_kind(name, ExpectedMember::PlainMeasure, "measure")),
+            Some(Found::Dimension(_) | Found::MetricTime) => {
+                Err(wrong_kind(name, ExpectedMember::Measure, "dimension"))
+            }
+            Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Measure, "segment")),
             None => Err(self.unknown_value(name)),
         }
     }
@@ -72,9 +74,11 @@ impl<'a> Names<'a> {
     pub(super) fn dimension(&self, name: &MemberRef) -> Result<DimensionId, QueryError> {
         match self.any(name) {
             Some(Found::Dimension(id)) => Ok(id),
-            Some(Found::Value(_)) => Err(wrong_kind(name, "dimension", "measure")),
-            Some(Found::Segment(_)) => Err(wrong_kind(name, "dimension", "segment")),
-            Some(Found::MetricTime) => Err(wrong_kind(name, "dimension of one cube", "time of each measure's own")),
+            Some(Found::Value(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "measure")),
+            Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "segment")),
+            Some(Found::MetricTime) => {
+                Err(wrong_kind(name, ExpectedMember::DimensionOfOneCube, "time of each measure's own"))
+            }
             None => Err(self.unknown_dimension(name)),
         }
     }
@@ -87,7 +91,7 @@ impl<'a> Names<'a> {
     /// A dimension or a value, for filters and orders.
     pub(super) fn operand(&self, name: &MemberRef) -> Result<Found, QueryError> {
         match self.any(name) {
-            Some(Found::Segment(_)) => Err(wrong_kind(name, "dimension or measure", "segment")),
+            Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::DimensionOrMeasure, "segment")),
             Some(Found::Value(value)) => self.open(name, value).map(Found::Value),
             Some(found) => Ok(found),
             None if name.cube().is_none() => Err(self.unknown_value(name)),
@@ -219,6 +223,6 @@ fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a Arc<str>>) -> Ve
     nearest(name, candidates.map(|c| &**c), MAX_SUGGESTIONS).into_iter().map(Arc::from).collect()
 }
 
-fn wrong_kind(name: &MemberRef, expected: &'static str, found: &'static str) -> QueryError {
+fn wrong_kind(name: &MemberRef, expected: ExpectedMember, found: &'static str) -> QueryError {
     QueryError::WrongKind { name: name.text.clone(), expected, found }
 }

@@ -32,6 +32,9 @@ pub struct ResolvedQuery {
     pub cube: Option<CubeId>,
     /// The steps of time that rows are added for or that values run along, where something asks for it.
     pub axis: Option<Axis>,
+    /// The time that running totals run along. Their totals leave out rows without it. `None` also where a mask
+    /// hides which rows these are.
+    pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
     /// Values over the other stretch are asked for: by how much its time groups are moved.
     pub comparison: Option<Vec<GroupShift>>,
@@ -237,7 +240,17 @@ impl Group {
     /// # Errors
     /// `metric_time` of a cube without a primary time.
     pub fn dimension(&self, model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
-        match self.by {
+        self.by.dimension(model, fact)
+    }
+}
+
+impl GroupBy {
+    /// The dimension that it means for a fact.
+    ///
+    /// # Errors
+    /// `metric_time` of a cube without a primary time.
+    pub fn dimension(self, model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
+        match self {
             GroupBy::Dimension(id) => Ok(id),
             GroupBy::MetricTime => primary_time(model, fact),
         }

@@ -1,12 +1,17 @@
-//! Columns whose type, as the warehouse told, is not what their dimension or measure is made for.
+//! Columns whose type in the warehouse does not fit their dimension or measure, or the column that a join compares
+//! them with.
 //!
-//! In: a model with its column types. Out: warnings, since the rest can be served. A type that nobody knows is never
+//! In: a model with its column types, and the types of what joins compare. Out: warnings, since the rest can be served. A type that nobody knows is never
 //! judged, nor is one that the dialect writes like a type that fits: there a text may be a time, and an integer a
 //! boolean. Texts take everything. Not here: asking the warehouse (app).
 
+use super::join_comparison::{JoinOperandId, dimension_of, operands};
 use super::profile::DialectProfile;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::model::{Aggregate, AggregateFunction, Cube, Dimension, DimensionType, Measure, MeasureKind, Model};
+use crate::model::{
+    Aggregate, AggregateFunction, ColumnTypes, Cube, Dimension, DimensionType, Join, Measure, MeasureKind, Model,
+    SqlPart,
+};
 use crate::types::LogicalType;
 
 /// A column that its member can't be made of.
@@ -18,12 +23,13 @@ const TIMES: &[LogicalType] = &[LogicalType::Date, LogicalType::Timestamp, Logic
 const BOOLEANS: &[LogicalType] = &[LogicalType::Boolean, LogicalType::Integer];
 
 /// Every such column, each place once: cubes that extend another have its members.
-pub fn column_mistakes(model: &Model, profile: &DialectProfile) -> Vec<Diagnostic> {
+pub fn column_mistakes(model: &Model, types: &ColumnTypes, profile: &DialectProfile) -> Vec<Diagnostic> {
     let mut told: Vec<Diagnostic> = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
         let dimensions = cube.dimensions.iter().filter_map(|dimension| of_dimension(cube, dimension, profile));
         let measures = cube.measures.iter().filter_map(|measure| of_measure(cube, measure, profile));
-        for diagnostic in dimensions.chain(measures) {
+        let joins = (0u32..).zip(&cube.joins).filter_map(|join| of_join(model, cube, join, types, profile));
+        for diagnostic in dimensions.chain(measures).chain(joins) {
             if diagnostic.span.is_none() || told.iter().all(|other| other.span != diagnostic.span) {
                 told.push(diagnostic);
             }
@@ -59,6 +65,48 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
         _ => "write an `sql` that makes a number of it, or `type: count_distinct`",
     };
     Some(warning(message, hint.to_owned(), measure.sql_span.as_ref().or(measure.span.as_ref())))
+}
+
+/// A join whose condition compares text with another type: some engines refuse it, others convert each value.
+fn of_join(
+    model: &Model,
+    cube: &Cube,
+    (index, join): (u32, &Join),
+    types: &ColumnTypes,
+    profile: &DialectProfile,
+) -> Option<Diagnostic> {
+    let operands = operands(&join.on);
+    let compared = (0u32..).zip(&operands).map(|(operand, part)| {
+        let id = JoinOperandId { cube: cube.id, join: index, operand };
+        let of_dimension = || dimension_of(model, part).map(|id| model.dimension(id).column_type);
+        (*part, types.joined.get(&id).copied().or_else(of_dimension).unwrap_or(LogicalType::Unknown))
+    });
+    let compared: Vec<(&SqlPart, LogicalType)> = compared.collect();
+    let mismatch = compared.chunks_exact(2).find_map(|pair| {
+        let [(left, left_type), (right, right_type)] = pair else { return None };
+        if *left_type != LogicalType::Text && *right_type != LogicalType::Text {
+            return None;
+        }
+        let (found, _) = misfit(*left_type, &[*right_type], profile)?;
+        let (other, _) = misfit(*right_type, &[*left_type], profile)?;
+        Some((operand_name(model, left)?, found, operand_name(model, right)?, other))
+    });
+    let (left, found, right, other) = mismatch?;
+    let target = &model.cube(join.target).name;
+    let message = format!(
+        "join of `{}` to `{target}` compares values of different types: `{left}` is {found}, `{right}` is {other}",
+        cube.name
+    );
+    let hint = "Convert one side with CAST, or join on columns of one type.".to_owned();
+    Some(warning(message, hint, join.span.as_ref()))
+}
+
+fn operand_name(model: &Model, part: &SqlPart) -> Option<String> {
+    match part {
+        SqlPart::Dimension(id) => Some(format!("{}.{}", model.cube(id.cube).name, model.dimension(*id).name)),
+        SqlPart::Column { cube, name } => Some(format!("{}.{}", model.cube(*cube).name, name.text)),
+        _ => None,
+    }
 }
 
 /// What an aggregation does that only numbers allow.

@@ -3,6 +3,7 @@
 //! In: a [`ProbedMember`], the warehouse's complaint. Out: what a person calls it, and the place: the name in
 //! its SQL that the warehouse complains of, else where the member stands.
 
+use super::join_comparison::JoinOperandId;
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
 use crate::model::{Cube, CubeId, Model, Relation, complained_of, shown_of};
@@ -88,7 +89,7 @@ fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<S
             let segment = &definition.segments[index as usize];
             (format!("segment `{name}.{}`", segment.name), segment.sql_span.clone())
         }
-        ProbedMember::Join(index) => {
+        ProbedMember::Join(index) | ProbedMember::JoinOperand(JoinOperandId { join: index, .. }) => {
             let join = &definition.joins[index as usize];
             (format!("the join of `{name}` to `{}`", model.cube(join.target).name), join.span.clone())
         }
@@ -121,7 +122,7 @@ fn texts_of<'d>(model: &Model, definitions: &'d Definitions, cube: CubeId, membe
             let found = line().find_map(|cube| cube.segments.iter().find(|item| has(&item.name, name)));
             found.map(|found| &found.sql).into_iter().collect()
         }
-        ProbedMember::Join(index) => {
+        ProbedMember::Join(index) | ProbedMember::JoinOperand(JoinOperandId { join: index, .. }) => {
             let name = &*model.cube(definition.joins[index as usize].target).name;
             let found = line().find_map(|cube| cube.joins.iter().find(|item| has(&item.name, name)));
             found.map(|found| &found.sql).into_iter().collect()

@@ -5,9 +5,11 @@
 //! described and never run, so no row filter is needed; or one for each, to find out which is refused.
 //! Types are inputs of the compiler. And one that shows all columns of a table, for lineage.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
+use super::join_comparison::{JoinOperandId, dimension_of, operands};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::profile::DialectProfile;
@@ -39,6 +41,8 @@ pub enum ProbedMember {
     Segment(u32),
     /// The cube's n-th join.
     Join(u32),
+    /// A column that a join compares and no dimension shows.
+    JoinOperand(JoinOperandId),
 }
 
 /// A statement to describe.
@@ -53,7 +57,9 @@ pub struct TypeProbe {
 /// # Errors
 /// A join that can't be followed, or an operator that the dialect lacks.
 pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<TypeProbe, QueryError> {
-    probe(model, cube, profile, &expressions(model, cube))
+    let members = expressions(model, cube).into_iter().map(|(member, sql)| (member, Cow::Borrowed(sql)));
+    let found: Vec<Probed<'_>> = members.chain(join_operands(model, cube)).collect();
+    probe(model, cube, profile, &found)
 }
 
 /// A statement whose columns are a table's, in their order.
@@ -115,8 +121,29 @@ fn star(source: Source<'_>, profile: &DialectProfile) -> Result<String, QueryErr
 /// As [`type_probe`].
 pub fn single_probes(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<Vec<TypeProbe>, QueryError> {
     let rows = probe(model, cube, profile, &[]);
-    let singles = expressions(model, cube).into_iter().map(|one| probe(model, cube, profile, &[one]));
+    let single = |(member, sql)| probe(model, cube, profile, &[(member, Cow::Borrowed(sql))]);
+    let singles = expressions(model, cube).into_iter().map(single);
     std::iter::once(rows).chain(singles).collect()
+}
+
+/// A column of a probe.
+type Probed<'m> = (ProbedMember, Cow<'m, Snippet>);
+
+/// The columns that the cube's joins compare and whose types no dimension tells.
+fn join_operands(model: &Model, cube: CubeId) -> impl Iterator<Item = Probed<'_>> {
+    // An alias' own joins are its cube's.
+    let definition = Some(model.cube(cube)).filter(|cube| cube.alias_of.is_none());
+    let joins = definition.into_iter().flat_map(|cube| (0u32..).zip(&cube.joins));
+    let columns = joins.flat_map(move |(join, definition)| {
+        let columns = (0u32..)
+            .zip(operands(&definition.on))
+            .filter(move |(_, part)| matches!(part, SqlPart::Column { .. }) && dimension_of(model, part).is_none());
+        columns.map(move |(operand, part)| {
+            let snippet = Snippet { parts: vec![part.clone()], is_atomic: true, ..Snippet::default() };
+            (ProbedMember::JoinOperand(JoinOperandId { cube, join, operand }), Cow::Owned(snippet))
+        })
+    });
+    columns.filter(move |(_, snippet): &Probed<'_>| joins_for(model, cube, std::iter::once(&**snippet)).is_ok())
 }
 
 /// All expressions over a cube's rows whose cubes can be joined; the rest has been reported.
@@ -171,13 +198,8 @@ fn policy_texts(model: &Model, cube: CubeId) -> impl Iterator<Item = (ProbedMemb
     texts.filter(|(_, sql)| sql.user_parts().is_empty())
 }
 
-fn probe(
-    model: &Model,
-    cube: CubeId,
-    profile: &DialectProfile,
-    found: &[(ProbedMember, &Snippet)],
-) -> Result<TypeProbe, QueryError> {
-    let tree = joins_for(model, cube, found.iter().map(|(_, snippet)| *snippet))?;
+fn probe(model: &Model, cube: CubeId, profile: &DialectProfile, found: &[Probed<'_>]) -> Result<TypeProbe, QueryError> {
+    let tree = joins_for(model, cube, found.iter().map(|(_, snippet)| &**snippet))?;
     let protection = Protection::default();
     let scope = RowScope::new(model, &tree, &protection, Texts::default());
     let mut items: Vec<_> =

@@ -604,7 +604,13 @@ fn projects() -> Schemas {
         ("Problem", problem),
         ("ProjectLoad", closed(&[], [path(), ("strict", flag_or_null())])),
         ("ProjectLoadResult", object(&load.each_ref().map(|(name, _)| *name), load)),
-        ("ProjectCompile", closed(&[], [path(), ("models", list_or_null(text())), ("full", flag_or_null())])),
+        (
+            "ProjectCompile",
+            closed(
+                &[],
+                [path(), ("models", list_or_null(text())), ("full", flag_or_null()), ("build", flag_or_null())],
+            ),
+        ),
         ("CompileResult", object(&compile.each_ref().map(|(name, _)| *name), compile)),
         ("DependencyGraph", object(&graph.each_ref().map(|(name, _)| *name), graph)),
         (

@@ -73,14 +73,19 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
         ProjectError::Invalid { diagnostics, missing } => {
             let refusal = match missing {
                 Some(missing) => {
-                    let (what, name) = match missing.of {
-                        Referrer::Model(name) => ("model", name),
-                        Referrer::Cube(name) => ("cube", name),
+                    let (kind, name, cube) = match missing.of {
+                        Referrer::Model(name) => ("model", name, None),
+                        Referrer::Cube(name) => ("cube", name.clone(), Some(name)),
                     };
-                    let message = format!("{what} `{name}` refers to `{}`, which is no model", missing.missing_ref);
-                    ApiError::new(Code::ValidationError, message)
-                        .detail(what, name)
-                        .detail("missing_ref", missing.missing_ref)
+                    let message = format!("{kind} `{name}` refers to unknown model `{}`", missing.missing_ref);
+                    // The interface names whatever holds the reference `model`.
+                    let refusal = ApiError::new(Code::ValidationError, message)
+                        .detail("model", name)
+                        .detail("missing_ref", missing.missing_ref);
+                    match cube {
+                        Some(cube) => refusal.detail("cube", cube),
+                        None => refusal,
+                    }
                 }
                 None => {
                     let errors = diagnostics.iter().filter(|told| told.is_error()).count();

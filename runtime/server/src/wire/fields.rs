@@ -3,6 +3,7 @@
 //! In: a parsed value and the names that may stand in it. Out: typed fields, or a [`Misfit`].
 
 use serde_json::{Map, Value as Json};
+use terrane_compiler::model::likely;
 use terrane_compiler::query::QueryError;
 
 use crate::error::{ApiError, Code};
@@ -129,12 +130,9 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Returns the known name that is most like this one, if one is like it.
+/// Returns the known name that a typing mistake made this one of.
 fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let folded = name.to_ascii_lowercase();
-    let likeness = known.iter().map(|known| (strsim::jaro_winkler(&folded, known), *known));
-    let alike = likeness.filter(|(likeness, _)| *likeness > 0.75);
-    alike.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known)
+    likely(name, known.iter().copied())
 }
 
 /// An object whose fields are all known.

@@ -18,7 +18,7 @@ use super::body::parse;
 use super::fields::{Fields, Misfit, Path};
 
 pub(super) const LOAD: &[&str] = &["project_path", "strict"];
-pub(super) const COMPILE: &[&str] = &["project_path", "models", "full"];
+pub(super) const COMPILE: &[&str] = &["project_path", "models", "full", "build"];
 const PATH_FITS: &str = "the path of a project's folder";
 
 /// `{project_path?, strict?}`; an empty body is an empty object.
@@ -32,7 +32,7 @@ pub(crate) fn load_from_wire(body: &[u8]) -> Result<LoadRequest, Misfit> {
     })
 }
 
-/// `{project_path?, models?, full?}`; an empty body is an empty object.
+/// `{project_path?, models?, full?, build?}`; an empty body is an empty object.
 pub(crate) fn compile_from_wire(body: &[u8]) -> Result<CompileRequest, Misfit> {
     let json = parse_or_empty(body)?;
     let fields = Fields::new(&json, &Path::ROOT, "an object", COMPILE)?;
@@ -44,6 +44,7 @@ pub(crate) fn compile_from_wire(body: &[u8]) -> Result<CompileRequest, Misfit> {
         path: fields.text("project_path", PATH_FITS)?.map(str::to_owned),
         models: fields.get("models").map(|_| models),
         is_full: fields.flag("full")?.unwrap_or(false),
+        builds_models: fields.flag("build")?.unwrap_or(false),
     })
 }
 

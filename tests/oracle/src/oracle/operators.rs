@@ -49,7 +49,8 @@ impl Test {
             Set | NotSet => values.is_empty(),
             InList | NotInList => true,
             Equals | NotEquals => !values.is_empty(),
-            Between | InDateRange | NotInDateRange => values.len() == 2 || (is_clock(kind) && values.len() == 1),
+            Between => values.len() == 2,
+            InDateRange | NotInDateRange => values.len() == 2 || (is_clock(kind) && values.len() == 1),
             _ => values.len() == 1,
         };
         if !fits || !count {

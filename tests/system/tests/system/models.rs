@@ -254,7 +254,7 @@ fn send(address: SocketAddr, key: &str, path: &str, body: &Value) -> (u16, Value
 }
 
 #[test]
-fn a_server_builds_what_it_compiles_in_full() {
+fn a_server_builds_what_it_compiles() {
     let project = project();
     let writer = key(&project);
     let server = serve(&project);
@@ -263,8 +263,8 @@ fn a_server_builds_what_it_compiles_in_full() {
         send(server.address, &writer, "/api/v1/query/sql", &query).1["sql"].as_str().unwrap().to_owned()
     };
     assert!(!sql(&server).contains("analytics"));
-    let full = json!({"full": true});
-    let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &full);
+    let build = json!({"build": true});
+    let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &build);
     assert_eq!((status, &compiled["success"]), (200, &json!(true)), "{compiled}");
     let clean = &compiled["models"][0]["build"];
     assert_eq!(
@@ -280,7 +280,7 @@ fn a_server_builds_what_it_compiles_in_full() {
         project.with("models/clean.sql", "{{ config(materialized='table') }} SELECT * FROM orders WHERE id < 4");
     assert_eq!(send(server.address, &writer, "/api/v1/unified/load", &json!({})).0, 200);
     assert!(!sql(&server).contains("analytics"));
-    assert_eq!(send(server.address, &writer, "/api/v1/unified/compile", &full).0, 200);
+    assert_eq!(send(server.address, &writer, "/api/v1/unified/compile", &build).0, 200);
     assert!(sql(&server).contains("\"analytics\".\"clean\""));
     assert_eq!(server.terminate().unwrap().0, Some(0));
     let audit = Program::new(BINARY, &["audit", "list"], project.path()).run().unwrap();
@@ -288,10 +288,27 @@ fn a_server_builds_what_it_compiles_in_full() {
     // Open for reading only, it compiles, and says that it builds nothing.
     let project = project.with("service_project.yml", FILE);
     let server = serve(&project);
-    let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &full);
+    let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &build);
     assert_eq!((status, &compiled["success"]), (200, &json!(true)), "{compiled}");
     assert!(compiled["warnings"].to_string().contains("open for reading only"), "{compiled}");
     assert!(sql(&server).contains("\"analytics\".\"clean\""));
+}
+
+#[test]
+fn a_full_compilation_reuses_nothing() {
+    let project = Scratch::empty()
+        .with("service_project.yml", FILE)
+        .with("data/returns.csv", "id,reason\n1,late\n")
+        .with("models/returns.sql", "SELECT id, reason FROM 'data/returns.csv'");
+    let writer = key(&project);
+    let server = serve(&project);
+    let compile = |body: &Value| send(server.address, &writer, "/api/v1/unified/compile", body);
+    assert_eq!(compile(&json!({})).0, 200);
+    // The model's text is as it was, and its file has lost a column.
+    let _project = project.with("data/returns.csv", "id\n1\n");
+    assert_eq!(compile(&json!({})).0, 200);
+    let (status, refusal) = compile(&json!({"full": true}));
+    assert_eq!((status, &refusal["error"]["code"]), (500, &json!("COMPILATION_ERROR")), "{refusal}");
 }
 
 #[test]
@@ -300,7 +317,7 @@ fn a_server_compiles_the_models_that_it_is_told() {
     let writer = key(&project);
     let server = serve(&project);
     let compile = |body: &Value| send(server.address, &writer, "/api/v1/unified/compile", body);
-    let (status, compiled) = compile(&json!({"models": ["clean"], "full": true}));
+    let (status, compiled) = compile(&json!({"models": ["clean"], "build": true}));
     assert_eq!(status, 200, "{compiled}");
     let models: Vec<_> = compiled["models"].as_array().unwrap().iter().map(|model| &model["name"]).collect();
     assert_eq!((models, &compiled["model_count"]), (vec![&json!("clean")], &json!(1)), "{compiled}");

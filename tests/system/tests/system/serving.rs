@@ -88,4 +88,43 @@ fn what_is_written_without_effect_is_warned_of() {
     let project = Scratch::project().with("service_project.yml", settings);
     let output = crate::run("check", project.path(), &[]);
     assert!(output.stdout.contains("service_project.yml:3:8: warning[not-yet]: `cache.enabled`"), "{}", output.stdout);
+    let cube = "cubes:\n  - name: o\n    sql: SELECT 1 AS id\n    measures: [{name: n, type: count}]\n    pre_aggregations:\n      - {name: all_rows, measures: [n], refresh: {every: 10 minutes}}\n";
+    let output = crate::run("check", project.with("cubes/o.yml", cube).path(), &[]);
+    assert!(output.stdout.contains("cubes/o.yml:6:16: warning[not-yet]: `pre_aggregations`"), "{}", output.stdout);
+}
+
+/// Two orders of text keys, one without a time, and customers of number keys.
+fn undated_orders() -> Scratch {
+    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\n\
+        warehouse:\n  type: duckdb\n  path: a.duckdb\n  init:\n    \
+        - CREATE OR REPLACE TABLE customers AS SELECT 7 AS id, 'EU' AS region\n    \
+        - CREATE OR REPLACE TABLE orders AS SELECT '7' AS customer_id, 1 AS id, NULL::TIMESTAMP AS placed_at, 5 AS amount \
+        UNION ALL SELECT '8', 2, TIMESTAMP '2024-01-01', 6\n";
+    let cubes = "cubes:\n  - name: orders\n    sql_table: orders\n    \
+        joins: [{name: customers, relationship: many_to_one, sql: \"{orders}.customer_id = {customers}.id\"}]\n    \
+        dimensions:\n      - {name: id, type: number, sql: id, primary_key: true}\n      \
+        - {name: placed_at, type: time, timezone: none, sql: placed_at}\n    \
+        measures:\n      - {name: count, type: count}\n      - {name: so_far, type: running_total, sql: amount}\n  \
+        - name: customers\n    sql_table: customers\n    dimensions: [{name: region, type: string, sql: region}]\n";
+    Scratch::empty().with("service_project.yml", settings).with("cubes/orders.yml", cubes)
+}
+
+#[test]
+fn join_of_text_and_number_is_found_by_check() {
+    let project = undated_orders();
+    let output = crate::run("check", project.path(), &[]);
+    assert!(output.stdout.contains("cubes/orders.yml:4:20: warning[column-mismatch]"), "{}", output.stdout);
+    assert!(output.stdout.contains("0 errors, 1 warning"), "{}", output.stdout);
+}
+
+#[test]
+fn totals_of_a_running_total_leave_out_undated_rows() {
+    let project = undated_orders();
+    let server = program("serve", project.path()).arguments(&["--port", "0"]).serve().unwrap();
+    let query = r#"{"measures": ["orders.so_far", "orders.count"], "totals": true,
+        "time_dimensions": [{"dimension": "orders.placed_at", "granularity": "day"}]}"#;
+    let answer = request(server.address, "POST", "/api/v1/query", Some(query)).unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+    let totals = &answer["meta"]["totals"];
+    assert_eq!((totals["orders.so_far"].as_i64(), totals["orders.count"].as_i64()), (Some(6), Some(2)), "{answer}");
 }

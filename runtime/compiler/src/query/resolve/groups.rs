@@ -6,7 +6,7 @@ use super::Resolver;
 use super::values::metrics_of;
 use crate::model::{CubeId, DimensionId, DimensionType, Member, Model, TimeKind};
 use crate::query::resolved::{Group, GroupBy, ValueId, primary_time};
-use crate::query::{METRIC_TIME, MemberRef, QueryError, TimeDimension, TimeRange};
+use crate::query::{ExpectedMember, METRIC_TIME, MemberRef, QueryError, TimeDimension, TimeRange};
 use crate::types::{Granularity, LogicalType};
 
 impl Resolver<'_> {
@@ -49,7 +49,7 @@ impl Resolver<'_> {
             GroupBy::Dimension(id) if self.names.model.dimension(id).ty != DimensionType::Time => {
                 Err(QueryError::WrongKind {
                     name: name.text.clone(),
-                    expected: "time dimension",
+                    expected: ExpectedMember::TimeDimension,
                     found: "dimension of another type",
                 })
             }

@@ -16,6 +16,7 @@ use super::names::Names;
 use super::resolved::{Group, GroupBy, ResolvedQuery, SelectedValue};
 use super::{QueryError, SemanticQuery};
 use crate::compile::Environment;
+use crate::model::CubeId;
 use crate::security::Access;
 
 /// Measures, metrics, dimensions and order keys, each.
@@ -74,12 +75,17 @@ pub fn resolve(
         None => None,
     };
     let runs = used.iter().find_map(|value| running_total_in(model, *value));
-    let axis = match (runs, query.fill_gaps) {
+    let axis = match (&runs, query.fill_gaps) {
         (None, false) => None,
         (runs, _) => {
             let is_time = |group: &Group| resolver.is_time(group);
             Some(axis(runs.as_deref().unwrap_or("fill_gaps"), &groups, is_time, &ranges, clock)?)
         }
+    };
+    let time = axis.as_ref().filter(|_| runs.is_some()).and_then(|axis| axis.groups.first());
+    let running_time = match time.map(|index| &groups[*index]) {
+        Some(group) if !resolver.is_masked(group, &facts)? => Some(group.by),
+        _ => None,
     };
     let segments = query.segments.iter().map(|name| names.segment(name)).collect::<Result<_, _>>()?;
     let metric_filters = resolver.metric_filters(&used)?;
@@ -101,6 +107,7 @@ pub fn resolve(
         order,
         cube: names.cube_id(),
         axis,
+        running_time,
         fill_gaps: query.fill_gaps,
         comparison,
         ungrouped: query.ungrouped,
@@ -132,6 +139,16 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    /// Whether a group's values are masked in one of the facts.
+    fn is_masked(&self, group: &Group, facts: &[CubeId]) -> Result<bool, QueryError> {
+        for fact in facts {
+            if self.names.access.mask(group.dimension(self.names.model, *fact)?).is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn values(&self) -> Result<Vec<SelectedValue>, QueryError> {
         let mut values: Vec<SelectedValue> = Vec::with_capacity(self.query.values.len());
         for name in &self.query.values {

@@ -30,6 +30,11 @@ pub struct SecurityConfig {
 pub struct JwtConfig {
     pub place: Option<Place>,
     pub enabled: Option<bool>,
+    pub enabled_place: Option<Place>,
+    pub algorithm_place: Option<Place>,
+    pub claims_place: Option<Place>,
+    pub claims_mapping_place: Option<Place>,
+    pub scope_mapping_place: Option<Place>,
     pub secret: Option<Secret>,
     pub algorithm: Option<JwtAlgorithm>,
     pub access_seconds: u64,
@@ -97,6 +102,12 @@ impl JwtConfig {
     /// Whether this server signs tokens.
     pub fn is_signing(&self) -> bool {
         self.has_own_key() && (self.secret.is_some() || self.private_key_path.is_some())
+    }
+
+    /// Whether the claims of access tokens that others sign are read. This server's own tokens name a session,
+    /// whose rights are recorded.
+    pub fn reads_claims(&self) -> bool {
+        self.is_external() || (self.has_own_key() && !self.is_signing())
     }
 
     /// Whether tokens of an external provider are accepted.
@@ -191,6 +202,9 @@ fn anonymous(s: &mut Section<'_>, place: Place) -> Anonymous {
 
 fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     const ALGORITHMS: &[(&str, JwtAlgorithm)] = &[("HS256", JwtAlgorithm::Hs256), ("RS256", JwtAlgorithm::Rs256)];
+    let (enabled_place, algorithm_place) = (s.place("enabled"), s.place("algorithm"));
+    let (claims_place, claims_mapping_place) = (s.place("claims"), s.place("claims_mapping"));
+    let scope_mapping_place = s.place("scope_mapping");
     let secret = s.secret("secret");
     let algorithm = s.choice("algorithm", ALGORITHMS);
     let access_seconds = s.integer("access_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(3_600);
@@ -211,6 +225,11 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     JwtConfig {
         place,
         enabled,
+        enabled_place,
+        algorithm_place,
+        claims_place,
+        claims_mapping_place,
+        scope_mapping_place,
         secret,
         algorithm,
         access_seconds,
@@ -249,7 +268,7 @@ pub(super) fn scope_roles(s: &mut Section<'_>) -> ScopeRoleNames {
 
 impl ClaimNames {
     /// Each name, else the other's.
-    fn or(self, other: ClaimNames) -> ClaimNames {
+    pub fn or(self, other: ClaimNames) -> ClaimNames {
         ClaimNames {
             user_id: self.user_id.or(other.user_id),
             email: self.email.or(other.email),

@@ -82,12 +82,8 @@ fn tokens(
 fn own_tokens(config: &Config, key: SigningKey) -> Result<Jwt, Failure> {
     let jwt = &config.security.jwt;
     let (issuer, audience) = jwt.own_names();
-    // What this server signs says things its own way; the mapping is for what others sign.
-    let mapping = if jwt.is_signing() || jwt.is_external() {
-        mapping(&ClaimNames::default(), &ScopeRoleNames::default(), None)
-    } else {
-        mapping(&jwt.claims, &ScopeRoleNames::default(), config.security.tenant_claim.as_deref())
-    };
+    // Read from tokens that others sign; this server's own tokens name a session.
+    let mapping = mapping(&jwt.claims, &jwt.scope_roles, config.security.tenant_claim.as_deref());
     let settings = JwtSettings {
         key,
         issuer: issuer.to_owned(),

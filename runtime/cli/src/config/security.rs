@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use terrane_compiler::diagnostic::Diagnostic;
 
+use terrane_app::security::MAX_APPLICATION_TOKEN_AGE;
 use terrane_identity::SignatureAlgorithm;
 
 use super::providers::{self, OAuthConfig, OutgoingConfig};
@@ -35,6 +36,11 @@ pub struct JwtConfig {
     pub claims_place: Option<Place>,
     pub claims_mapping_place: Option<Place>,
     pub scope_mapping_place: Option<Place>,
+    /// Whether tokens without a session are accepted that an application signs with the key of this server.
+    pub application_tokens: bool,
+    pub application_tokens_place: Option<Place>,
+    /// The longest lifetime of such a token, in seconds.
+    pub max_token_age: u32,
     pub secret: Option<Secret>,
     pub algorithm: Option<JwtAlgorithm>,
     pub access_seconds: u64,
@@ -107,7 +113,7 @@ impl JwtConfig {
     /// Whether the claims of access tokens that others sign are read. This server's own tokens name a session,
     /// whose rights are recorded.
     pub fn reads_claims(&self) -> bool {
-        self.is_external() || (self.has_own_key() && !self.is_signing())
+        self.is_external() || (self.has_own_key() && (self.application_tokens || !self.is_signing()))
     }
 
     /// Whether tokens of an external provider are accepted.
@@ -205,6 +211,10 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     let (enabled_place, algorithm_place) = (s.place("enabled"), s.place("algorithm"));
     let (claims_place, claims_mapping_place) = (s.place("claims"), s.place("claims_mapping"));
     let scope_mapping_place = s.place("scope_mapping");
+    let application_tokens_place = s.place("application_tokens");
+    let application_tokens = s.boolean("application_tokens").unwrap_or(false);
+    let max_token_age = s.integer("max_token_age", 1..=MAX_APPLICATION_TOKEN_AGE.as_secs());
+    let max_token_age = max_token_age.and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(86_400);
     let secret = s.secret("secret");
     let algorithm = s.choice("algorithm", ALGORITHMS);
     let access_seconds = s.integer("access_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(3_600);
@@ -230,6 +240,9 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
         claims_place,
         claims_mapping_place,
         scope_mapping_place,
+        application_tokens,
+        application_tokens_place,
+        max_token_age,
         secret,
         algorithm,
         access_seconds,

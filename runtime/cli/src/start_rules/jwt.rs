@@ -17,6 +17,7 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
     let mut refused = key_refusals(jwt);
     if jwt.enabled != Some(false) {
         refused.extend(if jwt.is_on() { unread_mappings(security) } else { without_key(jwt) });
+        refused.extend(applications_without_key(jwt));
     }
     refused
 }
@@ -29,9 +30,18 @@ fn without_key(jwt: &JwtConfig) -> Vec<Diagnostic> {
         ("security.jwt.claims", jwt.claims_place.as_ref()),
         ("security.jwt.claims_mapping", jwt.claims_mapping_place.as_ref()),
         ("security.jwt.scope_mapping", jwt.scope_mapping_place.as_ref()),
+        ("security.jwt.application_tokens", jwt.application_tokens_place.as_ref().filter(|_| jwt.application_tokens)),
     ];
     let set = set.into_iter().filter_map(|(key, place)| Some((key, place?)));
     set.map(|(key, place)| place.mark(error(format!("`{key}` is set, but no key can check a token"), KEYS))).collect()
+}
+
+/// Tokens of applications beside those of a provider, without a key that the applications could have.
+fn applications_without_key(jwt: &JwtConfig) -> Option<Diagnostic> {
+    let is_wanted = jwt.application_tokens && jwt.is_external() && !jwt.has_own_key();
+    let place = jwt.application_tokens_place.as_ref().filter(|_| is_wanted)?;
+    let message = "`security.jwt.application_tokens` is set, but no key can check a token of an application";
+    Some(place.mark(error(message, "Set `security.jwt.secret`, or `algorithm: RS256` and `public_key_path`.")))
 }
 
 /// Mappings of claims that no token is read with.
@@ -40,8 +50,8 @@ fn unread_mappings(security: &SecurityConfig) -> Vec<Diagnostic> {
     if jwt.reads_claims() {
         return Vec::new();
     }
-    const HINT: &str = "Remove it, or accept tokens that others sign: set `security.jwt.external_jwks_url`, or \
-                        `public_key_path` without a private key.";
+    const HINT: &str = "Remove it, or accept tokens that others sign: set `security.jwt.application_tokens: true`, \
+                        or `external_jwks_url`.";
     let reads_id_tokens = security.oauth.is_on();
     let set = [
         ("security.jwt.claims", jwt.claims_place.as_ref().filter(|_| !reads_id_tokens)),
@@ -113,6 +123,7 @@ mod tests {
             ("{jwt: {claims: {roles: a.b}}}", "security.jwt.claims"),
             ("{jwt: {claims_mapping: {roles: a.b}}}", "security.jwt.claims_mapping"),
             ("{jwt: {scope_mapping: {admin: [a]}}}", "security.jwt.scope_mapping"),
+            ("{jwt: {application_tokens: true}}", "security.jwt.application_tokens"),
         ] {
             let refused = check(jwt);
             assert!(refused.len() == 1 && refused[0].contains(&format!("`{key}`")), "{jwt}: {refused:?}");
@@ -130,12 +141,14 @@ mod tests {
                 refused.len() == 1 && refused[0].contains(&key[..key.find(':').unwrap_or(0)]),
                 "{key}: {refused:?}"
             );
+            assert!(check(&format!("{{jwt: {{{SECRET}, application_tokens: true, {key}}}}}")).is_empty());
             for jwt in
                 [format!("{{{EXTERNAL}, {key}}}"), format!("{{algorithm: RS256, public_key_path: public.pem, {key}}}")]
             {
                 assert!(check(&format!("{{jwt: {jwt}}}")).is_empty(), "{jwt}");
             }
         }
+        assert_eq!(check(&format!("{{jwt: {{{EXTERNAL}, application_tokens: true}}}}")).len(), 1);
         let with_provider = |key: &str| {
             format!(
                 "{{jwt: {{{SECRET}, {key}}}, oauth: {{public_url: \"https://d.example\", providers: [{PROVIDER}]}}}}"

@@ -4,6 +4,7 @@
 //! name the key, the reason and what to do, and warnings. A key that would close more than is closed is
 //! never ignored. Not here: reading keys (`config`).
 
+mod jwt;
 mod providers;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -13,10 +14,9 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::Model;
 use terrane_compiler::project::Definitions;
 
-use terrane_identity::MIN_SECRET_BYTES;
 use terrane_server::tls::Validity;
 
-use crate::config::{Config, JwtAlgorithm, JwtConfig, Place, Scope, SecurityConfig};
+use crate::config::{Config, Place, Scope, SecurityConfig};
 
 const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` into service_project.yml: \
                     anybody on this machine may then read";
@@ -50,41 +50,9 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
             }
         }
     }
-    refused.extend(own_tokens(&security.jwt));
+    refused.extend(jwt::refusals(security));
     refused.extend(telemetry_refusals(config));
     refused.extend(providers::refusals(security));
-    refused
-}
-
-/// What stands against tokens of this server.
-fn own_tokens(jwt: &JwtConfig) -> Vec<Diagnostic> {
-    let mut refused = Vec::new();
-    if jwt.has_own_key() {
-        let wrong = |message: String, hint: &str| match &jwt.place {
-            Some(place) => at(place, error(message, hint)),
-            None => error(message, hint),
-        };
-        let is_rs256 = jwt.algorithm == Some(JwtAlgorithm::Rs256);
-        match &jwt.secret {
-            Some(secret) if !is_rs256 && secret.expose().len() < MIN_SECRET_BYTES => {
-                let message = format!("`security.jwt.secret` has fewer than {MIN_SECRET_BYTES} bytes");
-                refused.push(wrong(message, "make one: `openssl rand -base64 48`, in SERVICE_SECURITY__JWT_SECRET"));
-            }
-            Some(_) if is_rs256 => {
-                let message = "`security.jwt.secret` is for HS256, and the algorithm is RS256".to_owned();
-                refused.push(wrong(message, "remove it, or write `algorithm: HS256`"));
-            }
-            None if !is_rs256 => {
-                let message = "HS256 signs with `security.jwt.secret`, which is not set".to_owned();
-                refused.push(wrong(message, "set it, or write `algorithm: RS256` beside the key files"));
-            }
-            _ => {}
-        }
-        if is_rs256 && jwt.public_key_path.is_none() {
-            let message = "RS256 checks with `security.jwt.public_key_path`, which is not set".to_owned();
-            refused.push(wrong(message, "write the public key of `private_key_path` into a PEM file and name it"));
-        }
-    }
     refused
 }
 

@@ -64,32 +64,64 @@ impl Expected {
         if claims.get("iss").and_then(Json::as_str) != Some(&*self.issuer) {
             return Err(invalid("another issuer"));
         }
-        let is_for_us = match claims.get("aud") {
-            Some(Json::String(one)) => *one == self.audience,
-            Some(Json::Array(all)) => all.iter().any(|one| one.as_str() == Some(&*self.audience)),
-            _ => false,
-        };
-        if !is_for_us {
+        if !names_audience(claims, &self.audience) {
             return Err(invalid("another audience"));
         }
+        Times::read(claims)?.check(self.verify_exp, self.verify_iat, now)
+    }
+}
+
+/// Whether `aud` is this audience, or contains it.
+pub(crate) fn names_audience(claims: &Claims, audience: &str) -> bool {
+    match claims.get("aud") {
+        Some(Json::String(one)) => one == audience,
+        Some(Json::Array(all)) => all.iter().any(|one| one.as_str() == Some(audience)),
+        _ => false,
+    }
+}
+
+/// The times of a token, in seconds since the Unix epoch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) expires: Option<i64>,
+    pub(crate) issued: Option<i64>,
+    starts: Option<i64>,
+}
+
+impl Times {
+    /// # Errors
+    /// A time is not a number.
+    pub(crate) fn read(claims: &Claims) -> Result<Self, TokenFault> {
+        let time = |name| seconds(claims.get(name)).map_err(invalid);
+        Ok(Times { expires: time("exp")?, issued: time("iat")?, starts: time("nbf")? })
+    }
+
+    /// # Errors
+    /// The token has expired, is not valid yet, or was issued in the future.
+    pub(crate) fn check(self, verify_exp: bool, verify_iat: bool, now: Timestamp) -> Result<(), TokenFault> {
         let now = now.as_second();
-        let expires = seconds(claims.get("exp")).map_err(invalid)?;
-        if self.verify_exp {
-            let expires = expires.ok_or_else(|| invalid("no expiry"))?;
+        if verify_exp {
+            let expires = self.expires.ok_or_else(|| invalid("no expiry"))?;
             if expires.saturating_add(LEEWAY_SECONDS) <= now {
                 let at = Timestamp::from_second(expires).unwrap_or(Timestamp::MIN);
                 return Err(TokenFault::Expired { at });
             }
         }
         let latest = now.saturating_add(LEEWAY_SECONDS);
-        if seconds(claims.get("nbf")).map_err(invalid)?.is_some_and(|start| start > latest) {
+        if self.starts.is_some_and(|start| start > latest) {
             return Err(invalid("not good yet"));
         }
-        let issued = seconds(claims.get("iat")).map_err(invalid)?;
-        if self.verify_iat && issued.is_some_and(|issued| issued > latest) {
+        if verify_iat && self.issued.is_some_and(|issued| issued > latest) {
             return Err(invalid("issued in the future"));
         }
         Ok(())
+    }
+
+    /// Whether the token expires at most this many seconds after it was issued, or after now if it does not
+    /// say when it was issued.
+    pub(crate) fn is_short_lived(self, max_age_seconds: i64, now: Timestamp) -> bool {
+        let start = self.issued.unwrap_or_else(|| now.as_second().saturating_add(LEEWAY_SECONDS));
+        self.expires.is_some_and(|expires| expires.saturating_sub(start) <= max_age_seconds)
     }
 }
 

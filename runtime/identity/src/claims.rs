@@ -32,6 +32,27 @@ impl ClaimPath {
         let first = claims.get(parts.next()?)?;
         parts.try_fold(first, |inside, part| inside.as_object()?.get(part))
     }
+
+    /// Whether a claim on the way to the last one has a value other than an object.
+    fn is_blocked(&self, claims: &Claims) -> bool {
+        let mut parts: Vec<&str> = self.0.split('.').collect();
+        parts.pop();
+        let mut inside = Some(claims);
+        for part in parts {
+            match inside.and_then(|inside| inside.get(part)) {
+                None | Some(Json::Null) => return false,
+                Some(Json::Object(next)) => inside = Some(next),
+                Some(_) => return !claims.contains_key(&*self.0),
+            }
+        }
+        false
+    }
+
+    /// Whether the claim is missing or null, or has a value of this shape.
+    fn has_shape(&self, claims: &Claims, is_shape: fn(&Json) -> bool) -> bool {
+        let found = self.find(claims).filter(|found| !found.is_null());
+        found.map_or_else(|| !self.is_blocked(claims), is_shape)
+    }
 }
 
 /// Which claim says what.
@@ -119,11 +140,35 @@ impl ClaimsMapping {
 
     /// `None` where no word is a scope of ours.
     pub(crate) fn scopes(&self, claims: &Claims) -> Option<Scopes> {
+        self.scopes_among(claims, &Scope::ALL)
+    }
+
+    /// The scopes that the claims name, as far as they are `offered`, and those of the caller's roles.
+    pub(crate) fn scopes_among(&self, claims: &Claims, offered: &[Scope]) -> Option<Scopes> {
         let words = texts(self.scopes.iter().find_map(|path| path.find(claims)));
         let roles = texts(self.roles.find(claims));
         let named = words.iter().flat_map(|words| words.split(' ')).filter_map(Scope::named);
+        let named = named.filter(|scope| offered.contains(scope));
         let scopes: Scopes = named.chain(self.scope_roles.of(&roles)).collect();
         (scopes != Scopes::default()).then_some(scopes)
+    }
+
+    /// The first mapped claim whose JSON type is not one that is read; such a claim would otherwise count as
+    /// missing, and a missing role can give more than a present one.
+    pub(crate) fn unreadable(&self, claims: &Claims) -> Option<&'static str> {
+        let text: fn(&Json) -> bool = Json::is_string;
+        let checked = [
+            (Some(&self.user_id), text, "the user id is not a string"),
+            (Some(&self.email), text, "the email is not a string"),
+            (Some(&self.roles), is_words, "the roles are not a list of strings"),
+            (Some(&self.groups), is_words, "the groups are not a list of strings"),
+            (Some(&self.attributes), is_attributes, "the attributes are not an object of values and lists of values"),
+            (self.tenant.as_ref(), text, "the tenant is not a string"),
+        ];
+        let wrong =
+            checked.into_iter().find(|(path, is_shape, _)| path.is_some_and(|path| !path.has_shape(claims, *is_shape)));
+        let scopes = || self.scopes.iter().any(|path| !path.has_shape(claims, is_words));
+        wrong.map(|(_, _, why)| why).or_else(|| scopes().then_some("the scopes are not a list of strings"))
     }
 
     pub(crate) fn tenant(&self, claims: &Claims) -> Option<Arc<str>> {
@@ -138,6 +183,16 @@ fn is_verified(claims: &Claims) -> bool {
         Some(Json::String(text)) => text == "true",
         Some(_) => false,
     }
+}
+
+fn is_words(claim: &Json) -> bool {
+    claim.is_string() || claim.as_array().is_some_and(|all| all.iter().all(Json::is_string))
+}
+
+fn is_attributes(claim: &Json) -> bool {
+    let is_scalar = |value: &Json| !value.is_object() && !value.is_array();
+    let is_value = |value: &Json| value.as_array().map_or(is_scalar(value), |all| all.iter().all(is_scalar));
+    claim.as_object().is_some_and(|all| all.values().all(is_value))
 }
 
 /// A list of texts, or one text.

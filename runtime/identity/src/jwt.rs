@@ -3,6 +3,10 @@
 //! Nothing in a token chooses how it is checked: `alg` must be the one that is set, `kid`, `jku`, `x5u`
 //! and `crit` are never followed. What the claims must say is in `checks`; tokens of an identity provider
 //! are `external`'s.
+//!
+//! Where applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key
+//! that is derived from the secret for this use. A token that names a session without that proof is refused,
+//! and a token that names none never becomes one of a session.
 
 use std::fmt;
 
@@ -13,6 +17,7 @@ use serde_json::{Value as Json, json};
 use terrane_app::ports::tokens::{Grant, TokenFault, Tokens, Verified};
 use terrane_app::security::caller_json::attribute_to_json;
 
+use crate::application::ApplicationSettings;
 use crate::checks::{Expected, MAX_TOKEN_BYTES, header_of, invalid};
 use crate::claims::{Claims, ClaimsMapping};
 
@@ -82,7 +87,43 @@ pub struct Jwt {
     validation: Validation,
     expected: Expected,
     mapping: ClaimsMapping,
+    /// Derived from the key that signs.
+    proof_key: Option<ProofKey>,
+    applications: Option<ApplicationSettings>,
 }
+
+/// The key of the MAC by which a token of a session is known.
+struct ProofKey(Vec<u8>);
+
+impl ProofKey {
+    fn derived_from(secret: &[u8]) -> Option<Self> {
+        let label = b"terrane: tokens of sessions";
+        let key = jsonwebtoken::crypto::sign(label, &EncodingKey::from_secret(secret), Algorithm::HS256);
+        key.ok().map(|key| ProofKey(key.into_bytes()))
+    }
+
+    fn sign(&self, claims: &Json) -> Option<String> {
+        let message = proven_claims(claims)?;
+        jsonwebtoken::crypto::sign(message.as_bytes(), &EncodingKey::from_secret(&self.0), Algorithm::HS256).ok()
+    }
+
+    fn is_proof(&self, claims: &Json, proof: &str) -> bool {
+        let key = DecodingKey::from_secret(&self.0);
+        let is_it = |message: String| jsonwebtoken::crypto::verify(proof, message.as_bytes(), &key, Algorithm::HS256);
+        proven_claims(claims).is_some_and(|message| is_it(message).unwrap_or(false))
+    }
+}
+
+/// The claims that a proof covers, as one text.
+fn proven_claims(claims: &Json) -> Option<String> {
+    let all = [SESSION, "sub", "iat", "exp"].map(|name| claims.get(name));
+    let [Some(session), Some(subject), Some(issued), Some(expires)] = all else { return None };
+    serde_json::to_string(&[session, subject, issued, expires]).ok()
+}
+
+/// The claims that only this server writes.
+const SESSION: &str = "session_id";
+const PROOF: &str = "session_proof";
 
 impl Jwt {
     /// # Errors
@@ -109,9 +150,17 @@ impl Jwt {
                 jsonwebtoken::encode(&Header::new(algorithm), &json!({}), key).map_err(|_| JwtError::WeakKey)?;
             jsonwebtoken::decode::<Claims>(&probe, &decoding, &validation).map_err(|_| JwtError::OtherPair)?;
         }
+        let settings_secret = settings.key.secret_bytes().map(<[u8]>::to_vec);
         let JwtSettings { issuer, audience, verify_exp, verify_iat, mapping, .. } = settings;
         let expected = Expected { issuer, audience, verify_exp, verify_iat };
-        Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping })
+        let proof_key = settings_secret.and_then(|secret| ProofKey::derived_from(&secret));
+        Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping, proof_key, applications: None })
+    }
+
+    /// Accepts tokens without a session that applications sign with the same key.
+    #[must_use]
+    pub fn with_applications(self, applications: ApplicationSettings) -> Self {
+        Jwt { applications: Some(applications), ..self }
     }
 }
 
@@ -119,7 +168,11 @@ impl Jwt {
 impl Tokens for Jwt {
     fn sign(&self, grant: &Grant) -> Result<String, TokenFault> {
         let key = self.encoding.as_ref().ok_or(TokenFault::NotSigning)?;
-        let claims = claims_of(grant, &self.expected.issuer, &self.expected.audience);
+        let mut claims = claims_of(grant, &self.expected.issuer, &self.expected.audience);
+        if self.applications.is_some() {
+            let proof = self.proof_key.as_ref().and_then(|key| key.sign(&claims));
+            claims[PROOF] = proof.ok_or_else(|| invalid("it could not be signed"))?.into();
+        }
         let token = jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
             .map_err(|_| invalid("it could not be signed"))?;
         // One that is given out must be one that is accepted.
@@ -133,6 +186,12 @@ impl Tokens for Jwt {
         }
         let decoded = jsonwebtoken::decode::<Claims>(token, &self.decoding, &self.validation);
         let claims = decoded.map_err(|_| invalid("the signature is not the issuer's"))?.claims;
+        if let Some(applications) = &self.applications {
+            if !claims.contains_key(SESSION) && !claims.contains_key(PROOF) {
+                return applications.verify(token, &header, &claims, now);
+            }
+            self.check_proof(&claims)?;
+        }
         self.expected.check(&claims, now)?;
         if self.encoding.is_some() {
             return session_of(&claims);
@@ -142,11 +201,21 @@ impl Tokens for Jwt {
     }
 }
 
+impl Jwt {
+    /// Refuses a token that names a session and was not signed for it by this server.
+    fn check_proof(&self, claims: &Claims) -> Result<(), TokenFault> {
+        let proof = claims.get(PROOF).and_then(Json::as_str);
+        let claims = Json::Object(claims.clone());
+        let is_proven = self.proof_key.as_ref().zip(proof).is_some_and(|(key, proof)| key.is_proof(&claims, proof));
+        is_proven.then_some(()).ok_or_else(|| invalid("it names a session of this server"))
+    }
+}
+
 /// The session that a token of this server names. Its other claims are for clients and give no rights.
 fn session_of(claims: &Claims) -> Result<Verified, TokenFault> {
     let text = |name| claims.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
     let subject = text("sub").ok_or_else(|| invalid("no subject"))?.into();
-    let id = text("session_id").ok_or_else(|| invalid("no session"))?.into();
+    let id = text(SESSION).ok_or_else(|| invalid("no session"))?.into();
     Ok(Verified::Session { id, subject })
 }
 

@@ -3,6 +3,7 @@
 //! In: settings that were checked at start. Out: [`Jwt`], [`ExternalTokens`], [`Argon2Passwords`],
 //! [`OsRandomness`]. Not here: sessions and scopes (`app::security`), which say what a proof is good for.
 
+mod application;
 mod checks;
 mod claims;
 mod external;
@@ -14,6 +15,7 @@ mod provider;
 mod randomness;
 mod signed;
 
+pub use application::ApplicationSettings;
 pub use claims::{ClaimPath, ClaimsMapping, ScopeRoles};
 pub use external::{ExternalSettings, ExternalTokens, Issuers};
 pub use jwt::{Jwt, JwtError, JwtSettings, MIN_SECRET_BYTES, SigningKey};

@@ -3,12 +3,14 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
-use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rights, Rotation, Session, User};
+use terrane_app::ports::credentials::{
+    ApiKey, Credentials, RefreshToken, Revocation, RevokedTokens, Rights, Rotation, Session, User,
+};
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::api_key::SecretHash;
 
 use crate::audit::append_in;
-use crate::database::Transaction;
+use crate::database::{Row, Transaction};
 use crate::row::{self, hex, micros, words};
 use crate::statement::Statement;
 use crate::store::StateStore;
@@ -176,6 +178,41 @@ impl Credentials for StateStore {
         finish(change, ended > 0, entry).await?;
         Ok(ended)
     }
+
+    async fn revoke_tokens(&self, revocation: &Revocation, entry: AuditEntry) -> Result<(), StoreError> {
+        let mut change = self.database.change().await?;
+        let insert = Statement::new(
+            "INSERT INTO revoked_tokens (id, revoked_at) VALUES ($1, $2) \
+             ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at",
+        );
+        let (kind, claim) = match &revocation.tokens {
+            RevokedTokens::Token(id) => (TOKEN, id),
+            RevokedTokens::Subject(subject) => (SUBJECT, subject),
+        };
+        let insert = insert.bind(&*format!("{kind}{claim}")).bind(micros(revocation.revoked_at));
+        change.execute(insert).await?;
+        append_in(&mut change, vec![entry]).await?;
+        change.commit().await
+    }
+
+    async fn revocations(&self) -> Result<Vec<Revocation>, StoreError> {
+        let rows = self.database.all(Statement::new("SELECT * FROM revoked_tokens")).await?;
+        rows.iter().map(revocation).collect()
+    }
+}
+
+/// The two kinds of revocations, as `revoked_tokens.id` begins.
+const TOKEN: &str = "jti:";
+const SUBJECT: &str = "sub:";
+
+fn revocation(row: &Row) -> Result<Revocation, StoreError> {
+    let id = row.text("id")?;
+    let tokens = match (id.strip_prefix(TOKEN), id.strip_prefix(SUBJECT)) {
+        (Some(id), _) => RevokedTokens::Token(id.into()),
+        (None, Some(subject)) => RevokedTokens::Subject(subject.into()),
+        (None, None) => return Err(StoreError { message: "a revocation cannot be read".to_owned() }),
+    };
+    Ok(Revocation { tokens, revoked_at: row::time(row.integer("revoked_at")?)? })
 }
 
 async fn insert_token(change: &mut Transaction, token: &RefreshToken, session_id: &str) -> Result<(), StoreError> {

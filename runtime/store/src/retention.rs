@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::retention::{Horizon, Pruned, Retention};
 use terrane_app::ports::store::StoreError;
+use terrane_app::security::MAX_APPLICATION_TOKEN_AGE;
 
 use crate::leases::is_newest;
 use crate::row::micros;
@@ -42,7 +43,15 @@ impl Retention for StateStore {
              WHERE revoked_at < $1 OR expires_at < $1 ORDER BY id LIMIT $2)",
         );
         let api_keys = change.execute(keys.bind(ended).bind(AT_ONCE)).await?;
+        // The tokens that they refuse have expired by then, whatever lifetime was accepted.
+        let revoked_before =
+            ended.saturating_sub(i64::try_from(MAX_APPLICATION_TOKEN_AGE.as_micros()).unwrap_or(i64::MAX));
+        let revocations = Statement::new(
+            "DELETE FROM revoked_tokens WHERE id IN (SELECT id FROM revoked_tokens WHERE revoked_at < $1 \
+             ORDER BY id LIMIT $2)",
+        );
+        let revocations = change.execute(revocations.bind(revoked_before).bind(AT_ONCE)).await?;
         change.commit().await?;
-        Ok(Some(Pruned { sessions, refresh_tokens: of_sessions + used, api_keys }))
+        Ok(Some(Pruned { sessions, refresh_tokens: of_sessions + used, api_keys, revocations }))
     }
 }

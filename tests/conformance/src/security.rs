@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
-use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Rights, Rotation, Session, User};
+use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Revocation, Rights, Rotation, Session, User};
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::tokens::Tokens;
@@ -34,6 +34,11 @@ impl Security {
     /// The state database doesn't answer.
     pub fn of_a_broken_store() -> Self {
         Security::of(Arc::new(Nobody { is_broken: true }), None)
+    }
+
+    /// The state database doesn't answer, and tokens are accepted.
+    pub fn of_a_broken_store_with(tokens: Arc<dyn Tokens>) -> Self {
+        Security::of(Arc::new(Nobody { is_broken: true }), Some(tokens))
     }
 
     pub fn of<S: Credentials + AuditLog + 'static>(store: Arc<S>, tokens: Option<Arc<dyn Tokens>>) -> Self {
@@ -116,6 +121,12 @@ impl Credentials for Nobody {
     }
     async fn end_sessions(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<u64, StoreError> {
         Ok(0)
+    }
+    async fn revoke_tokens(&self, _: &Revocation, _: AuditEntry) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn revocations(&self) -> Result<Vec<Revocation>, StoreError> {
+        if self.is_broken { Err(StoreError { message: SECRET.to_owned() }) } else { Ok(Vec::new()) }
     }
 }
 

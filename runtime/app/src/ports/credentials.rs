@@ -73,6 +73,22 @@ pub struct RefreshToken {
     pub expires_at: Timestamp,
 }
 
+/// The tokens that a revocation refuses.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum RevokedTokens {
+    /// The token with this `jti`.
+    Token(Arc<str>),
+    /// The tokens of this subject or user id that were issued until then.
+    Subject(Arc<str>),
+}
+
+/// A revocation of tokens that applications signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revocation {
+    pub tokens: RevokedTokens,
+    pub revoked_at: Timestamp,
+}
+
 /// What came of using a refresh token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rotation {
@@ -119,4 +135,8 @@ pub trait Credentials: Send + Sync {
     async fn end_session(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<(), StoreError>;
     /// Ends every session of a name, a guest's too. How many there were.
     async fn end_sessions(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<u64, StoreError>;
+
+    /// Adds a revocation. A later one of the same tokens replaces an earlier one.
+    async fn revoke_tokens(&self, revocation: &Revocation, entry: AuditEntry) -> Result<(), StoreError>;
+    async fn revocations(&self) -> Result<Vec<Revocation>, StoreError>;
 }

@@ -24,11 +24,12 @@ pub struct Pruned {
     pub sessions: u64,
     pub refresh_tokens: u64,
     pub api_keys: u64,
+    pub revocations: u64,
 }
 
 impl Pruned {
     pub fn total(self) -> u64 {
-        self.sessions + self.refresh_tokens + self.api_keys
+        self.sessions + self.refresh_tokens + self.api_keys + self.revocations
     }
 }
 

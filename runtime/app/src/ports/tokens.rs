@@ -32,6 +32,18 @@ pub enum Verified {
         scopes: Option<Scopes>,
         tenant: Option<Arc<str>>,
     },
+    /// Signed by an application that has a key of this server. It can be revoked here.
+    Application { caller: SecurityContext, scopes: Option<Scopes>, tenant: Option<Arc<str>>, id: TokenId },
+}
+
+/// The claims by which a token is revoked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TokenId {
+    /// The claim `jti`.
+    pub token: Option<Arc<str>>,
+    /// The claim `sub`; another claim may name the caller.
+    pub subject: Option<Arc<str>>,
+    pub issued_at: Option<Timestamp>,
 }
 
 /// Why a token proves nothing.

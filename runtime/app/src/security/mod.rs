@@ -13,6 +13,7 @@ mod identity;
 mod journal;
 pub mod oauth;
 mod recent;
+mod revocations;
 mod scope;
 mod sessions;
 
@@ -24,6 +25,7 @@ use terrane_compiler::SecurityContext;
 
 pub use identity::{AuthMethod, Credential, Identity, Origin};
 pub use journal::{Journal, WINDOW};
+pub use revocations::MAX_APPLICATION_TOKEN_AGE;
 pub use scope::{Scope, Scopes};
 pub(crate) use sessions::from;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
@@ -35,6 +37,7 @@ use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens, Verified};
 use attempts::Attempts;
 use recent::Recent;
+use revocations::Revocations;
 
 /// What the authenticator works with.
 #[derive(Clone)]
@@ -104,6 +107,7 @@ pub struct Authenticator {
     settings: SessionSettings,
     keys: Recent<ApiKey>,
     sessions: Recent<Session>,
+    revocations: Recent<Arc<Revocations>>,
     attempts: Attempts,
 }
 
@@ -113,6 +117,7 @@ impl Authenticator {
         Authenticator {
             keys: Recent::new(clock()),
             sessions: Recent::new(clock()),
+            revocations: Recent::new(clock()),
             attempts: Attempts::new(clock()),
             ports,
             settings,
@@ -166,11 +171,10 @@ impl Authenticator {
         })?;
         let (id, subject) = match verified {
             Verified::Session { id, subject } => (id, subject),
-            Verified::Caller { caller, scopes, tenant } => {
-                let credential = format!("user:{}", caller.user_id).into();
-                // A token that names no scope reads.
-                let scopes = scopes.unwrap_or(Scopes::READ);
-                return Ok(Identity { caller, scopes, method: AuthMethod::Jwt, credential, tenant });
+            Verified::Caller { caller, scopes, tenant } => return Ok(without_session(caller, scopes, tenant)),
+            Verified::Application { caller, scopes, tenant, id } => {
+                self.check_revocations(&id, &caller.user_id).await?;
+                return Ok(without_session(caller, scopes, tenant));
             }
         };
         let session = self.sessions.get(&id, self.read_session(&id)).await?;
@@ -183,7 +187,12 @@ impl Authenticator {
     }
 }
 
-/// The beginning of an audit record about somebody.
+/// The identity of the bearer of a token without a session. A token that names no scope reads.
+fn without_session(caller: SecurityContext, scopes: Option<Scopes>, tenant: Option<Arc<str>>) -> Identity {
+    let credential = format!("user:{}", caller.user_id).into();
+    Identity { scopes: scopes.unwrap_or(Scopes::READ), method: AuthMethod::Jwt, credential, tenant, caller }
+}
+
 /// A record of what somebody proven did.
 pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, resource: String) -> AuditEntry {
     AuditEntry {

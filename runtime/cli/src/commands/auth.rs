@@ -13,7 +13,7 @@ use jiff::{Span, Timestamp};
 use serde_json::{Value as Json, json};
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::clock::Clock as _;
-use terrane_app::ports::credentials::{ApiKey, Credentials as _, User};
+use terrane_app::ports::credentials::{ApiKey, Credentials as _, Revocation, RevokedTokens, User};
 use terrane_app::ports::tokens::{Passwords as _, Randomness as _};
 use terrane_app::security::api_key::NewKey;
 use terrane_app::security::caller_json::{attribute_from_text, attribute_to_json};
@@ -38,6 +38,7 @@ Examples:
   terrane auth create-key my-project --name etl --scopes read,write --roles loader
   terrane auth revoke-key 0f3c9a5b1d2e4f60
   terrane auth end-sessions corp:248289761001
+  terrane auth revoke-tokens --sub customer-17
   printf %s \"$PASSWORD\" | terrane auth create-user ada --password-stdin --roles analyst --attribute region=EU
   terrane auth create-key --name tiers --attribute 'tiers=[1,2]' --attribute 'code=\"007\"'
 
@@ -99,6 +100,13 @@ pub enum AuthAction {
         #[command(flatten)]
         place: PlaceArguments,
     },
+    /// Revoke tokens that applications signed (`security.jwt.application_tokens`)
+    RevokeTokens {
+        #[command(flatten)]
+        place: PlaceArguments,
+        #[command(flatten)]
+        tokens: TokenArguments,
+    },
     /// End somebody's sessions; they may sign in again
     EndSessions {
         /// A user, or `provider:subject` of who signed in through an identity provider
@@ -116,6 +124,18 @@ pub struct PlaceArguments {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Which tokens to revoke.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct TokenArguments {
+    /// The claim `jti` of one token
+    #[arg(long)]
+    pub jti: Option<String>,
+    /// The claim `sub`, or the user id, of all tokens that were issued until now
+    #[arg(long = "sub")]
+    pub subject: Option<String>,
 }
 
 /// What policies and routes see of the caller.
@@ -148,6 +168,7 @@ impl AuthAction {
             | AuthAction::CreateUser { place, .. }
             | AuthAction::ListUsers { place }
             | AuthAction::DisableUser { place, .. }
+            | AuthAction::RevokeTokens { place, .. }
             | AuthAction::EndSessions { place, .. } => &place.dir,
         }
     }
@@ -181,6 +202,7 @@ pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Fai
             let missing = || Failure::new(format!("no user `{username}` may sign in")).hint("terrane auth list-users");
             is_disabled.then(|| print(&format!("disabled {username}\n"))).ok_or_else(missing)
         }
+        AuthAction::RevokeTokens { place, tokens } => revoke_tokens(&store, place, tokens, now).await,
         AuthAction::EndSessions { username, place } => {
             let entry = entry("sessions_ended", now, format!("user:{username}"), None);
             let ended = store.end_sessions(username, now, entry).await.map_err(failed)?;
@@ -293,6 +315,25 @@ async fn list_users(store: &StateStore, place: &PlaceArguments) -> Result<(), Fa
         table.add_row([&*user.username, &user.scopes.names().join(","), &user.caller.roles.join(","), state]);
     }
     print(&format!("{table}\n"));
+    Ok(())
+}
+
+async fn revoke_tokens(
+    store: &StateStore,
+    place: &PlaceArguments,
+    arguments: &TokenArguments,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let tokens = match (&arguments.jti, &arguments.subject) {
+        (Some(id), _) => RevokedTokens::Token(short(id, "--jti")?),
+        (None, subject) => RevokedTokens::Subject(short(subject.as_deref().unwrap_or_default(), "--sub")?),
+    };
+    let shown = json!({"jti": arguments.jti, "sub": arguments.subject, "revoked_at": now.to_string()});
+    let entry = entry("tokens_revoked", now, tokens.resource(), Some(&shown));
+    let revocation = Revocation { tokens, revoked_at: now };
+    store.revoke_tokens(&revocation, entry).await.map_err(failed)?;
+    let resource = revocation.tokens.resource();
+    print(&if place.json { format!("{shown}\n") } else { format!("revoked tokens of {resource}\n") });
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use terrane_compiler::diagnostic::Diagnostic;
 
+use terrane_app::security::MAX_APPLICATION_TOKEN_AGE;
 use terrane_identity::SignatureAlgorithm;
 
 use super::providers::{self, OAuthConfig, OutgoingConfig};
@@ -30,6 +31,16 @@ pub struct SecurityConfig {
 pub struct JwtConfig {
     pub place: Option<Place>,
     pub enabled: Option<bool>,
+    pub enabled_place: Option<Place>,
+    pub algorithm_place: Option<Place>,
+    pub claims_place: Option<Place>,
+    pub claims_mapping_place: Option<Place>,
+    pub scope_mapping_place: Option<Place>,
+    /// Whether tokens without a session are accepted that an application signs with the key of this server.
+    pub application_tokens: bool,
+    pub application_tokens_place: Option<Place>,
+    /// The longest lifetime of such a token, in seconds.
+    pub max_token_age: u32,
     pub secret: Option<Secret>,
     pub algorithm: Option<JwtAlgorithm>,
     pub access_seconds: u64,
@@ -97,6 +108,12 @@ impl JwtConfig {
     /// Whether this server signs tokens.
     pub fn is_signing(&self) -> bool {
         self.has_own_key() && (self.secret.is_some() || self.private_key_path.is_some())
+    }
+
+    /// Whether the claims of access tokens that others sign are read. This server's own tokens name a session,
+    /// whose rights are recorded.
+    pub fn reads_claims(&self) -> bool {
+        self.is_external() || (self.has_own_key() && (self.application_tokens || !self.is_signing()))
     }
 
     /// Whether tokens of an external provider are accepted.
@@ -191,6 +208,13 @@ fn anonymous(s: &mut Section<'_>, place: Place) -> Anonymous {
 
 fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     const ALGORITHMS: &[(&str, JwtAlgorithm)] = &[("HS256", JwtAlgorithm::Hs256), ("RS256", JwtAlgorithm::Rs256)];
+    let (enabled_place, algorithm_place) = (s.place("enabled"), s.place("algorithm"));
+    let (claims_place, claims_mapping_place) = (s.place("claims"), s.place("claims_mapping"));
+    let scope_mapping_place = s.place("scope_mapping");
+    let application_tokens_place = s.place("application_tokens");
+    let application_tokens = s.boolean("application_tokens").unwrap_or(false);
+    let max_token_age = s.integer("max_token_age", 1..=MAX_APPLICATION_TOKEN_AGE.as_secs());
+    let max_token_age = max_token_age.and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(86_400);
     let secret = s.secret("secret");
     let algorithm = s.choice("algorithm", ALGORITHMS);
     let access_seconds = s.integer("access_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(3_600);
@@ -211,6 +235,14 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     JwtConfig {
         place,
         enabled,
+        enabled_place,
+        algorithm_place,
+        claims_place,
+        claims_mapping_place,
+        scope_mapping_place,
+        application_tokens,
+        application_tokens_place,
+        max_token_age,
         secret,
         algorithm,
         access_seconds,
@@ -249,7 +281,7 @@ pub(super) fn scope_roles(s: &mut Section<'_>) -> ScopeRoleNames {
 
 impl ClaimNames {
     /// Each name, else the other's.
-    fn or(self, other: ClaimNames) -> ClaimNames {
+    pub fn or(self, other: ClaimNames) -> ClaimNames {
         ClaimNames {
             user_id: self.user_id.or(other.user_id),
             email: self.email.or(other.email),

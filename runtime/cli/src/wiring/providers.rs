@@ -11,8 +11,8 @@ use std::time::Duration;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_identity::{
-    Allow, BrowserUrl, ClientAuth, Endpoint, ExternalSettings, ExternalTokens, OpenIdSettings, Outgoing, Provider,
-    ProviderSettings, RefreshSettings, RemoteKeys,
+    Allow, BrowserUrl, ClaimsMapping, ClientAuth, Endpoint, ExternalSettings, ExternalTokens, OpenIdSettings, Outgoing,
+    Provider, ProviderSettings, RefreshSettings, RemoteKeys,
 };
 
 use super::security::mapping;
@@ -106,11 +106,18 @@ impl<'a> Providers<'a> {
             openid,
             redirect_url: public.join(&format!("/api/v1/auth/oauth/{name}/callback")),
             scopes: config.scopes.clone().unwrap_or_else(default_scopes),
-            mapping: mapping(&config.claims, &config.scope_roles, self.config.security.tenant_claim.as_deref()),
+            mapping: self.mapping(config),
             has_bare_user_ids: config.has_bare_user_ids,
             name,
         };
         Ok(Arc::new(Provider::new(settings, self.outgoing.clone())))
+    }
+
+    /// A provider's own names of claims, else those of `security.jwt`.
+    fn mapping(&self, provider: &ProviderConfig) -> ClaimsMapping {
+        let security = &self.config.security;
+        let claims = provider.claims.clone().or(security.jwt.claims.clone());
+        mapping(&claims, &provider.scope_roles, security.tenant_claim.as_deref())
     }
 
     fn keys(&self, endpoint: Endpoint) -> RemoteKeys {

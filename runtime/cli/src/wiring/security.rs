@@ -10,8 +10,8 @@ use terrane_app::ports::tokens::Tokens;
 use terrane_app::security::oauth::{OAuth, TicketKey};
 use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
 use terrane_identity::{
-    Argon2Passwords, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, OsRandomness, ScopeRoles,
-    SigningKey,
+    ApplicationSettings, Argon2Passwords, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings,
+    OsRandomness, ScopeRoles, SigningKey,
 };
 use terrane_store::StateStore;
 
@@ -82,21 +82,33 @@ fn tokens(
 fn own_tokens(config: &Config, key: SigningKey) -> Result<Jwt, Failure> {
     let jwt = &config.security.jwt;
     let (issuer, audience) = jwt.own_names();
-    // What this server signs says things its own way; the mapping is for what others sign.
-    let mapping = if jwt.is_signing() || jwt.is_external() {
-        mapping(&ClaimNames::default(), &ScopeRoleNames::default(), None)
-    } else {
-        mapping(&jwt.claims, &ScopeRoleNames::default(), config.security.tenant_claim.as_deref())
-    };
+    // Read from tokens that others sign; this server's own tokens name a session.
+    let mapping = mapping(&jwt.claims, &jwt.scope_roles, config.security.tenant_claim.as_deref());
     let settings = JwtSettings {
         key,
         issuer: issuer.to_owned(),
         audience: audience.to_owned(),
         verify_exp: jwt.verify_exp,
         verify_iat: jwt.verify_iat,
-        mapping,
+        mapping: mapping.clone(),
     };
-    Jwt::new(settings).map_err(|error| Failure::new(format!("security.jwt: {error}")))
+    let tokens = Jwt::new(settings).map_err(|error| Failure::new(format!("security.jwt: {error}")))?;
+    Ok(if jwt.application_tokens { tokens.with_applications(applications(jwt, mapping)) } else { tokens })
+}
+
+/// Requirements on tokens of applications. `issuer` and `audience` are a provider's where there is one.
+fn applications(jwt: &JwtConfig, mapping: ClaimsMapping) -> ApplicationSettings {
+    let own = jwt.own_issuer.clone();
+    let (issuer, audience) =
+        if jwt.is_external() { (own.clone(), own) } else { (jwt.issuer.clone(), jwt.audience.clone()) };
+    ApplicationSettings {
+        issuer,
+        audience,
+        default_audience: jwt.own_names().1.to_owned(),
+        max_age_seconds: jwt.max_token_age,
+        mapping,
+        has_scopes_claim: jwt.claims.scopes.is_some(),
+    }
 }
 
 fn key(jwt: &JwtConfig, root: &Path) -> Result<SigningKey, Failure> {

@@ -366,6 +366,12 @@ fn sessions() -> Schemas {
     named([
         ("SignIn", closed(&["username", "password"], [("username", text()), ("password", text())])),
         ("RefreshToken", closed(&["refresh_token"], [("refresh_token", text())])),
+        ("RevokedTokens", {
+            let claim = json!({ "type": "string", "minLength": 1, "maxLength": 256 });
+            let mut schema = closed(&[], [("jti", claim.clone()), ("sub", claim)]);
+            schema["oneOf"] = json!([{ "required": ["jti"] }, { "required": ["sub"] }]);
+            schema
+        }),
         ("Tokens", object(&["access_token", "token_type", "expires_in", "refresh_token"], tokens)),
         ("Revoked", object(&["revoked"], [("revoked", flag())])),
         (

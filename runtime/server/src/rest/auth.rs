@@ -6,19 +6,20 @@ use axum::response::Response;
 use serde_json::{Value as Json, json};
 
 use crate::admission::tell_session;
-use crate::app::App;
+use crate::app::{App, Scope};
 use crate::call::Call;
 use crate::edge::{NeverCompressed, json_response};
 use crate::error::{ApiError, Code};
 use crate::openapi::{Answer, Doc};
 use crate::routes::{Access, Routes};
-use crate::wire::auth::{refresh_token_from_wire, sign_in_from_wire, token_pair_to_wire};
+use crate::wire::auth::{refresh_token_from_wire, revoked_tokens_from_wire, sign_in_from_wire, token_pair_to_wire};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
         .post("/api/v1/auth/token", Access::Public, &SIGN_IN, sign_in)
         .post("/api/v1/auth/refresh", Access::Public, &REFRESH, refresh)
         .post("/api/v1/auth/revoke", Access::Identified, &REVOKE, revoke)
+        .post("/api/v1/auth/revoke-tokens", Access::Scoped(Scope::Admin), &REVOKE_TOKENS, revoke_tokens)
 }
 
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
@@ -45,6 +46,14 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
     let ended = app.ports.authenticator.revoke(&identity, &token, &origin).await;
     ended.map_err(ApiError::from_auth)?;
     Ok(secret(&json!({"revoked": true})))
+}
+
+async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
+    let (origin, identity) = (call.origin(), call.identity.clone());
+    let tokens = revoked_tokens_from_wire(&call.json_body(&app).await?)?;
+    let revoked = app.ports.authenticator.revoke_tokens(&identity, tokens, &origin).await;
+    revoked.map_err(ApiError::from_auth)?;
+    Ok(json_response(json!({"revoked": true}).to_string().into_bytes()))
 }
 
 /// An answer that nobody on the way may keep (RFC 6749, section 5.1).
@@ -90,4 +99,18 @@ static REVOKE: Doc = Doc {
     body: Some("RefreshToken"),
     answers: &[Answer { status: 200, description: "it is over", content: &[("application/json", Some("Revoked"))] }],
     refusals: &[Code::InvalidToken],
+};
+
+static REVOKE_TOKENS: Doc = Doc {
+    id: "revoke_tokens",
+    tag: TAG,
+    summary: "Revoke tokens that applications signed: one by `jti`, or those of a `sub` that were issued until now",
+    parameters: &[],
+    body: Some("RevokedTokens"),
+    answers: &[Answer {
+        status: 200,
+        description: "they are refused",
+        content: &[("application/json", Some("Revoked"))],
+    }],
+    refusals: &[Code::InvalidQuery, Code::StateUnavailable],
 };

@@ -29,6 +29,7 @@ pub(crate) const BODIES: &[(&str, &[&str])] = &[
     ("SqlQuery", query::FIELDS_FOR_SQL),
     ("SignIn", auth::SIGN_IN),
     ("RefreshToken", auth::REFRESH_TOKEN),
+    ("RevokedTokens", auth::REVOKED_TOKENS),
     ("ProjectLoad", project::LOAD),
     ("ProjectCompile", project::COMPILE),
     ("LineageImpact", lineage::IMPACT),

@@ -31,7 +31,7 @@ impl Table {
 }
 
 /// Each behind those that it points to.
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     Table {
         name: "users",
         columns: &["username", "password_hash", "scopes", "caller", "tenant", "created_at", "disabled_at"],
@@ -57,6 +57,7 @@ const TABLES: [Table; 6] = [
         columns: &["name", "entry", "registered_by", "registered_at"],
         numbers: &["registered_at"],
     },
+    Table { name: "revoked_tokens", columns: &["id", "revoked_at"], numbers: &["revoked_at"] },
     Table { name: "audit_log", columns: &crate::audit::COLUMNS, numbers: &["sequence", "at", "alike"] },
 ];
 

@@ -65,7 +65,7 @@ fn what_is_over_goes_and_nothing_else() {
         let horizon = Horizon { ended: at(50), abandoned: at(45) };
         let lease = store.acquire("prune", "h", LONG).await.unwrap().unwrap();
         let pruned = store.prune(&horizon, &lease).await.unwrap().unwrap();
-        assert_eq!(pruned, Pruned { sessions: 2, refresh_tokens: 3, api_keys: 2 });
+        assert_eq!(pruned, Pruned { sessions: 2, refresh_tokens: 3, api_keys: 2, revocations: 0 });
         for (id, is_there) in [("ended", false), ("later", true), ("abandoned", false), ("alive", true), ("used", true)]
         {
             assert_eq!(store.session(id).await.unwrap().is_some(), is_there, "{id}");

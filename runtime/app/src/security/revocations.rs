@@ -1,0 +1,115 @@
+//! Revocation of tokens that applications signed, by `jti` or by subject.
+//!
+//! In: revocations of the state database. Out: whether a verified token is among them. Not here: sessions,
+//! which end in their own rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{AuthError, Authenticator, Identity, Origin, entry, from};
+use crate::ports::audit::AuditEntry;
+use crate::ports::credentials::{Revocation, RevokedTokens};
+use crate::ports::tokens::TokenId;
+
+/// The longest lifetime that a token of an application may have. Revocations are recorded for longer.
+pub const MAX_APPLICATION_TOKEN_AGE: Duration = Duration::from_secs(30 * 86_400);
+
+/// All revocations, by what they refuse.
+#[derive(Debug, Default)]
+pub(super) struct Revocations(HashMap<RevokedTokens, Timestamp>);
+
+impl Revocations {
+    pub(super) fn new(all: Vec<Revocation>) -> Self {
+        Revocations(all.into_iter().map(|revocation| (revocation.tokens, revocation.revoked_at)).collect())
+    }
+
+    /// A token that does not say when it was issued is older than each revocation.
+    pub(super) fn refuse(&self, id: &TokenId, user_id: &Arc<str>) -> bool {
+        let token = id.token.clone().map(RevokedTokens::Token);
+        if token.is_some_and(|token| self.0.contains_key(&token)) {
+            return true;
+        }
+        let subjects = [Some(user_id.clone()), id.subject.clone()].into_iter().flatten().map(RevokedTokens::Subject);
+        let revoked_at = subjects.filter_map(|subject| self.0.get(&subject)).max();
+        revoked_at.is_some_and(|revoked_at| id.issued_at.is_none_or(|issued_at| issued_at <= *revoked_at))
+    }
+}
+
+impl RevokedTokens {
+    /// The name of these tokens in the audit log.
+    pub fn resource(&self) -> String {
+        match self {
+            RevokedTokens::Token(id) => format!("token:{id}"),
+            RevokedTokens::Subject(subject) => format!("user:{subject}"),
+        }
+    }
+}
+
+impl Authenticator {
+    /// Revokes tokens that applications signed. This process refuses them at once, others within two seconds.
+    ///
+    /// # Errors
+    /// [`AuthError::Unavailable`]: the state database does not answer, and nothing is revoked.
+    pub async fn revoke_tokens(
+        &self,
+        identity: &Identity,
+        tokens: RevokedTokens,
+        origin: &Origin,
+    ) -> Result<(), AuthError> {
+        let revoked_at = self.ports.clock.now();
+        let record = from(origin, entry("tokens_revoked", revoked_at, identity, tokens.resource()));
+        let after = Some(json!({"revoked_at": revoked_at.to_string()}).to_string().into());
+        let revocation = Revocation { tokens, revoked_at };
+        self.ports.credentials.revoke_tokens(&revocation, AuditEntry { after, ..record }).await?;
+        self.revocations.forget(ALL);
+        Ok(())
+    }
+
+    /// Refuses a token of an application that was revoked.
+    pub(super) async fn check_revocations(&self, id: &TokenId, user_id: &Arc<str>) -> Result<(), AuthError> {
+        let read = async { Ok(Some(Arc::new(Revocations::new(self.ports.credentials.revocations().await?)))) };
+        let revocations = self.revocations.get(ALL, read).await?.ok_or(AuthError::Unavailable)?;
+        if revocations.refuse(id, user_id) { Err(AuthError::InvalidToken { why: "it was revoked" }) } else { Ok(()) }
+    }
+}
+
+/// The one entry of the cache: all revocations are read together.
+const ALL: &str = "revocations";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    #[test]
+    fn tokens_are_refused_by_id_and_by_subject_until_the_revocation() {
+        let revocations = Revocations::new(vec![
+            Revocation { tokens: RevokedTokens::Token("t1".into()), revoked_at: time(10) },
+            Revocation { tokens: RevokedTokens::Subject("ada".into()), revoked_at: time(100) },
+        ]);
+        let id = |token: Option<&str>, subject: &str, issued_at: Option<i64>| TokenId {
+            token: token.map(Into::into),
+            subject: Some(subject.into()),
+            issued_at: issued_at.map(time),
+        };
+        for (id, user_id, is_refused) in [
+            (id(Some("t1"), "bob", Some(1_000)), "bob", true),
+            (id(Some("t2"), "bob", Some(1)), "bob", false),
+            (id(Some("ada"), "bob", Some(1)), "bob", false),
+            (id(None, "t1", None), "t1", false),
+            (id(None, "ada", Some(100)), "u1", true),
+            (id(None, "u1", Some(99)), "ada", true),
+            (id(None, "ada", Some(101)), "ada", false),
+            (id(None, "ada", None), "ada", true),
+        ] {
+            assert_eq!(revocations.refuse(&id, &user_id.into()), is_refused, "{id:?} {user_id}");
+        }
+    }
+}

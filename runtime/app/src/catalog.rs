@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use terrane_compiler::Access;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::graph::{DependencyGraph, NodeType};
 use terrane_compiler::lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, KeptCubes, Model, TypedCubes};
@@ -174,7 +174,8 @@ pub async fn load(
     let profile = plugins.dialect(warehouse.name())?;
     let (inputs, located, unlocated) = locate(inputs, &known.described.located, warehouse).await;
     let held = warehouse.built().await.map_err(|error| {
-        Diagnostic::error(BUILDS_UNKNOWN, format!("the warehouse can't be asked which models were built: {error}"))
+        Diagnostic::error(BUILDS_UNKNOWN, "the warehouse can't be asked which models were built")
+            .detail(error.to_string())
             .hint("load the project again when the warehouse answers")
     });
     let Texts { definitions, model, mut diagnostics, files, cubes } = read_texts(tree, inputs, held, known.kept).await;
@@ -235,7 +236,7 @@ async fn read_texts(
 }
 
 /// The warehouse doesn't say what it holds of models.
-pub const BUILDS_UNKNOWN: &str = "builds-unknown";
+pub const BUILDS_UNKNOWN: Code = Code::BuildsUnknown;
 
 /// Holds the snapshot that is served now.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::{CubeId, Model, Relationship};
 use terrane_compiler::sql::{Claim, DataCheck, data_checks};
 
@@ -124,17 +124,17 @@ fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
     let (keys, rows, listed) = (found.key_count, found.row_count, found.listed());
     let diagnostic = match check.claim {
         Claim::KeyIsThere | Claim::IsReadable => Diagnostic::error(
-            "null-key",
+            Code::NullKey,
             format!("the primary key of `{cube}` is null in {}{listed}", plural(rows, "row")),
         )
         .hint("choose columns that are never null, or leave these rows out in the cube's `sql`"),
         Claim::KeyIsUnique => Diagnostic::error(
-            "repeated-key",
+            Code::RepeatedKey,
             format!("the primary key of `{cube}` repeats: {} in {}{listed}", plural(keys, "key"), plural(rows, "row")),
         )
         .hint("mark as `primary_key` whatever else tells these rows apart, or make them one in the cube's `sql`"),
         Claim::TargetIsUnique { target, relationship } => Diagnostic::error(
-            "repeated-join-key",
+            Code::RepeatedJoinKey,
             format!(
                 "the join of `{cube}` to `{}` is {}, but its {columns} repeats: {} in {}{listed}",
                 name(target),
@@ -145,7 +145,7 @@ fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
         )
         .hint("join on columns that tell its rows apart, or declare `relationship: one_to_many`"),
         Claim::FindsAtMostOne { target, relationship } => Diagnostic::error(
-            "ambiguous-join",
+            Code::AmbiguousJoin,
             format!(
                 "the join of `{cube}` to `{}` is {}, but {} of `{cube}` found several{listed}",
                 name(target),
@@ -155,7 +155,7 @@ fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
         )
         .hint("make the condition find one row at most, or declare `relationship: one_to_many`"),
         Claim::FindsOne { target } => Diagnostic::error(
-            "join-finds-nothing",
+            Code::JoinFindsNothing,
             format!(
                 "the join of `{cube}` to `{}` is `always: true`, but {} of `{cube}` found nothing{listed}",
                 name(target),
@@ -164,7 +164,7 @@ fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
         )
         .hint("remove `always: true`: these rows would be lost"),
         Claim::IsFoundOnce { target } => Diagnostic::warning(
-            "one-to-one-repeats",
+            Code::OneToOneRepeats,
             format!(
                 "the join of `{cube}` to `{}` is one_to_one, but several of `{cube}` find the same row, {} of `{}` in all{listed}",
                 name(target),
@@ -189,8 +189,8 @@ fn refused(model: &Model, check: &DataCheck, error: &WarehouseError) -> Diagnost
 }
 
 fn unread(model: &Model, cube: CubeId, span: Option<Span>, why: &str, hint: Option<&str>) -> Diagnostic {
-    let message = format!("rows of cube `{}` could not be checked: {why}", model.cube(cube).name);
-    let diagnostic = Diagnostic::warning("data-not-checked", message);
+    let message = format!("rows of cube `{}` could not be checked", model.cube(cube).name);
+    let diagnostic = Diagnostic::warning(Code::DataNotChecked, message).detail(why);
     let diagnostic = match hint {
         Some(hint) => diagnostic.hint(hint),
         None => diagnostic,

@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
-use terrane_compiler::diagnostic::{Diagnostic, Severity};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
 use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
 use terrane_compiler::project::Definitions;
@@ -65,8 +65,9 @@ impl Described {
             };
         }
         let lost = self.refused.iter().filter(|refused| refused.is_lost).flat_map(|refused| &refused.told);
-        let lost: HashSet<&str> = lost.map(|told| &*told.message).collect();
-        for told in diagnostics.iter_mut().filter(|told| is_unread(told) && lost.contains(&*told.message)) {
+        let identity = |told: &Diagnostic| (told.code, told.subject.clone(), told.detail.clone());
+        let lost: Vec<_> = lost.map(identity).collect();
+        for told in diagnostics.iter_mut().filter(|told| is_unread(told) && lost.contains(&identity(told))) {
             told.severity = Severity::Error;
         }
     }
@@ -86,15 +87,17 @@ impl Described {
     }
 }
 
+const READABLE_HINT: &str = "check the columns and functions that its `sql` names";
+
 /// How many statements run at once: queries need the warehouse too.
 const AT_ONCE: usize = 4;
 
 /// What the warehouse can't read of a cube: a warning, since the rest can be served.
-pub const NOT_DESCRIBED: &str = "cube-not-described";
+pub const NOT_DESCRIBED: Code = Code::CubeNotDescribed;
 /// The same of one member.
-pub const NOT_READABLE: &str = "member-not-readable";
+pub const NOT_READABLE: Code = Code::MemberNotReadable;
 /// The warehouse can't be asked about a cube.
-pub const NOT_ASKED: &str = "cube-not-asked";
+pub const NOT_ASKED: Code = Code::CubeNotAsked;
 
 /// Whether the warehouse can't read a part of the project, or could not be asked.
 pub fn is_unread(told: &Diagnostic) -> bool {
@@ -293,27 +296,29 @@ impl<'a> Reading<'a> {
             }
             let Some(member) = probe.members.first() else { break };
             let culprit = culprit(self.model, self.definitions, cube.id, *member, &problem.message);
-            let message = format!("the warehouse cannot read {}: {}", culprit.what, complaint(&problem.message));
             if columns.is_none() {
                 columns = Some(self.columns_of(cube).await);
             }
             let is_function = problem.message.contains("unction");
-            let hint = match (&culprit.word, columns.as_deref()) {
+            let detailed = match (&culprit.word, columns.as_deref()) {
                 (Some(word), Some(columns)) if !is_function && !columns.is_empty() && !columns.contains(word) => {
                     let own = columns.iter().map(String::as_str);
                     suggest(word.rsplit('.').next().unwrap_or_default(), &format!("columns of `{}`", cube.name), own)
                 }
-                _ => hint_to(&problem.message, "check the columns and functions that its `sql` names"),
+                _ => hint_to(&problem.message, READABLE_HINT),
             };
-            let diagnostic = Diagnostic::warning(NOT_READABLE, message).hint(hint);
+            let diagnostic = Diagnostic::warning(NOT_READABLE, format!("the warehouse cannot read {}", culprit.what))
+                .detail(complaint(&problem.message))
+                .detailed_hint(detailed)
+                .hint(READABLE_HINT)
+                .about(culprit.what.as_str());
             found.push(match culprit.span {
                 Some(span) => diagnostic.at(span),
                 None => diagnostic,
             });
         }
         if found.is_empty() {
-            let message =
-                format!("the warehouse cannot describe cube `{}`: {}", cube.name, complaint(&problem.message));
+            let message = format!("the warehouse cannot describe cube `{}`", cube.name);
             let table = match &cube.relation {
                 Relation::Table(name) => {
                     let parts: Vec<&str> = name.iter().map(|part| &*part.text).collect();
@@ -323,7 +328,10 @@ impl<'a> Reading<'a> {
             };
             let hint = format!("check that {table} exists and that each `sql` names columns of it");
             let hint = hint_to(&problem.message, hint);
-            let told = Diagnostic::warning(NOT_DESCRIBED, message).hint(hint);
+            let told = Diagnostic::warning(NOT_DESCRIBED, message)
+                .detail(complaint(&problem.message))
+                .hint(hint)
+                .about(Arc::clone(&cube.name));
             found.push(match relation_place(self.definitions, cube, &problem.message) {
                 Some(place) => told.at(place),
                 None => at_cube(told, cube),
@@ -348,8 +356,9 @@ pub(crate) fn complaint(message: &str) -> &str {
 }
 
 fn not_asked(cube: &Cube, problem: &Unread) -> Diagnostic {
-    let message = format!("the warehouse could not be asked about cube `{}`: {}", cube.name, problem.message);
-    at_cube(Diagnostic::warning(NOT_ASKED, message).hint("load the project again when the warehouse answers"), cube)
+    let message = format!("the warehouse could not be asked about cube `{}`", cube.name);
+    let diagnostic = Diagnostic::warning(NOT_ASKED, message).detail(problem.message.as_str());
+    at_cube(diagnostic.hint("load the project again when the warehouse answers").about(Arc::clone(&cube.name)), cube)
 }
 
 fn at_cube(told: Diagnostic, cube: &Cube) -> Diagnostic {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::allowed;
 use terrane_compiler::project::{Inputs, RegisteredCube};
 
@@ -21,7 +21,7 @@ use crate::described::NOT_ASKED;
 use crate::ports::warehouse::{CatalogTable, Warehouse, WarehouseErrorKind};
 
 /// The warehouse's catalog lists no table or view of the name.
-pub(crate) const UNKNOWN_TABLE: &str = "unknown-table";
+pub(crate) const UNKNOWN_TABLE: Code = Code::UnknownTable;
 
 /// How many tables are looked up at once: queries need the warehouse too.
 const AT_ONCE: usize = 4;
@@ -127,6 +127,7 @@ fn absent(cube: &RegisteredCube, table: &str) -> Diagnostic {
 }
 
 fn not_asked(cube: &RegisteredCube, message: &str) -> Diagnostic {
-    let message = format!("the warehouse could not be asked about the table of cube `{}`: {message}", cube.name);
-    Diagnostic::error(NOT_ASKED, message).hint("Load the project again when the warehouse answers.")
+    let text = format!("the warehouse could not be asked about the table of cube `{}`", cube.name);
+    let hint = "Load the project again when the warehouse answers.";
+    Diagnostic::error(NOT_ASKED, text).detail(message).hint(hint).about(Arc::clone(&cube.name))
 }

@@ -176,8 +176,8 @@ fn errors_of(snapshot: &Snapshot) -> usize {
 
 fn place_and_message(told: &Diagnostic) -> String {
     match &told.span {
-        Some(span) => format!("{span}: {}", told.message),
-        None => told.message.clone(),
+        Some(span) => format!("{span}: {}", told.full_message()),
+        None => told.full_message().into_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::sql::{SourceProbe, source_probes};
 
@@ -17,7 +17,7 @@ use crate::described::{complaint, hint_to};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// A table or a column that a source declares is not there.
-const NOT_FOUND: &str = "source-not-found";
+const NOT_FOUND: Code = Code::SourceNotFound;
 /// How many tables are asked about.
 const MAX_TABLES: usize = 500;
 /// How long all of it may take.
@@ -47,7 +47,7 @@ pub async fn absent(
     let _ = tokio::time::timeout(TIMEOUT, gather).await;
     if answered < probes.len() {
         let message = format!("of {} tables of sources {answered} were looked up in the warehouse", probes.len());
-        found.push(Diagnostic::warning("sources-not-asked", message));
+        found.push(Diagnostic::warning(Code::SourcesNotAsked, message));
     }
     found
 }
@@ -65,10 +65,10 @@ async fn absent_of(
             if error.message.contains("has no Arrow type") {
                 return Vec::new();
             }
-            let complaint = complaint(&error.message);
-            let message = format!("the warehouse can't read the table of source `{name}`: {complaint}");
+            let message = format!("the warehouse can't read the table of source `{name}`");
             let hint = hint_to(&error.message, "check its name, `schema` and `database`, and that it may be read");
-            return vec![Diagnostic::warning(NOT_FOUND, message).hint(hint).at(table.name.span())];
+            let diagnostic = Diagnostic::warning(NOT_FOUND, message).detail(complaint(&error.message));
+            return vec![diagnostic.hint(hint).at(table.name.span())];
         }
         Err(_) => return Vec::new(),
     };

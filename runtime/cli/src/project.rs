@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::project::{Inputs, SourceTree};
 
 use crate::config::{self, Config, Environment, PROJECT_FILE};
@@ -42,7 +42,7 @@ impl Project {
         problems.extend(found);
         let (tree, found) = folder.collect(&config.folders);
         let unread_files = found.iter().filter(|told| told.is_error()).map(place).collect();
-        let unread = found.iter().filter(|told| told.code == "not-utf-8").filter_map(|told| told.span.as_ref());
+        let unread = found.iter().filter(|told| told.code == Code::NotUtf8).filter_map(|told| told.span.as_ref());
         let unread = unread.flat_map(|span| folder.names_in(&span.file)).collect();
         problems.extend(found);
         let mut source = tree.clone();

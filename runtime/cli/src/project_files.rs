@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::nearest::resembling;
 use terrane_compiler::project::{SourceTree, names_in};
 
@@ -155,7 +155,7 @@ impl<'a> Walk<'a> {
             Ok(metadata) if metadata.is_dir() => self.folder(path, 0),
             Ok(_) => {
                 let message = format!("`{path}` is a file, not a folder");
-                self.diagnostics.push(Diagnostic::error("unreadable-file", message).at(start_of(path)));
+                self.diagnostics.push(Diagnostic::error(Code::UnreadableFile, message).at(start_of(path)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => self.diagnostics.push(explain(path, &error)),
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
                 if meant == TESTS { String::new() } else { format!(", or name it in `paths` of {PROJECT_FILE}") };
             let hint = format!("did you mean `{meant}`? rename it{otherwise}");
             let make = if meant == policies { Diagnostic::error } else { Diagnostic::warning };
-            self.diagnostics.push(make("folder-not-read", message).hint(hint).at(start_of(&name)));
+            self.diagnostics.push(make(Code::FolderNotRead, message).hint(hint).at(start_of(&name)));
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
         if depth > MAX_DEPTH {
             let message = format!("`{path}` is nested deeper than {MAX_DEPTH} folders");
             let hint = "move its files up, or remove a link that leads back";
-            self.diagnostics.push(Diagnostic::error("too-deep", message).hint(hint).at(start_of(path)));
+            self.diagnostics.push(Diagnostic::error(Code::TooDeep, message).hint(hint).at(start_of(path)));
             return;
         }
         let here = self.dir.metadata(if path.is_empty() { "." } else { path });
@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
                 Ok(Err(name)) => {
                     let message = format!("the name `{}` in `{path}` is not UTF-8", name.display());
                     let hint = "rename the file";
-                    self.diagnostics.push(Diagnostic::error("not-utf-8", message).hint(hint).at(start_of(path)));
+                    self.diagnostics.push(Diagnostic::error(Code::NotUtf8, message).hint(hint).at(start_of(path)));
                 }
                 Err(error) => self.diagnostics.push(explain(path, &error)),
             }
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
                     let message = format!("the file `{inner}` is not read");
                     let hint = "models are files that end with `.sql`, in small letters: rename it";
                     self.diagnostics
-                        .push(Diagnostic::warning("file-not-read", message).hint(hint).at(start_of(&inner)));
+                        .push(Diagnostic::warning(Code::FileNotRead, message).hint(hint).at(start_of(&inner)));
                 }
                 Ok(_) => {}
                 Err(error) => self.diagnostics.push(explain(&inner, &error)),
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         if self.entries_left == 1 {
             let message = format!("the project's folders hold more than {MAX_ENTRIES} files");
             let hint = "is this the right folder?";
-            self.diagnostics.push(Diagnostic::error("too-many-files", message).hint(hint).at(start_of(path)));
+            self.diagnostics.push(Diagnostic::error(Code::TooManyFiles, message).hint(hint).at(start_of(path)));
         }
         self.entries_left = self.entries_left.saturating_sub(1);
         self.entries_left > 0
@@ -302,12 +302,12 @@ fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Di
         } else {
             ("the project's files are larger than 256 MiB together".to_owned(), "is this the right folder?")
         };
-        return Err(Diagnostic::error("file-too-large", message).hint(hint).at(start_of(path)));
+        return Err(Diagnostic::error(Code::FileTooLarge, message).hint(hint).at(start_of(path)));
     }
     *bytes_left -= bytes.len() as u64;
     let not_utf_8 = |message: String, line| {
         let span = Span { file: path.into(), line, column: 1, length: 1 };
-        Diagnostic::error("not-utf-8", message).hint("save the file as UTF-8").at(span)
+        Diagnostic::error(Code::NotUtf8, message).hint("save the file as UTF-8").at(span)
     };
     if is_utf_16(&bytes) {
         return Err(not_utf_8(format!("`{path}` is UTF-16 text, not UTF-8"), 1));
@@ -335,7 +335,7 @@ fn explain(path: &str, error: &io::Error) -> Diagnostic {
     if is_escape(error) || Path::new(path).is_absolute() {
         return outside(path).at(start_of(path));
     }
-    Diagnostic::error("unreadable-file", format!("`{path}` can't be read: {error}"))
+    Diagnostic::error(Code::UnreadableFile, format!("`{path}` can't be read: {error}"))
         .hint("check that it exists and that you may read it")
         .at(start_of(path))
 }
@@ -347,7 +347,7 @@ fn is_escape(error: &io::Error) -> bool {
 }
 
 fn outside(path: &str) -> Diagnostic {
-    Diagnostic::error("path-outside", format!("the path `{path}` leaves the project"))
+    Diagnostic::error(Code::PathOutside, format!("the path `{path}` leaves the project"))
         .hint("paths stay inside the project: copy what they name into it")
 }
 

@@ -3,10 +3,11 @@
 //! In: diagnostics and the texts they point into. Out: text for a terminal or a file, or JSON for
 //! scripts. Not here: finding problems.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use terrane_compiler::diagnostic::{Diagnostic, Severity, Span, Step};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span, Step};
 use terrane_compiler::project::SourceTree;
 
 /// Whether escape codes for colours may be written.
@@ -37,7 +38,7 @@ const SHOWN_WIDTH: usize = 120;
 /// configuration and by the compiler, is one.
 pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.sort_by(|a, b| (&a.span, b.severity).cmp(&(&b.span, a.severity)));
-    let mut seen: Vec<(&'static str, Span)> = Vec::new();
+    let mut seen: Vec<(Code, Span)> = Vec::new();
     diagnostics.retain(|diagnostic| {
         let Some(span) = &diagnostic.span else { return true };
         let key = (diagnostic.code, span.clone());
@@ -63,7 +64,7 @@ fn draw_one(diagnostic: &Diagnostic, tree: &SourceTree, style: Style) -> String 
         let _ = write!(text, "{}: ", style.paint(BOLD, &printable(&span.to_string())));
     }
     let label = style.paint(colour, &format!("{word}[{}]", diagnostic.code));
-    let _ = writeln!(text, "{label}: {}", printable(&diagnostic.message));
+    let _ = writeln!(text, "{label}: {}", printable(&diagnostic.full_message()));
     if let Some(span) = &diagnostic.span {
         let source = tree.files.get(&span.file).and_then(|file| file.lines().nth(span.line as usize - 1));
         if let Some(line) = source.filter(|line| !line.trim().is_empty() && !holds_secret(line)) {
@@ -147,7 +148,7 @@ pub fn plural(count: usize, what: &str) -> String {
 pub struct DiagnosticJson<'a> {
     code: &'a str,
     severity: &'static str,
-    message: &'a str,
+    message: Cow<'a, str>,
     hint: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
@@ -184,13 +185,13 @@ impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
     fn from(diagnostic: &'a Diagnostic) -> Self {
         let span = diagnostic.span.as_ref();
         DiagnosticJson {
-            code: diagnostic.code,
+            code: diagnostic.code.as_str(),
             severity: match diagnostic.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
             },
-            message: &diagnostic.message,
-            hint: diagnostic.hint.as_deref(),
+            message: diagnostic.full_message(),
+            hint: diagnostic.full_hint(),
             file: span.map(|span| &*span.file),
             line: span.map(|span| span.line),
             column: span.map(|span| span.column),
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_caret_stands_under_the_place() {
-        let problem = Diagnostic::error("unknown-key", "no `nmae`").hint("did you mean `name`?").at(at(2, 5, 4));
+        let problem = Diagnostic::error(Code::UnknownKey, "no `nmae`").hint("did you mean `name`?").at(at(2, 5, 4));
         let drawn = draw(&[problem], &tree("cubes:\n  - nmae: x\n"), Style::Plain);
         let expected = "cubes/a.yml:2:5: error[unknown-key]: no `nmae`\n  2 |   - nmae: x\n    |     ^^^^\n  hint: did you mean `name`?\n";
         assert_eq!(drawn, expected);
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_caret_follows_wide_characters_and_tabs() {
-        let problem = || Diagnostic::error("x", "y").at(at(1, 4, 1));
+        let problem = || Diagnostic::error(Code::SqlSyntax, "y").at(at(1, 4, 1));
         let wide = draw(&[problem()], &tree("電子 x"), Style::Plain);
         assert!(wide.contains("  1 | 電子 x\n    |      ^\n"), "{wide}");
         let tabs = draw(&[problem()], &tree("\t\t x"), Style::Plain);
@@ -232,26 +233,30 @@ mod tests {
 
     #[test]
     fn places_beyond_the_text_and_escape_codes_do_no_harm() {
-        let problem = Diagnostic::warning("x", "a\x1b[2Jb").at(at(1, 900, 50));
+        let problem = Diagnostic::warning(Code::SqlSyntax, "a\x1b[2Jb").at(at(1, 900, 50));
         let drawn = draw(&[problem], &tree(&"\x1b".repeat(500)), Style::Plain);
         assert!(!drawn.contains('\x1b'), "{drawn:?}");
-        let beyond = draw(&[Diagnostic::error("x", "y").at(at(90, 1, 1))], &tree("a"), Style::Plain);
-        assert_eq!(beyond, "cubes/a.yml:90:1: error[x]: y\n");
+        let beyond = draw(&[Diagnostic::error(Code::SqlSyntax, "y").at(at(90, 1, 1))], &tree("a"), Style::Plain);
+        assert_eq!(beyond, "cubes/a.yml:90:1: error[sql-syntax]: y\n");
     }
 
     #[test]
     fn lines_with_secrets_are_not_shown() {
         for line in ["jwt: {secret: abc}", "url: postgres://me:abc@db", "  client_Secret: abc"] {
-            let drawn = draw(&[Diagnostic::error("x", "y").at(at(1, 1, 1))], &tree(line), Style::Plain);
+            let drawn = draw(&[Diagnostic::error(Code::SqlSyntax, "y").at(at(1, 1, 1))], &tree(line), Style::Plain);
             assert!(!drawn.contains("abc"), "{drawn}");
         }
     }
 
     #[test]
     fn what_two_stages_found_is_told_once() {
-        let once = Diagnostic::error("yaml-syntax", "a").at(at(1, 1, 1));
-        let mut all =
-            vec![Diagnostic::warning("w", "b"), once.clone(), once, Diagnostic::error("z", "c").at(at(1, 1, 1))];
+        let once = Diagnostic::error(Code::YamlSyntax, "a").at(at(1, 1, 1));
+        let mut all = vec![
+            Diagnostic::warning(Code::SqlEmpty, "b"),
+            once.clone(),
+            once,
+            Diagnostic::error(Code::SqlTooDeep, "c").at(at(1, 1, 1)),
+        ];
         sort(&mut all);
         assert_eq!(counts(&all), "2 errors, 1 warning");
     }

@@ -10,7 +10,7 @@ mod providers;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use jiff::Timestamp;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::Model;
 use terrane_compiler::project::Definitions;
 
@@ -130,7 +130,7 @@ pub fn unused_definitions(definitions: &Definitions) -> Vec<Diagnostic> {
 }
 
 fn unused(key: &str) -> Diagnostic {
-    Diagnostic::warning("not-yet", format!("{key} has no effect in this version"))
+    Diagnostic::warning(Code::NotYet, format!("{key} has no effect in this version"))
         .hint("Remove the key, or keep it for a later version.")
 }
 
@@ -144,7 +144,7 @@ fn every_origin(config: &Config) -> Option<Diagnostic> {
         }
         None => "`server.cors.origins` is \"*\": any page can ask with a credential that it was given",
     };
-    let diagnostic = Diagnostic::warning("every-origin", message);
+    let diagnostic = Diagnostic::warning(Code::EveryOrigin, message);
     Some(at(place, diagnostic.hint("list the origins of your pages, like https://app.example.org")))
 }
 
@@ -153,7 +153,7 @@ pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnos
     let Validity { from, until } = validity.filter(|validity| !validity.holds_at(now))?;
     let message = format!("the certificate of `server.tls.cert_path` is good from {from} to {until}, which is not now");
     let hint = "put a new one in its place: it is read within a minute, without a restart";
-    Some(Diagnostic::warning("certificate", message).hint(hint))
+    Some(Diagnostic::warning(Code::Certificate, message).hint(hint))
 }
 
 /// Cubes that nobody will get an answer from.
@@ -161,7 +161,7 @@ pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     let closed: Vec<&str> = model.cubes.iter().filter(|cube| cube.is_guarded).map(|cube| &*cube.name).collect();
     let message = format!("closed to everybody: {}", closed.join(", "));
     let hint = "a policy that might speak of these cubes could not be read; mend what is reported of it";
-    (!closed.is_empty()).then(|| Diagnostic::warning("closed-cubes", message).hint(hint))
+    (!closed.is_empty()).then(|| Diagnostic::warning(Code::ClosedCubes, message).hint(hint))
 }
 
 /// The address to listen on. Others may reach it only where credentials are asked for, and anonymous
@@ -197,7 +197,7 @@ fn resolve(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
 }
 
 fn error(message: impl Into<String>, hint: impl Into<String>) -> Diagnostic {
-    Diagnostic::error("not-served", message).hint(hint)
+    Diagnostic::error(Code::NotServed, message).hint(hint)
 }
 
 fn at(place: &Place, diagnostic: Diagnostic) -> Diagnostic {
@@ -290,7 +290,7 @@ mod tests {
             );
             assert!(problems.is_empty(), "{problems:?}");
             let warned = warnings(&config).into_iter().map(|warning| {
-                assert_eq!((warning.code, warning.is_error()), ("not-yet", false));
+                assert_eq!((warning.code, warning.is_error()), (Code::NotYet, false));
                 let key = warning.message.split('`').nth(1).unwrap().to_owned();
                 (key, warning.span.map_or((0, 0), |span| (span.line, span.column)))
             });

@@ -40,7 +40,7 @@ use terrane_app::query::{GateSettings, QueryService, QuerySettings};
 use terrane_app::security::api_key;
 use terrane_app::upkeep::{Upkeep, UpkeepSettings};
 use terrane_compiler::SecurityContext;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::{model, project};
 use terrane_identity::OsRandomness;
@@ -151,7 +151,7 @@ async fn open(
                 problems.extend(snapshot.diagnostics.iter().cloned());
                 loaded = Some(engine(&project.config, snapshot, (plugins, hooks), warehouse, observer));
             }
-            Err(error) => problems.push(Diagnostic::error("no-dialect", error.to_string()).hint(
+            Err(error) => problems.push(Diagnostic::error(Code::NoDialect, error.to_string()).hint(
                 "run `cargo xtask components` to build the components for this program, or put one that fits into the project's plugins/, in the place of one that does not",
             )),
         }
@@ -375,7 +375,7 @@ pub fn log_settings(project: &Project) -> LogSettings {
 fn hooks(host: &Arc<PluginHost>, problems: &mut Vec<Diagnostic>) -> Option<Hooks> {
     let hooks = Hooks::new(Arc::clone(host));
     hooks
-        .map_err(|error| problems.push(Diagnostic::error("no-plugins", format!("hooks can't be run here: {error}"))))
+        .map_err(|error| problems.push(Diagnostic::error(Code::NoPlugins, format!("hooks can't be run here: {error}"))))
         .ok()
 }
 

@@ -1,10 +1,16 @@
-//! What a person is told about a project: one problem, its place, and what to do.
+//! Problems of a project: code, place, message and hint.
 //!
-//! In: facts from the project and model stages. Out: [`Diagnostic`]s, collected, never thrown: all
-//! problems of a project come in one run. Not here: drawing them (cli) and query errors (`query`).
+//! In: facts from the project and model stages. Out: [`Diagnostic`]s, collected and never thrown, so that one run
+//! reports all problems of a project. Not here: drawing them (cli) and query errors (`query`). Programs decide by
+//! code, subject and place, never by the text of a message.
 
+mod code;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+
+pub use code::Code;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -32,16 +38,27 @@ impl fmt::Display for Span {
 /// One problem of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable, kebab-case: `unknown-key`, `unknown-member`, `missing-ref`, `yaml-syntax` …
-    pub code: &'static str,
+    pub code: Code,
     pub severity: Severity,
-    /// Short and primary: what was found.
+    /// States the problem in Terrane's own words.
     pub message: String,
-    /// An action: what to do about it.
+    /// Text of the warehouse about it. Only callers with the scope `admin` may see it.
+    pub detail: Option<Box<Foreign>>,
+    /// The name of the item that has the problem, such as a plugin's id.
+    pub subject: Option<Arc<str>>,
+    /// An action that solves the problem.
     pub hint: Option<String>,
     pub span: Option<Span>,
-    /// Of a circle: what goes round, each with the place where it refers to the next.
+    /// The steps of a circle, each with the place where it refers to the next.
     pub path: Box<[Step]>,
+}
+
+/// Text that another system wrote, which may quote data and names that not every caller may see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    pub text: String,
+    /// An action that names what the other system disclosed. It takes the place of the general hint.
+    pub hint: Option<String>,
 }
 
 /// One part of a circle.
@@ -64,18 +81,20 @@ pub fn sort(diagnostics: &mut [Diagnostic]) {
 }
 
 impl Diagnostic {
-    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
         Diagnostic {
             code,
             severity: Severity::Error,
             message: message.into(),
+            detail: None,
+            subject: None,
             hint: None,
             span: None,
             path: Box::default(),
         }
     }
 
-    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message) }
     }
 
@@ -83,6 +102,42 @@ impl Diagnostic {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Adds text of another system.
+    #[must_use]
+    pub fn detail(mut self, text: impl Into<String>) -> Self {
+        self.detail = Some(Box::new(Foreign { text: text.into(), hint: None }));
+        self
+    }
+
+    /// Adds a hint that names what the other system disclosed.
+    #[must_use]
+    pub fn detailed_hint(mut self, hint: impl Into<String>) -> Self {
+        if let Some(detail) = &mut self.detail {
+            detail.hint = Some(hint.into());
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn about(mut self, subject: impl Into<Arc<str>>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+
+    /// Returns the message with the text of other systems, for operators.
+    pub fn full_message(&self) -> Cow<'_, str> {
+        match &self.detail {
+            Some(detail) => Cow::Owned(format!("{}: {}", self.message, detail.text)),
+            None => Cow::Borrowed(&self.message),
+        }
+    }
+
+    /// Returns the most precise hint, for operators.
+    pub fn full_hint(&self) -> Option<&str> {
+        let of_detail = self.detail.as_ref().and_then(|detail| detail.hint.as_deref());
+        of_detail.or(self.hint.as_deref())
     }
 
     #[must_use]
@@ -111,14 +166,14 @@ impl fmt::Display for Diagnostic {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        write!(f, "{severity}[{}]: {}", self.code, self.message)?;
+        write!(f, "{severity}[{}]: {}", self.code, self.full_message())?;
         let following = self.path.iter().skip(1).chain(self.path.first());
         for (step, next) in self.path.iter().zip(following) {
             if let Some(span) = &step.span {
                 write!(f, "\n  {} → {}: {span}", step.name, next.name)?;
             }
         }
-        match &self.hint {
+        match self.full_hint() {
             Some(hint) => write!(f, "\n  hint: {hint}"),
             None => Ok(()),
         }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::lineage::{KnownColumns, Lineage, Sight};
 use terrane_compiler::model::{DimensionId, Member, Model, SqlPart, build};
 use terrane_compiler::project::{Definitions, Inputs, RegisteredCube, SourceTree, read};
@@ -581,7 +581,7 @@ fn a_mask_for_all_cubes_closes_cubes_that_show_the_column_under_another_name() {
             let twin = model.cube_named("twin").unwrap();
             assert!(Access::of(&model, &caller).check(&twin.dimensions[1].sql, false).is_err());
             let warned: Vec<&str> =
-                found.iter().filter(|found| found.code == "closed-cube").map(|found| &*found.message).collect();
+                found.iter().filter(|found| found.code == Code::ClosedCube).map(|found| &*found.message).collect();
             assert_eq!(warned.len(), 2, "{warned:?}");
         }
     }
@@ -596,7 +596,7 @@ fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
     for cube in &model.cubes {
         assert!(!access.is_closed(cube) && access.row_filters(cube.id).count() == 1, "{}", cube.name);
     }
-    assert!(found.iter().all(|found| found.code != "closed-cube"));
+    assert!(found.iter().all(|found| found.code != Code::ClosedCube));
 }
 
 /// A writer defines members of the names that a policy speaks of, over a protected table.
@@ -666,7 +666,7 @@ fn cubes_whose_tables_cannot_be_determined_are_warned_of() {
     let policy = "policies: [{name: p, cubes: [own], deny: [id]}, {name: q, cubes: [own], mask: {id: hash}}]";
     let (model, found) = sound(&[("cubes/c.yml", cubes.as_str()), ("policies/p.yml", policy)], Vec::new(), &[]);
     assert!(is_closed(&model, "reader") && !is_closed(&model, "own"));
-    assert_eq!(found.iter().filter(|found| found.code == "unresolved-tables").count(), 1);
+    assert_eq!(found.iter().filter(|found| found.code == Code::UnresolvedTables).count(), 1);
 }
 
 /// Numbers that look random, the same in each run.

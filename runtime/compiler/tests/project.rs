@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::{ColumnTypes, DimensionId, MeasureId, MeasureKind, Model, TimeKind, build};
 use terrane_compiler::project::{Inputs, SourceTree, read};
 use terrane_compiler::sql::profile::DialectProfile;
@@ -262,7 +262,7 @@ fn join_of_text_and_number_is_found() {
     let (text, integer, date) = (LogicalType::Text, LogicalType::Integer, LogicalType::Date);
     let found = |condition: &str, columns: &[(&str, LogicalType)]| {
         let told = of_joins(condition, columns);
-        assert!(told.iter().all(|told| told.code == "column-mismatch" && told.span.is_some()), "{told:?}");
+        assert!(told.iter().all(|told| told.code == Code::ColumnMismatch && told.span.is_some()), "{told:?}");
         told.len()
     };
     let by_id = "{orders}.customer_id = {customers}.id";

@@ -24,7 +24,7 @@ fn check(files: &[(&str, &str)]) -> Vec<&'static str> {
     };
     std::thread::Builder::new().stack_size(1024 * 1024).spawn(load).expect("a thread starts");
     let diagnostics = receiver.recv_timeout(Duration::from_secs(60)).expect("the project loads in time");
-    diagnostics.iter().map(|diagnostic| diagnostic.code).collect()
+    diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect()
 }
 
 fn dimension(sql: &str) -> Vec<&'static str> {

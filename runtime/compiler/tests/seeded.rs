@@ -31,7 +31,7 @@ fn faults(case: &Case, told: &[Diagnostic], marks: &[Span]) -> Vec<String> {
 
 fn fault(diagnostic: &Diagnostic, expected: &Told, mark: &Span) -> Option<String> {
     let severity = if expected.is_warning() { Severity::Warning } else { Severity::Error };
-    if diagnostic.code != expected.code || diagnostic.severity != severity {
+    if diagnostic.code.as_str() != expected.code || diagnostic.severity != severity {
         return Some(format!(
             "{:?}[{}], expected {severity:?}[{}]",
             diagnostic.severity, diagnostic.code, expected.code

@@ -171,7 +171,8 @@ impl Product {
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
             let known = Known { described: &Described::default(), kept: &Arc::default() };
             let snapshot = load(tree, &inputs, known, &plugins, &*self.warehouse).await?;
-            let problems = snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code == "cube-not-described");
+            let problems =
+                snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code.as_str() == "cube-not-described");
             let problems: Vec<String> = problems.map(ToString::to_string).collect();
             if !problems.is_empty() {
                 let files: Vec<String> = tree.files.iter().map(|(path, text)| format!("{path}: {text}")).collect();

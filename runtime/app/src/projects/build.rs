@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::soften_registered;
 
 use super::compile::Compiled;
@@ -16,9 +16,9 @@ use crate::builds::{ModelBuild, RunError, Wanted};
 use crate::ports::builder::NotReady;
 
 /// Nothing was built of any model.
-pub const NOT_BUILT: &str = "models-not-built";
+pub const NOT_BUILT: Code = Code::ModelsNotBuilt;
 /// The same for what the warehouse says, which is for operators.
-pub const NOT_READY: &str = "warehouse-not-ready";
+pub const NOT_READY: Code = Code::WarehouseNotReady;
 
 impl ProjectService {
     /// Builds the compiled models. A warehouse that can't build leaves a warning: its queries inline models.
@@ -67,5 +67,11 @@ fn warning(error: &RunError) -> Diagnostic {
         }
         _ => (NOT_BUILT, "compile again when the other run is over".to_owned()),
     };
-    Diagnostic::warning(code, format!("no model was built: {error}")).hint(hint)
+    let diagnostic = match error {
+        RunError::NotReady(NotReady::Warehouse(_)) => {
+            Diagnostic::warning(code, "no model was built").detail(error.to_string())
+        }
+        _ => Diagnostic::warning(code, format!("no model was built: {error}")),
+    };
+    diagnostic.hint(hint)
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::graph::{DependencyGraph, Node, NodeType};
 use terrane_compiler::model::nearest::nearest;
 use terrane_compiler::model::{RunnableModel, place_of_complaint, runnable_models};
@@ -215,7 +215,7 @@ pub struct RefusedModels {
 }
 
 /// The warehouse refuses a model's text.
-pub const MODEL_NOT_DESCRIBED: &str = "model-not-described";
+pub const MODEL_NOT_DESCRIBED: Code = Code::ModelNotDescribed;
 
 /// Asks the warehouse about every model that has no error of its own.
 pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> RefusedModels {
@@ -239,8 +239,8 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         };
         refused.files.insert(file);
         names.insert(name);
-        let message = format!("the warehouse refuses model `{name}`: {}", complaint(&refusal.message));
-        let told = Diagnostic::error(MODEL_NOT_DESCRIBED, message)
+        let told = Diagnostic::error(MODEL_NOT_DESCRIBED, format!("the warehouse refuses model `{name}`"))
+            .detail(complaint(&refusal.message))
             .hint(hint_to(
                 &refusal.message,
                 "check the tables and columns that it names, and that the warehouse has them",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::project::{Definitions, SourceTree};
 
 use crate::catalog::Snapshot;
@@ -87,7 +87,7 @@ impl Loaded {
 
 /// The first reference to a model that isn't there: the name stands at the diagnostic's place.
 pub fn missing_ref(diagnostics: &[Diagnostic], tree: &SourceTree, definitions: &Definitions) -> Option<MissingRef> {
-    let told = diagnostics.iter().find(|told| told.code == "missing-ref")?;
+    let told = diagnostics.iter().find(|told| told.code == Code::MissingRef)?;
     let span = told.span.as_ref()?;
     let line = tree.files.get(&span.file)?.lines().nth(span.line.saturating_sub(1) as usize)?;
     let written: String =
@@ -112,5 +112,5 @@ pub fn closed_cubes(definitions: &Definitions) -> Option<Diagnostic> {
     let files: Vec<String> = files.into_iter().take(5).map(|file| format!("`{file}`")).collect();
     let message = format!("every cube is closed while {} can't be read: it may hold policies", files.join(", "));
     let hint = "mend the file, or remove it, and load the project again";
-    Some(Diagnostic::warning("closed-cubes", message).hint(hint).at(span.clone()))
+    Some(Diagnostic::warning(Code::ClosedCubes, message).hint(hint).at(span.clone()))
 }

@@ -6,7 +6,7 @@
 //! warehouse's catalog lists (`located`). Governance hooks have a say in every change.
 
 use serde_json::{Map, Value as Json, json};
-use terrane_compiler::diagnostic::{Diagnostic, Severity};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
 use terrane_compiler::model::allowed::{self, NotAllowed};
 use terrane_compiler::model::nearest::{likely, nearest};
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
@@ -102,7 +102,8 @@ impl ProjectService {
         // The name is a file's name in diagnostics.
         if !is_name(&cube.name) {
             let message = format!("`{}` can't be a cube's name", cube.name);
-            let told = Diagnostic::error("invalid-name", message).hint("write it in snake_case: letters, digits, `_`");
+            let told =
+                Diagnostic::error(Code::InvalidName, message).hint("write it in snake_case: letters, digits, `_`");
             return Err(RegisterError::Invalid { diagnostics: vec![told] });
         }
         let mut held = self.changing.lock().await;
@@ -248,7 +249,7 @@ fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), Regis
 fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError> {
     let name = &new.name;
     let Some(cube) = snapshot.model.cube_named(name) else { return Ok(()) };
-    let invalid = |code: &'static str, message: String, hint: String| RegisterError::Invalid {
+    let invalid = |code: Code, message: String, hint: String| RegisterError::Invalid {
         diagnostics: vec![Diagnostic::error(code, message).hint(hint)],
     };
     let Some(table) = snapshot.described().located.get(new.sql_table.trim()) else {
@@ -264,7 +265,7 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
                 None => "Name columns of `sql_table`.".to_owned(),
             };
             let message = format!("`{written}` is no column of `{name}`'s table");
-            return Err(invalid("unknown-column", message, hint));
+            return Err(invalid(Code::UnknownColumn, message, hint));
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::plugins::PluginFault;
 use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
 use terrane_app::source_check;
-use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
 
 use super::{Terminal, print, tell};
 use crate::expectations;
@@ -65,7 +65,7 @@ struct CheckJson<'a> {
 fn judge_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     let is_in = |problem: &Diagnostic, files: &HashSet<Arc<str>>| {
         let file = problem.span.as_ref().map(|span| &span.file);
-        problem.code == "sql-syntax" && !problem.is_error() && file.is_some_and(|file| files.contains(file))
+        problem.code == Code::SqlSyntax && !problem.is_error() && file.is_some_and(|file| files.contains(file))
     };
     problems.retain(|problem| !is_in(problem, &refused.files));
     for problem in problems.iter_mut().filter(|problem| is_in(problem, &refused.accepted)) {
@@ -111,7 +111,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
             let is_word = |text: &str| {
                 text.to_lowercase().split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
             };
-            problems.iter().any(|told| is_unread(told) && is_word(&told.message))
+            problems.iter().any(|told| is_unread(told) && is_word(&told.full_message()))
         };
         let absent = source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, is_told).await;
         problems.extend(absent);
@@ -157,14 +157,14 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
 
 /// Detectors that were found, and offer nothing because something is wrong with them. Listed ones are told already.
 async fn unusable_detectors(engine: &Engine, told: &[Diagnostic]) -> Vec<Diagnostic> {
-    let is_told = |id: &str| told.iter().any(|problem| problem.message.contains(&format!("plugin `{id}`")));
+    let is_told = |id: &str| told.iter().any(|problem| problem.subject.as_deref() == Some(id));
     // A file under another name than its own is told as one that nothing uses.
     let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
     let faults = engine.detectors.kinds().await.faults.into_iter();
     let faults = faults.filter(|fault| !is_idle(fault) && !is_told(&fault.component));
     let diagnostic = |fault: ComponentFault| {
         let message = format!("the detector `{}` is not in use: it {}", fault.component, fault.fault);
-        Diagnostic::warning("plugin-refused", message).hint("repair the component, or take it out of the folder")
+        Diagnostic::warning(Code::PluginRefused, message).hint("repair the component, or take it out of the folder")
     };
     faults.map(diagnostic).collect()
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 
 /// The variables as they were at the start.
 #[derive(Debug, Clone, Default)]
@@ -99,10 +99,10 @@ impl ExpandError {
     pub(super) fn explain(&self, key: &str) -> Diagnostic {
         match self {
             ExpandError::Unset { name } => {
-                Diagnostic::error("missing-variable", format!("environment variable {name} is not set"))
+                Diagnostic::error(Code::MissingVariable, format!("environment variable {name} is not set"))
                     .hint(format!("set {name}, or write the value of {key} into the file"))
             }
-            ExpandError::Unclosed => Diagnostic::error("missing-variable", format!("`${{` in {key} has no `}}`"))
+            ExpandError::Unclosed => Diagnostic::error(Code::MissingVariable, format!("`${{` in {key} has no `}}`"))
                 .hint("write ${NAME}, or $${ where the characters themselves are meant"),
         }
     }

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 
 use ipnet::IpNet;
 use terrane_app::limits::{Rate, RateSettings};
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 
 use super::reader::{Located, Place, Section};
 
@@ -51,7 +51,7 @@ pub(super) fn cors(s: &mut Section<'_>) -> CorsConfig {
             None => config.origins.push(value),
             Some((what, hint)) => {
                 let message = format!("`{}` of `server.cors.origins` {what}", shorten(&value));
-                s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+                s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
             }
         }
     }
@@ -113,7 +113,7 @@ pub(super) fn allowed_hosts(s: &mut Section<'_>) -> Vec<String> {
         }
         let message = format!("`{}` of `server.allowed_hosts` is no host's name", shorten(&value));
         let hint = "write the name alone, without scheme, port or path, like bi.example.org";
-        s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+        s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
     }
     hosts
 }
@@ -125,7 +125,7 @@ pub(super) fn trusted_proxies(s: &mut Section<'_>) -> Vec<IpNet> {
             Ok(network) => networks.push(network),
             Err((fault, hint)) => {
                 let message = format!("`{}` of `server.trusted_proxies` {fault}", shorten(&value));
-                s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+                s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
             }
         }
     }
@@ -158,7 +158,7 @@ pub(super) fn tls(s: &mut Section<'_>) -> Option<TlsConfig> {
     let (cert, key) = (s.located("cert_path"), s.located("key_path"));
     let lacks = |place: &Place, has: &str, lacks: &str| {
         let message = format!("`server.tls.{has}` is set, and `server.tls.{lacks}` is not");
-        place.mark(Diagnostic::error("wrong-value", message).hint("TLS needs both, as PEM files"))
+        place.mark(Diagnostic::error(Code::WrongValue, message).hint("TLS needs both, as PEM files"))
     };
     match (cert, key) {
         (Some(cert_path), Some(key_path)) => return Some(TlsConfig { cert_path, key_path }),
@@ -198,7 +198,7 @@ fn rate(s: &mut Section<'_>, key: &'static str, default: Option<Rate>) -> Option
                 let message = format!("`limits.rate.{key}` lacks `requests_per_second`");
                 let hint = "write `{requests_per_second: 50, burst: 100}`";
                 if s.place("requests_per_second").is_none() {
-                    s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+                    s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
                 }
                 default
             }

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use terrane_app::ports::plugins::PluginRole;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_plugin_host::manifest::{AskedLimits, Capability};
 use terrane_plugin_host::signature::PublicKey;
 use terrane_plugin_host::{ConfigJson, Grants};
@@ -71,7 +71,7 @@ fn keys(s: &mut Section<'_>) -> Vec<PublicKey> {
         match value.parse::<PublicKey>() {
             Ok(key) => keys.push(key),
             Err(error) => {
-                let diagnostic = Diagnostic::error("wrong-value", format!("a key of `plugins.keys` {error}"));
+                let diagnostic = Diagnostic::error(Code::WrongValue, format!("a key of `plugins.keys` {error}"));
                 s.report(place.mark(diagnostic.hint("write a public key as `terrane plugin sign` shows it")));
             }
         }
@@ -85,7 +85,7 @@ fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
     let must_be_signed = s.boolean("require_signatures").unwrap_or(!keys.is_empty());
     if let (true, true, Some(place)) = (must_be_signed, keys.is_empty(), place) {
         let message = "`plugins.require_signatures` is on, and `plugins.keys` names no key";
-        let diagnostic = Diagnostic::error("wrong-value", message);
+        let diagnostic = Diagnostic::error(Code::WrongValue, message);
         s.report(place.mark(diagnostic.hint("list the public keys of those whose components you trust")));
     }
     must_be_signed
@@ -107,7 +107,7 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     if let (true, Some(true), Some(place)) = (is_monitored, enforcement, enforcement_place) {
         let message = "a plugin in the mode `monitor` can't be `required`: nothing that it says is obeyed";
         let hint = "leave out `enforcement`, or leave out `mode: monitor` once the plugin is to be obeyed";
-        s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+        s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
     }
     let config_json = s.json("config").map(|json| json.to_string()).unwrap_or_default().into();
     let grants = grants(s);
@@ -118,14 +118,14 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     });
     for (key, is_there) in [("id", s.place("id").is_some()), ("role", s.place("role").is_some())] {
         if !is_there {
-            let diagnostic = Diagnostic::error("missing-field", format!("a plugin of the list has no `{key}`"));
+            let diagnostic = Diagnostic::error(Code::MissingField, format!("a plugin of the list has no `{key}`"));
             let diagnostic = diagnostic.hint("each needs an `id` and a `role`: dialect, detector, check or governance");
             s.report(place.as_ref().map_or(diagnostic.clone(), |place| place.mark(diagnostic)));
         }
     }
     let (id, role, place) = (id?, role?, place?);
     if role == PluginRole::Dialect && !id.starts_with("dialect-") {
-        let diagnostic = Diagnostic::error("wrong-value", format!("`{id}` is no id of a dialect"));
+        let diagnostic = Diagnostic::error(Code::WrongValue, format!("`{id}` is no id of a dialect"));
         s.report(place.mark(diagnostic.hint("a dialect is called `dialect-` and the warehouse's type")));
         return None;
     }
@@ -140,7 +140,8 @@ fn grants(s: &mut Section<'_>) -> Grants {
             None => {
                 let names = Capability::ALL.map(Capability::as_str).join(", ");
                 let found: String = value.chars().take(60).collect();
-                let diagnostic = Diagnostic::error("wrong-value", format!("`{found}` is nothing that can be granted"));
+                let diagnostic =
+                    Diagnostic::error(Code::WrongValue, format!("`{found}` is nothing that can be granted"));
                 s.report(place.mark(diagnostic.hint(format!("the grants are {names}"))));
             }
         }
@@ -153,7 +154,7 @@ fn unique(s: &mut Section<'_>, listed: Vec<PluginConfig>) -> Vec<PluginConfig> {
     let mut kept: Vec<PluginConfig> = Vec::with_capacity(listed.len());
     for plugin in listed {
         if kept.iter().any(|other| other.id == plugin.id) {
-            let diagnostic = Diagnostic::error("duplicate-name", format!("two plugins have the id `{}`", plugin.id));
+            let diagnostic = Diagnostic::error(Code::DuplicateName, format!("two plugins have the id `{}`", plugin.id));
             s.report(plugin.place.mark(diagnostic.hint("a plugin is listed once, and an id is one plugin's")));
         } else {
             kept.push(plugin);

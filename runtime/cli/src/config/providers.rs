@@ -4,7 +4,7 @@
 //! In: the reader. Out: typed sections whose texts may still be no URLs: `start_rules` and `wiring` look at
 //! them. Not here: what providers are asked (`terrane-identity`).
 
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_identity::SignatureAlgorithm;
 
 use super::reader::{Located, Place, Secret, Section};
@@ -112,7 +112,7 @@ pub(super) fn algorithms(s: &mut Section<'_>) -> Vec<SignatureAlgorithm> {
                 let message =
                     format!("`{}` is no algorithm of public keys", value.chars().take(60).collect::<String>());
                 let hint = format!("the algorithms are {}", SignatureAlgorithm::names().join(", "));
-                s.report(place.mark(Diagnostic::error("wrong-value", message).hint(hint)));
+                s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
             }
         }
     }

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
 use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
@@ -142,7 +142,7 @@ impl<'a> Section<'a> {
                 let what =
                     if self.path.is_empty() { "the project file".to_owned() } else { format!("`{}`", self.path) };
                 let diagnostic =
-                    Diagnostic::error("wrong-type", format!("{what} must be a mapping of keys and values"));
+                    Diagnostic::error(Code::WrongType, format!("{what} must be a mapping of keys and values"));
                 self.report(diagnostic.hint("write `key: value` lines").at(node.origin.span()));
             }
             return;
@@ -152,7 +152,7 @@ impl<'a> Section<'a> {
                 Some((first, _)) => {
                     let line = first.origin.line;
                     self.report(
-                        Diagnostic::error("duplicate-key", format!("`{}` stands twice", self.full(&key.text)))
+                        Diagnostic::error(Code::DuplicateKey, format!("`{}` stands twice", self.full(&key.text)))
                             .hint(format!("keep one; the first is in line {line}"))
                             .at(key.origin.span()),
                     );
@@ -236,7 +236,7 @@ impl<'a> Section<'a> {
     fn scalar_of(&mut self, node: &Node, name: &str) -> Option<Scalar> {
         let place = Place::File(node.origin.span());
         let NodeValue::Scalar { text, .. } = &node.value else {
-            let diagnostic = Diagnostic::error("wrong-type", format!("`{name}` must be one value"));
+            let diagnostic = Diagnostic::error(Code::WrongType, format!("`{name}` must be one value"));
             let hint = "put a text that begins with a bracket or a brace in quotes";
             self.report(place.mark(diagnostic.hint(hint)));
             return None;
@@ -280,7 +280,9 @@ impl<'a> Section<'a> {
         let value = read(&scalar.text);
         if value.is_none() {
             let message = format!("`{}` must be {wanted}, found `{}`", self.full(key), shorten(&scalar.text));
-            self.report(scalar.place.mark(Diagnostic::error("wrong-value", message).hint(format!("write {wanted}"))));
+            self.report(
+                scalar.place.mark(Diagnostic::error(Code::WrongValue, message).hint(format!("write {wanted}"))),
+            );
         }
         value
     }
@@ -357,7 +359,7 @@ impl<'a> Section<'a> {
         let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));
         let node = parsed.as_ref().or(node)?;
         let NodeValue::List(items) = &node.value else {
-            let diagnostic = Diagnostic::error("wrong-type", format!("`{}` must be a list", self.full(key)));
+            let diagnostic = Diagnostic::error(Code::WrongType, format!("`{}` must be a list", self.full(key)));
             self.report(diagnostic.hint(format!("write `{key}: [first, second]`")).at(node.origin.span()));
             return None;
         };
@@ -407,7 +409,8 @@ impl<'a> Section<'a> {
         let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));
         let node = parsed.as_ref().or(node)?;
         if !matches!(node.value, NodeValue::Map(_)) {
-            let diagnostic = Diagnostic::error("wrong-type", format!("`{name}` must be a mapping of keys and values"));
+            let diagnostic =
+                Diagnostic::error(Code::WrongType, format!("`{name}` must be a mapping of keys and values"));
             self.report(diagnostic.hint("write `key: value` lines").at(node.origin.span()));
             return None;
         }
@@ -434,7 +437,7 @@ impl<'a> Section<'a> {
                     let value = self.json_of(value, name)?;
                     if map.insert(key.text.to_string(), value).is_some() {
                         let message = format!("`{}` stands twice in `{name}`", shorten(&key.text));
-                        let diagnostic = Diagnostic::error("duplicate-key", message).hint("keep one");
+                        let diagnostic = Diagnostic::error(Code::DuplicateKey, message).hint("keep one");
                         self.report(diagnostic.at(key.origin.span()));
                     }
                 }
@@ -476,7 +479,9 @@ impl<'a> Section<'a> {
                 (None, true) => "remove it".to_owned(),
             };
             let message = format!("{within} has an unknown key `{}`", shorten(&key.text));
-            self.collected.diagnostics.push(Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span()));
+            self.collected
+                .diagnostics
+                .push(Diagnostic::error(Code::UnknownKey, message).hint(hint).at(key.origin.span()));
         }
     }
 }
@@ -508,7 +513,7 @@ impl Collected {
                 Some(meant) => format!("did you mean {meant}?"),
                 None => "Remove it; `terrane config show` lists all variables.".to_owned(),
             };
-            let diagnostic = Diagnostic::warning("unknown-variable", message).hint(hint);
+            let diagnostic = Diagnostic::warning(Code::UnknownVariable, message).hint(hint);
             // A slip here may leave open what it was to close.
             let is_security = SECURITY.iter().any(|prefix| name.starts_with(prefix));
             let severity = if is_security { Severity::Error } else { Severity::Warning };

@@ -4,7 +4,7 @@
 //! in: a key that is not asked for here is unknown. Not here: security (`security`).
 
 use jiff::tz::TimeZone;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings};
 use terrane_warehouse::FileAccess;
 
@@ -115,7 +115,7 @@ fn query(s: &mut Section<'_>) -> QueryConfig {
             "`query.default_limit` is {}, over `query.max_limit` of {}",
             config.default_limit, config.max_limit
         );
-        let diagnostic = Diagnostic::error("wrong-value", message).hint("lower the one or raise the other");
+        let diagnostic = Diagnostic::error(Code::WrongValue, message).hint("lower the one or raise the other");
         let place = s.place("default_limit").or_else(|| s.place("max_limit"));
         s.report(match place {
             Some(place) => place.mark(diagnostic),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 
 use terrane_app::security::MAX_APPLICATION_TOKEN_AGE;
 use terrane_identity::SignatureAlgorithm;
@@ -192,7 +192,7 @@ fn anonymous(s: &mut Section<'_>, place: Place) -> Anonymous {
             }
             None => s.report(
                 place.mark(
-                    Diagnostic::error("wrong-value", format!("`{word}` is not a scope"))
+                    Diagnostic::error(Code::WrongValue, format!("`{word}` is not a scope"))
                         .hint("the scopes are read, write and admin"),
                 ),
             ),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
@@ -83,7 +83,7 @@ pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
 }
 
 pub(super) fn problem(message: impl Into<String>, hint: &str) -> Diagnostic {
-    Diagnostic::error("wrong-expectation", message).hint(hint)
+    Diagnostic::error(Code::WrongExpectation, message).hint(hint)
 }
 
 /// The items of `tests:`.
@@ -110,7 +110,7 @@ fn known(map: &[(Key, Node)], keys: &[&str], what: &str, diagnostics: &mut Vec<D
     for (index, (key, _)) in map.iter().enumerate() {
         if map[..index].iter().any(|(seen, _)| seen.text == key.text) {
             let message = format!("`{}` stands twice in {what}", key.text);
-            diagnostics.push(Diagnostic::error("duplicate-key", message).hint("keep one").at(key.origin.span()));
+            diagnostics.push(Diagnostic::error(Code::DuplicateKey, message).hint("keep one").at(key.origin.span()));
         }
         if !keys.contains(&&*key.text) {
             diagnostics.push(unknown_key(key, keys, what));
@@ -125,7 +125,7 @@ fn unknown_key(key: &Key, known: &[&str], what: &str) -> Diagnostic {
         None => format!("remove it; possible: {}", near.join(", ")),
     };
     let message = format!("{what} has an unknown key `{}`", key.text);
-    Diagnostic::error("unknown-key", message).hint(hint).at(key.origin.span())
+    Diagnostic::error(Code::UnknownKey, message).hint(hint).at(key.origin.span())
 }
 
 fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expectation> {

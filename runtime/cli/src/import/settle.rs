@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model;
 use terrane_compiler::project::yaml::{self, Node, NodeValue};
 use terrane_compiler::project::{self, Inputs, SourceFile, SourceTree};
@@ -95,7 +95,7 @@ fn take_away(drafts: &mut Vec<Draft>, cube: usize, place: Option<Place>, problem
 
 /// A drill that leads nowhere costs the drills, not the measure.
 fn is_drill(list: usize, problem: &Diagnostic) -> bool {
-    list == MEASURES && problem.message.contains("drilled")
+    list == MEASURES && problem.code == Code::UnknownDrillMember
 }
 
 /// The cube where each member was written: views come after the cubes that they copy from.
@@ -138,7 +138,7 @@ fn problems(files: &[(String, String)], warehouse: &str) -> Vec<Diagnostic> {
     problems.extend(model::build(&definitions).1);
     // A variable that is not set here is set where the project is used.
     problems.retain(|problem| {
-        problem.code != "missing-env-var" && (problem.is_error() || problem.message.contains("drilled"))
+        problem.code != Code::MissingEnvVar && (problem.is_error() || problem.code == Code::UnknownDrillMember)
     });
     problems
 }

@@ -122,7 +122,7 @@ mod tests {
         let (definitions, mut problems) = project::read(&SourceTree { files }, &Inputs::default());
         problems.extend(terrane_compiler::model::build(&definitions).1);
         // That there is no cube yet is worth a warning of `check`.
-        let told = problems.iter().filter(|problem| problem.code != "no-cubes");
+        let told = problems.iter().filter(|problem| problem.code != terrane_compiler::diagnostic::Code::NoCubes);
         told.map(ToString::to_string).collect()
     }
 

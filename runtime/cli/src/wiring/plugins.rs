@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins as _};
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_plugin_host::{ComponentFile, PluginHost, PluginSettings, SearchPath, Settings};
 
 use super::WORKSPACE;
@@ -18,7 +18,7 @@ use crate::config::{PluginConfig, PluginsConfig};
 use crate::project::Project;
 
 /// A required plugin can't be used. A server starts, and is not ready; a project like that is not in order.
-pub const REQUIRED_REFUSED: &str = "required-plugin-refused";
+pub const REQUIRED_REFUSED: Code = Code::RequiredPluginRefused;
 
 /// `None` where no component can be run here, which is then among the problems.
 pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<PluginHost>> {
@@ -40,7 +40,7 @@ pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<
             Some(Arc::new(host))
         }
         Err(error) => {
-            problems.push(Diagnostic::error("no-plugins", format!("components can't be run here: {error}")));
+            problems.push(Diagnostic::error(Code::NoPlugins, format!("components can't be run here: {error}")));
             None
         }
     }
@@ -81,8 +81,8 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
     };
     if plugin.role != PluginRole::Governance && is_hook(error) {
         let diagnostic =
-            Diagnostic::error("wrong-role", format!("{message}; as a hook it would protect, as this it does not"));
-        return Some(plugin.place.mark(diagnostic.hint("write `role: governance`")));
+            Diagnostic::error(Code::WrongRole, format!("{message}; as a hook it would protect, as this it does not"));
+        return Some(plugin.place.mark(diagnostic.hint("write `role: governance`").about(plugin.id.as_str())));
     }
     let hint = match error {
         PluginError::Faulted { fault: PluginFault::Unreadable { .. }, .. } | PluginError::NotFound { .. } => {
@@ -99,8 +99,12 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
             }
         }
     };
-    let code = if plugin.is_required { REQUIRED_REFUSED } else { "plugin-refused" };
-    Some(plugin.place.mark(Diagnostic::warning(code, format!("{message}{consequence}")).hint(hint)))
+    let code = if plugin.is_required { REQUIRED_REFUSED } else { Code::PluginRefused };
+    Some(
+        plugin
+            .place
+            .mark(Diagnostic::warning(code, format!("{message}{consequence}")).hint(hint).about(plugin.id.as_str())),
+    )
 }
 
 /// Whether what was refused in another role is a governance hook by its exports.
@@ -130,7 +134,7 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let Some(role) = *role else {
         let message = format!("{shown} is no plugin of any role; nothing uses it");
         let hint = format!("`terrane plugin check {shown}` says what is wrong with it; else take it out of the folder");
-        return Some(Diagnostic::warning("plugin-idle", message).hint(hint));
+        return Some(Diagnostic::warning(Code::PluginIdle, message).hint(hint));
     };
     let listed = |more: &str| {
         let source = path.strip_prefix(root).unwrap_or(path).display();
@@ -139,7 +143,7 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     };
     if role == PluginRole::Governance {
         let message = format!("{shown} is a governance hook that is not listed; it does nothing");
-        return Some(Diagnostic::warning("plugin-idle", message).hint(listed(", enforcement: required")));
+        return Some(Diagnostic::warning(Code::PluginIdle, message).hint(listed(", enforcement: required")));
     }
     let prefix = format!("{role}-");
     let (message, hint) = if !name.starts_with(&prefix) {
@@ -162,7 +166,7 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     } else {
         return None;
     };
-    Some(Diagnostic::warning("plugin-idle", message).hint(hint))
+    Some(Diagnostic::warning(Code::PluginIdle, message).hint(hint))
 }
 
 /// Where components are looked for, in this order: the project's own, those beside the program, and

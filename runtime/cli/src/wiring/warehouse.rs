@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrane_app::ports::builder::{BuildsNothing, CantBuild, ModelBuilder};
 use terrane_app::ports::warehouse::Warehouse;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube, project_may_read_files};
 use terrane_warehouse::{
     ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, ServerSettings, SqliteSettings, mysql, postgres,
@@ -94,7 +94,7 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], is_written: bo
             Ok((Arc::new(warehouse), builder))
         }
         Ok(Err(error)) => Err(explain_open(config, &error)),
-        Err(error) => Err(Diagnostic::error("no-warehouse", format!("opening the warehouse broke off: {error}"))),
+        Err(error) => Err(Diagnostic::error(Code::NoWarehouse, format!("opening the warehouse broke off: {error}"))),
     }
 }
 
@@ -111,7 +111,7 @@ fn server(config: &WarehouseConfig) -> Result<ServerSettings, Diagnostic> {
     };
     if let Some(path) = &config.path {
         let message = format!("`warehouse.path` is for files, and {} is a server", config.kind);
-        let problem = Diagnostic::error("no-warehouse", message);
+        let problem = Diagnostic::error(Code::NoWarehouse, message);
         return Err(path.place.mark(problem.hint("leave `warehouse.path` out: `warehouse.url` names the database")));
     }
     Ok(ServerSettings {
@@ -151,7 +151,7 @@ fn connections(config: &WarehouseConfig) -> usize {
 }
 
 fn refused(config: &WarehouseConfig, message: String, hint: &str) -> Diagnostic {
-    mark(config.place.as_ref(), Diagnostic::error("no-warehouse", message).hint(hint))
+    mark(config.place.as_ref(), Diagnostic::error(Code::NoWarehouse, message).hint(hint))
 }
 
 /// DuckDB's complaint with the key that it is about.
@@ -167,7 +167,7 @@ fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
         ),
         _ => (config.place.as_ref(), "check the keys of `warehouse`"),
     };
-    mark(place, Diagnostic::error("no-warehouse", error.to_string()).hint(hint))
+    mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))
 }
 
 /// The same for the engines behind a connection.
@@ -183,5 +183,5 @@ fn explain_connect(config: &WarehouseConfig, error: &ConnectError) -> Diagnostic
             "check that the database is there and that its name, user and password are right",
         ),
     };
-    mark(place, Diagnostic::error("no-warehouse", error.to_string()).hint(hint))
+    mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))
 }

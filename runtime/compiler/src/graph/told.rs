@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{DependencyGraph, NodeType};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Code, Diagnostic, Span};
 
 /// A place where a text of a node begins.
 pub(super) type Places = BTreeMap<(Arc<str>, u32, u32), u32>;
@@ -50,24 +50,19 @@ fn node_at(places: &Places, span: &Span) -> Option<u32> {
     (begins.0 == span.file).then_some(*at)
 }
 
-/// The names on a circle's path.
+/// Returns the names on a circle's path.
 fn circle(diagnostic: &Diagnostic) -> Option<impl Iterator<Item = &str>> {
-    if !CIRCLES.contains(&diagnostic.code) {
-        return None;
-    }
-    let (_, path) = diagnostic.message.rsplit_once(": ")?;
-    Some(path.split(" → "))
+    let is_circle = matches!(diagnostic.code, Code::ModelCycle | Code::ExtendsCycle | Code::ReferenceCycle);
+    is_circle.then(|| diagnostic.path.iter().map(|step| &*step.name))
 }
 
-const CIRCLES: [&str; 3] = ["model-cycle", "extends-cycle", "reference-cycle"];
-
 /// The nodes by the names that paths have for them: `orders.revenue`, `orders`, `revenue`.
-fn paths(graph: &DependencyGraph) -> HashMap<(&'static str, String), u32> {
+fn paths(graph: &DependencyGraph) -> HashMap<(Code, String), u32> {
     let named = (0u32..).zip(&graph.nodes).filter_map(|(at, node)| {
         let code = match node.node_type {
-            NodeType::Model => "model-cycle",
-            NodeType::Cube => "extends-cycle",
-            NodeType::Measure | NodeType::Dimension | NodeType::Metric => "reference-cycle",
+            NodeType::Model => Code::ModelCycle,
+            NodeType::Cube => Code::ExtendsCycle,
+            NodeType::Measure | NodeType::Dimension | NodeType::Metric => Code::ReferenceCycle,
             NodeType::Source | NodeType::SourceTable => return None,
         };
         // Behind the type and the project: no name of these has a dot.

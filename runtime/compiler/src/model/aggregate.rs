@@ -3,6 +3,7 @@
 //! In: a function call of the tree. Out: in a `number`, a hidden [`Aggregate`] over the own cube; in
 //! rows, a problem. Not here: aggregations by a measure's `type` (`build`).
 
+use crate::diagnostic::Code;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
 };
@@ -95,7 +96,7 @@ pub(super) fn call(function: &mut Function) -> Result<Call, Problem> {
     let unsupported = |what: &str| {
         let hint =
             "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, each with one argument";
-        Problem::new("unsupported-aggregate", format!("{what} can't stand in a number measure"), hint)
+        Problem::new(Code::UnsupportedAggregate, format!("{what} can't stand in a number measure"), hint)
     };
     if function.over.is_some() {
         return Err(unsupported(&format!("the window over {name}")));

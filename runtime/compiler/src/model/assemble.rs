@@ -16,7 +16,7 @@ use super::{
     Aggregate, AggregateFunction, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
     Model, Presentation, Relation, Segment, SegmentId, Snippet,
 };
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::parallel::map_with;
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
 use crate::types::LogicalType;
@@ -170,7 +170,7 @@ impl<'d> Skeleton<'d> {
                     let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
                     diagnostics.push(
                         Diagnostic::error(
-                            "unknown-cube",
+                            Code::UnknownCube,
                             format!("join `{}` names a cube `{}` that doesn't exist", join.name.value, cube.value),
                         )
                         .hint(suggest(&cube.value, "cubes", known))
@@ -183,7 +183,7 @@ impl<'d> Skeleton<'d> {
             if let Some(original) = target.alias_of {
                 diagnostics.push(
                     Diagnostic::error(
-                        "alias-of-alias",
+                        Code::AliasOfAlias,
                         format!("join `{}` names `{}`, which is only another join's name", join.name.value, cube.value),
                     )
                     .hint(format!("write `cube: {}`", self.model.cube(original).name))
@@ -216,7 +216,7 @@ impl<'d> Skeleton<'d> {
                     };
                     let first = spans.get(&join.name.value).map(|span| format!(" (see {span})")).unwrap_or_default();
                     diagnostics.push(
-                        Diagnostic::error("alias-conflict", message)
+                        Diagnostic::error(Code::AliasConflict, message)
                             .hint(format!(
                                 "choose another name for this join: a name has one target in the whole project{first}"
                             ))
@@ -281,7 +281,7 @@ impl<'d> Skeleton<'d> {
         let hint = suggest(&join.name.value, "cubes", known);
         let hint =
             if join.cube.is_none() { format!("{hint}; to join a cube under another name add `cube:`") } else { hint };
-        Diagnostic::error("unknown-cube", format!("the join names a cube `{}` that doesn't exist", join.name.value))
+        Diagnostic::error(Code::UnknownCube, format!("the join names a cube `{}` that doesn't exist", join.name.value))
             .hint(hint)
             .at(join.name.span())
     }

@@ -23,7 +23,7 @@ use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
     Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach, relation,
 };
-use crate::diagnostic::{self, Diagnostic, Severity, Span};
+use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;
 use crate::project::{Definitions, MeasureDefinition, SqlText};
 
@@ -84,7 +84,7 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
     let are_none_written = definitions.cubes.is_empty() && definitions.unread.is_empty();
     if are_none_written && definitions.unread_files.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(
-            Diagnostic::warning("no-cubes", "the project has no cubes")
+            Diagnostic::warning(Code::NoCubes, "the project has no cubes")
                 .hint("add cubes/<name>.yml with a list `cubes:`")
                 .at(Span { file: "service_project.yml".into(), line: 1, column: 1, length: 1 }),
         );
@@ -327,7 +327,7 @@ impl Reading {
                 let message = format!("measure `{}` has no `sql`", definition.name.value);
                 let hint = format!("{hint}: `sql: {example}`");
                 self.note(std::iter::once(
-                    Diagnostic::error("missing-field", message).hint(hint).at(definition.name.span()),
+                    Diagnostic::error(Code::MissingField, message).hint(hint).at(definition.name.span()),
                 ));
             }
             return measure.kind.clone();
@@ -377,7 +377,7 @@ impl Reading {
         let name = &definition.name.value;
         let message = format!("measure `{name}` adds up `{}`, which is a time dimension", dimension.name);
         let hint = "name a number, or use one of the types min, max, count, count_distinct";
-        let problem = Problem::new("misplaced-member", message, hint).whole();
+        let problem = Problem::new(Code::MisplacedMember, message, hint).whole();
         self.note(std::iter::once(problem.in_text(sql)));
     }
 
@@ -398,7 +398,7 @@ impl Reading {
             let message =
                 format!("the join of `{}` to `{}` doesn't mention `{}`", cube.name, target.name, missing.name);
             let hint = format!("compare a column of each: {{{}}}.key = {{{}}}.key", cube.name, target.name);
-            let problem = Problem::new("one-sided-join", message, hint).whole();
+            let problem = Problem::new(Code::OneSidedJoin, message, hint).whole();
             let diagnostic = problem.in_text(sql);
             let diagnostic = Diagnostic { severity: Severity::Warning, ..diagnostic };
             self.told.push(Told { diagnostic, is_shared: false });
@@ -416,7 +416,7 @@ impl Reading {
             cube.name, target.value
         );
         let hint = format!("mark the dimension that tells rows of `{}` apart: `primary_key: true`", cube.name);
-        self.note(std::iter::once(Diagnostic::warning("missing-primary-key", message).hint(hint).at(target.span())));
+        self.note(std::iter::once(Diagnostic::warning(Code::MissingPrimaryKey, message).hint(hint).at(target.span())));
     }
 
     fn check_marks(&mut self, cube: &Cube, text: &Merged<'_>) {
@@ -426,8 +426,9 @@ impl Reading {
                 "cube `{}` has two primary time dimensions, `{}` and `{}`",
                 cube.name, first.name.value, second.name.value
             );
-            let diagnostic =
-                Diagnostic::error("duplicate-primary-time", message).hint("keep `primary_time: true` on one").at(span);
+            let diagnostic = Diagnostic::error(Code::DuplicatePrimaryTime, message)
+                .hint("keep `primary_time: true` on one")
+                .at(span);
             self.told.push(Told { diagnostic, is_shared: false });
         }
         self.check_key(cube, text);
@@ -440,7 +441,7 @@ impl Reading {
                     let known = cube.members.keys().map(|name| &**name);
                     let message =
                         format!("`{}` can't be drilled into: cube `{}` has no such member", member.value, cube.name);
-                    let diagnostic = Diagnostic::error("unknown-member", message)
+                    let diagnostic = Diagnostic::error(Code::UnknownDrillMember, message)
                         .hint(suggest(name, "members", known))
                         .at(member.span());
                     self.note(std::iter::once(Diagnostic { severity: Severity::Warning, ..diagnostic }));

@@ -9,7 +9,7 @@ use super::written::Written;
 use super::{
     Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
 };
-use crate::diagnostic::{Diagnostic, Span, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Span, Step, circle};
 
 /// Anything that has SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -253,7 +253,7 @@ fn told(model: &Model, written: &Written<'_, '_>, items: &[Item]) -> Option<Diag
         _ => "let one of them aggregate columns instead, as in SUM(amount)".to_owned(),
     };
     let message = format!("these refer to one another in a circle: {}", circle(&path));
-    let diagnostic = Diagnostic::error("reference-cycle", message).hint(hint);
+    let diagnostic = Diagnostic::error(Code::ReferenceCycle, message).hint(hint);
     let place = path.first().and_then(|step| step.span.clone());
     let diagnostic = diagnostic.along(path);
     Some(match place {

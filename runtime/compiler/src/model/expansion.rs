@@ -7,7 +7,7 @@
 use super::cycles::{self, Item, Items, References};
 use super::written::Written;
 use super::{Cube, CubeId, MeasureKind, Model, Snippet, SqlPart};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 
 /// References inside references.
 const MAX_DEPTH: usize = 100;
@@ -44,13 +44,13 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
         measure_items(model, &mut open, broken, &mut sizes);
         let Some(size) = sizes.of(item).filter(|_| !broken.contains(&item)) else { continue };
         let (code, message, hint) = if size.depth > MAX_DEPTH {
-            ("reference-depth", format!("refers to members over more than {MAX_DEPTH} steps"), "name columns sooner")
+            (Code::ReferenceDepth, format!("refers to members over more than {MAX_DEPTH} steps"), "name columns sooner")
         } else if size.parts > MAX_PARTS {
             let message = format!("becomes more than {MAX_PARTS} pieces of SQL once its references are written out");
-            ("reference-size", message, "move a part of it into the cube's `sql` or a model")
+            (Code::ReferenceSize, message, "move a part of it into the cube's `sql` or a model")
         } else if let Some(dimension) = foreign_side(model, item, &sizes) {
             let message = format!("compares `{dimension}`, which reads a cube that is not joined yet");
-            ("join-needs-join", message, "compare columns of the two cubes alone")
+            (Code::JoinNeedsJoin, message, "compare columns of the two cubes alone")
         } else {
             continue;
         };
@@ -144,7 +144,7 @@ pub(super) fn check_constants(
             if cube.alias_of.is_none() {
                 let message = format!("number measure `{}` names no measure and aggregates nothing", measure.name);
                 let hint = "name a measure in braces, as in {revenue}, or aggregate, as in SUM(amount)";
-                let diagnostic = Diagnostic::error("constant-measure", message).hint(hint);
+                let diagnostic = Diagnostic::error(Code::ConstantMeasure, message).hint(hint);
                 diagnostics.push(match written.whole(item).or_else(|| measure.span.clone()) {
                     Some(span) => diagnostic.at(span),
                     None => diagnostic,

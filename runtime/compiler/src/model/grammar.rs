@@ -9,7 +9,7 @@ use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::ColumnName;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::project::SqlText;
 
 /// The grammar of a warehouse's type; a generic one for a type that the parser doesn't know.
@@ -20,7 +20,7 @@ pub(crate) fn grammar(warehouse: &str) -> Box<dyn Dialect> {
 /// What is wrong with a text, at a byte offset of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Problem {
-    pub(super) code: &'static str,
+    pub(super) code: Code,
     pub(crate) message: String,
     pub(super) hint: String,
     pub(super) offset: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Problem {
+    pub(super) fn new(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Problem {
         Problem { code, message: message.into(), hint: hint.into(), offset: 0, length: 1 }
     }
 
@@ -39,7 +39,7 @@ impl Problem {
 
     /// At the very name that is unknown, where the place is a reference in braces or with a dot.
     pub(super) fn narrowed(self, text: &str) -> Problem {
-        if !matches!(self.code, "unknown-member" | "unknown-cube" | "unknown-metric") {
+        if !matches!(self.code, Code::UnknownMember | Code::UnknownCube | Code::UnknownMetric) {
             return self;
         }
         let reference: String = text.get(self.offset..).unwrap_or_default().chars().take(self.length).collect();
@@ -47,7 +47,7 @@ impl Problem {
         let end = reference.find('}').unwrap_or(reference.len());
         let inside = &reference[start..end.max(start)];
         let (lead, name) = match inside.split_once('.') {
-            Some((cube, _)) if self.code == "unknown-cube" => (0, cube),
+            Some((cube, _)) if self.code == Code::UnknownCube => (0, cube),
             Some((cube, member)) => (cube.len() + 1, member),
             None => (0, inside),
         };
@@ -112,18 +112,23 @@ pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWit
     let tokens = tokenizer.tokenize_with_location().map_err(|error| {
         let at = offset_of(text, error.location);
         let rest = text.get(at..).unwrap_or_default();
-        if error.message.contains("nterminated") {
-            let (what, hint) = match rest.chars().next() {
-                Some(quote @ ('\'' | '"' | '`')) => {
-                    let word: String = rest.chars().skip(1).take_while(|c| !c.is_whitespace() && *c != ')').collect();
-                    (format!("this {quote} is never closed"), format!("close it, as in {quote}{word}{quote}"))
-                }
-                _ => ("this comment is never closed".to_owned(), "close it with */".to_owned()),
-            };
-            return Problem::new("sql-syntax", what, hint).at(at, 1);
+        let open = match rest.chars().next() {
+            Some(quote @ ('\'' | '"' | '`')) => {
+                let word: String = rest.chars().skip(1).take_while(|c| !c.is_whitespace() && *c != ')').collect();
+                Some((format!("this {quote} is never closed"), format!("close it, as in {quote}{word}{quote}")))
+            }
+            // The tokenizer names the end of the text in place of the comment's start.
+            None => Some(("this comment is never closed".to_owned(), "close it with */".to_owned())),
+            _ if rest.starts_with("/*") => {
+                Some(("this comment is never closed".to_owned(), "close it with */".to_owned()))
+            }
+            _ => None,
+        };
+        if let Some((message, hint)) = open {
+            return Problem::new(Code::SqlSyntax, message, hint).at(at, 1);
         }
         let message = format!("the SQL can't be read from here: {}", lower_first(&error.message));
-        Problem::new("sql-syntax", message, "remove or quote this character").at(at, 1)
+        Problem::new(Code::SqlSyntax, message, "remove or quote this character").at(at, 1)
     })?;
     match tokens.iter().find(|token| matches!(token.token, Token::Placeholder(_))) {
         Some(token) => {
@@ -137,7 +142,7 @@ pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWit
 /// A place for a value that is bound: it would take one of those that the host binds.
 pub(super) fn placeholder(written: &str) -> Problem {
     let message = format!("`{written}` is a place for a value that is bound, and nothing is bound here");
-    Problem::new("placeholder", message, "write the value itself")
+    Problem::new(Code::Placeholder, message, "write the value itself")
 }
 
 /// Brackets that nothing closes, or that close nothing.
@@ -147,14 +152,14 @@ pub(super) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Probl
         match token.token {
             Token::LParen => open.push(token),
             Token::RParen if open.pop().is_none() => {
-                let problem = Problem::new("sql-syntax", "this `)` closes nothing", "remove it, or open it before");
+                let problem = Problem::new(Code::SqlSyntax, "this `)` closes nothing", "remove it, or open it before");
                 return Err(problem.at(offset_of(text, token.span.start), 1));
             }
             _ => {}
         }
     }
     match open.last() {
-        Some(token) => Err(Problem::new("sql-syntax", "this `(` is never closed", "close it with `)`")
+        Some(token) => Err(Problem::new(Code::SqlSyntax, "this `(` is never closed", "close it with `)`")
             .at(offset_of(text, token.span.start), 1)),
         None => Ok(()),
     }
@@ -179,7 +184,7 @@ pub(super) fn explain(
 ) -> Problem {
     let message = match error {
         ParserError::RecursionLimitExceeded => {
-            return Problem::new("sql-too-deep", "the SQL nests too deeply", "write it with fewer levels");
+            return Problem::new(Code::SqlTooDeep, "the SQL nests too deeply", "write it with fewer levels");
         }
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
     };
@@ -194,7 +199,7 @@ pub(super) fn explain(
     let Some((wanted, _)) = message.strip_prefix("Expected: ").and_then(|rest| rest.split_once(", found: ")) else {
         let message = format!("the SQL can't be read from here: {}", lower_first(&readable(message)));
         let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
-        let problem = Problem::new("sql-syntax", message, hint);
+        let problem = Problem::new(Code::SqlSyntax, message, hint);
         if let Some(token) = at.map(|at| words[at]).filter(|token| is_unseen(token)) {
             return unseen(token, text);
         }
@@ -206,14 +211,16 @@ pub(super) fn explain(
     let wanted = readable(wanted);
     let Some(at) = at else {
         // At the end: what stands last wants something after it.
-        let Some(last) = words.last() else { return Problem::new("sql-syntax", "there is no SQL", "write SELECT …") };
+        let Some(last) = words.last() else {
+            return Problem::new(Code::SqlSyntax, "there is no SQL", "write SELECT …");
+        };
         let found = readable(&last.token.to_string());
         let message = format!("the SQL ends after `{found}`, where {} must follow", article(&wanted));
         let hint = match wanted.as_str() {
             "END" => "close the CASE: … END".to_owned(),
             _ => format!("write {} after `{found}`, or remove `{found}`", article(&wanted)),
         };
-        return Problem::new("sql-syntax", message, hint).at(offset(last), found.chars().count());
+        return Problem::new(Code::SqlSyntax, message, hint).at(offset(last), found.chars().count());
     };
     if is_unseen(words[at]) {
         return unseen(words[at], text);
@@ -234,14 +241,14 @@ pub(super) fn explain(
         } else {
             format!("write a comma or an operator before `{found}`, or remove it")
         };
-        return Problem::new("sql-syntax", message, hint).at(offset(first), found.chars().count());
+        return Problem::new(Code::SqlSyntax, message, hint).at(offset(first), found.chars().count());
     }
     let message = format!("`{found}` stands where {} is expected", article(&wanted));
     let hint = match found.as_str() {
         "," => "remove the comma, or write what it should separate".to_owned(),
         _ => format!("write {} before `{found}`, or remove it", article(&wanted)),
     };
-    Problem::new("sql-syntax", message, hint).at(offset(words[at]), found.chars().count())
+    Problem::new(Code::SqlSyntax, message, hint).at(offset(words[at]), found.chars().count())
 }
 
 /// A word before the place that is nearly a keyword: the parser took it for another name.
@@ -257,7 +264,7 @@ fn misspelt_keyword(before: &[&TokenWithSpan], text: &str) -> Option<Problem> {
             |keyword: &&&str| keyword.len() > 2 && ***keyword != *upper && strsim::osa_distance(keyword, &upper) == 1;
         let keyword = KEYWORDS.iter().find(is_near)?;
         let problem = Problem::new(
-            "sql-syntax",
+            Code::SqlSyntax,
             format!("`{}` is no keyword here", word.value),
             format!("did you mean `{keyword}`?"),
         );
@@ -286,7 +293,7 @@ pub(super) fn is_unseen(token: &TokenWithSpan) -> bool {
 
 pub(super) fn unseen(token: &TokenWithSpan, text: &str) -> Problem {
     let message = "this character has no width, so that nobody sees it, and no meaning in SQL";
-    Problem::new("sql-syntax", message, "remove it").at(offset_of(text, token.span.start), 1)
+    Problem::new(Code::SqlSyntax, message, "remove it").at(offset_of(text, token.span.start), 1)
 }
 
 fn lower_first(text: &str) -> String {

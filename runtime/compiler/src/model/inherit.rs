@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::kept::KeptCubes;
 use super::nearest::suggest;
-use crate::diagnostic::{Diagnostic, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Step, circle};
 use crate::project::{
     CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MAX_ANCESTORS, MeasureDefinition,
     RelationDefinition, SegmentDefinition, Text,
@@ -98,7 +98,7 @@ fn ancestors<'d>(
             let known = by_name.keys().copied().filter(|name| *name != &*cube.name.value);
             return Err(Some(
                 Diagnostic::error(
-                    "unknown-cube",
+                    Code::UnknownCube,
                     format!("cube `{}` extends `{}`, which doesn't exist", cube.name.value, extends.value),
                 )
                 .hint(suggest(&extends.value, "cubes", known))
@@ -115,17 +115,20 @@ fn ancestors<'d>(
             let first = line[start..].iter().min_by_key(|cube| &cube.name.value);
             let tells = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
             return Err(tells.then(|| {
-                Diagnostic::error("extends-cycle", format!("cubes extend one another in a circle: {}", circle(&path)))
-                    .hint("remove one of these `extends`")
-                    .along(path.clone())
-                    .at(extends.span())
+                Diagnostic::error(
+                    Code::ExtendsCycle,
+                    format!("cubes extend one another in a circle: {}", circle(&path)),
+                )
+                .hint("remove one of these `extends`")
+                .along(path.clone())
+                .at(extends.span())
             }));
         }
         line.push(parent);
         if line.len() > MAX_ANCESTORS {
             return Err(Some(
                 Diagnostic::error(
-                    "extends-limit",
+                    Code::ExtendsLimit,
                     format!("cube `{}` extends more than {MAX_ANCESTORS} cubes in a row", cube.name.value),
                 )
                 .hint("extend a cube nearer to the first")
@@ -238,7 +241,7 @@ fn once_each<'d>(
                 "cube `{}` has a {kind} `{}` and, in line {line}, a {first} of that name",
                 cube.name.value, name.value
             );
-            diagnostics.push(Diagnostic::error("duplicate-name", message).hint(hint).at(name.span()));
+            diagnostics.push(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(name.span()));
             continue;
         }
         seen.insert(&name.value, (kind, name.origin.line));

@@ -18,7 +18,7 @@ use super::scope::{Place, Scope};
 use super::{
     CubeId, Dimension, MeasureKind, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart, misfit,
 };
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
 use crate::query::{Operator, QueryError, refusal};
 use crate::types::Value;
@@ -106,7 +106,7 @@ fn body(
             if definition.kind == MetricKind::Simple && !is_one {
                 let name = &definition.name.value;
                 let problem = Problem::new(
-                    "not-simple",
+                    Code::NotSimple,
                     format!("metric `{name}` is simple, and its expression computes something"),
                     "write `type: derived`, or name one measure: orders.revenue",
                 );
@@ -115,7 +115,7 @@ fn body(
             }
             if !refers_to_values(&snippet) {
                 let problem = Problem::new(
-                    "constant-metric",
+                    Code::ConstantMetric,
                     format!("metric `{}` names no measure", definition.name.value),
                     "name a measure, as in orders.revenue, or a metric",
                 );
@@ -161,32 +161,34 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
             None => format!("operators: {}", known.join(", ")),
         };
         let message = format!("there is no operator `{}`", filter.operator.value);
-        diagnostics.push(Diagnostic::error("unknown-operator", message).hint(hint).at(filter.operator.span()));
+        diagnostics.push(Diagnostic::error(Code::UnknownOperator, message).hint(hint).at(filter.operator.span()));
     }
     let member = &filter.member.value;
     let problem = match member.split_once('.') {
-        None => {
-            Some(("unknown-member", format!("the filter's member `{member}` has no cube"), owners(member, scope.model)))
-        }
+        None => Some((
+            Code::UnknownMember,
+            format!("the filter's member `{member}` has no cube"),
+            owners(member, scope.model),
+        )),
         Some((cube, rest)) => {
             let name = rest.split('.').next().unwrap_or_default();
             match scope.model.cube_named(cube).map(|cube| (cube, cube.member(name))) {
                 None if scope.unread.contains(cube) => None,
                 None => {
                     let known = scope.model.cubes.iter().map(|cube| &*cube.name);
-                    Some(("unknown-cube", format!("there is no cube `{cube}`"), suggest(cube, "cubes", known)))
+                    Some((Code::UnknownCube, format!("there is no cube `{cube}`"), suggest(cube, "cubes", known)))
                 }
                 Some((of, Some(Member::Dimension(id)))) => {
                     diagnostics.extend(refused(filter, &of.dimensions[id.index as usize]));
                     None
                 }
                 Some((_, Some(Member::Segment(_)))) => Some((
-                    "misplaced-member",
+                    Code::MisplacedMember,
                     format!("`{member}` is a segment, and a metric's filter compares a dimension"),
                     "filter by the dimension that the segment is about".to_owned(),
                 )),
                 Some((_, Some(Member::Measure(_)))) => Some((
-                    "misplaced-member",
+                    Code::MisplacedMember,
                     format!("`{member}` is a measure, and a metric's filter chooses rows"),
                     "filter by a dimension".to_owned(),
                 )),
@@ -194,7 +196,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
                 Some((of, None)) => {
                     let dimensions = of.dimensions.iter().map(|dimension| &*dimension.name);
                     let hint = suggest(name, &format!("dimensions of {cube}"), dimensions);
-                    Some(("unknown-member", format!("cube `{cube}` has no member `{name}`"), hint))
+                    Some((Code::UnknownMember, format!("cube `{cube}` has no member `{name}`"), hint))
                 }
             }
         }
@@ -225,7 +227,7 @@ pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions,
             let message =
                 format!("metric `{}` is filtered by `{}`, and no join leads there from {of}", metric.name, cube.name);
             let hint = format!("filter by a dimension of {of} or of a cube that it joins, or add the join");
-            diagnostics.push(Diagnostic::error("no-join-path", message).hint(hint).at(filter.member.span()));
+            diagnostics.push(Diagnostic::error(Code::NoJoinPath, message).hint(hint).at(filter.member.span()));
         }
     }
 }
@@ -260,11 +262,11 @@ fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Dia
     let written = at.and_then(|at| written.get(at));
     let (code, hint) = match (&error, written) {
         (QueryError::OperatorNotAllowed { ty, valid_operators, .. }, _) => {
-            ("operator-mismatch", format!("operators of a {ty}: {}", valid_operators.join(", ")))
+            (Code::OperatorMismatch, format!("operators of a {ty}: {}", valid_operators.join(", ")))
         }
-        (QueryError::ValueCount { expected: "no value", .. }, _) => ("value-count", "remove `value`".to_owned()),
-        (QueryError::ValueCount { expected, .. }, _) => ("value-count", format!("write {expected} as `value`")),
-        (_, Some(written)) => ("value-mismatch", misfit::cure(&written.value, dimension)),
+        (QueryError::ValueCount { expected: "no value", .. }, _) => (Code::ValueCount, "remove `value`".to_owned()),
+        (QueryError::ValueCount { expected, .. }, _) => (Code::ValueCount, format!("write {expected} as `value`")),
+        (_, Some(written)) => (Code::ValueMismatch, misfit::cure(&written.value, dimension)),
         (_, None) => return None,
     };
     let span = written.map_or_else(|| filter.operator.span(), |written| written.origin.span());

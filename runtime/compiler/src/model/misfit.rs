@@ -5,7 +5,7 @@
 //! of columns (`sql::column_mistakes`).
 
 use super::{Cube, Dimension, DimensionType};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::project::WrittenValue;
 use crate::query::{MemberRef, Operator, QueryError, refusal};
 use crate::types::Value;
@@ -15,7 +15,8 @@ pub(super) fn of_mask(constant: &WrittenValue, cube: &Cube, dimension: &Dimensio
     let member: MemberRef = format!("{}.{}", cube.name, dimension.name).parse().ok()?;
     let found = refusal(dimension, &member, Operator::Equals, std::slice::from_ref(&constant.value));
     let (error @ QueryError::ValueDoesNotFit { .. }, _) = found? else { return None };
-    let diagnostic = Diagnostic::warning("value-mismatch", format!("what the mask shows is of another type: {error}"));
+    let diagnostic =
+        Diagnostic::warning(Code::ValueMismatch, format!("what the mask shows is of another type: {error}"));
     Some(diagnostic.hint(cure(&constant.value, dimension)).at(constant.origin.span()))
 }
 

@@ -18,7 +18,7 @@ use super::scope::{Place, Scope};
 use super::tables::Readers;
 use super::transfer::{is_plain, transfer};
 use super::{Cube, CubeId, Member, Model, Snippet, misfit};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text, is_registered};
 
 /// Reads every policy for every cube that it reaches, and closes what can't be protected.
@@ -91,7 +91,7 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
                     "Write the names of tables and files in the SQL of `{name}` as literals, or name the cube in the \
                      policy's `cubes`."
                 );
-                Diagnostic::warning("unresolved-tables", message).hint(hint)
+                Diagnostic::warning(Code::UnresolvedTables, message).hint(hint)
             } else {
                 let (scope, hint) = match &definition.cubes {
                     None => {
@@ -102,7 +102,7 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
                 };
                 let message =
                     format!("policy `{policy}`{scope} closes cube `{name}`, which reads a table that it protects");
-                Diagnostic::warning("closed-cube", message).hint(hint)
+                Diagnostic::warning(Code::ClosedCube, message).hint(hint)
             };
             diagnostics.push(match &cube.span {
                 Some(span) => diagnostic.at(span.clone()),
@@ -142,7 +142,7 @@ pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic
                  to hide them too, add a policy for `{cube}` whose `row_filter` speaks of {{{target}}}",
                 cube = cube.name
             );
-            let diagnostic = Diagnostic::warning("open-fact", message).hint(hint);
+            let diagnostic = Diagnostic::warning(Code::OpenFact, message).hint(hint);
             diagnostics.push(match &join.span {
                 Some(span) => diagnostic.at(span.clone()),
                 None => diagnostic,
@@ -245,13 +245,13 @@ impl Reading<'_> {
                     let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
                     let message = format!("policy `{policy}` names a cube `{}` that doesn't exist", name.value);
                     let hint = suggest(&name.value, "cubes", known);
-                    diagnostics.push(Diagnostic::error("unknown-cube", message).hint(hint).at(name.span()));
+                    diagnostics.push(Diagnostic::error(Code::UnknownCube, message).hint(hint).at(name.span()));
                 }
                 Some(Cube { alias_of: Some(original), .. }) => {
                     let message = format!("policy `{policy}` names `{}`, which is only a join's name", name.value);
                     let original = &self.model.cube(*original).name;
                     let hint = format!("name the cube `{original}`; its aliases obey the same policies");
-                    diagnostics.push(Diagnostic::error("alias-policy", message).hint(hint).at(name.span()));
+                    diagnostics.push(Diagnostic::error(Code::AliasPolicy, message).hint(hint).at(name.span()));
                 }
                 Some(cube) => cubes.push(cube),
             }
@@ -275,7 +275,7 @@ impl Reading<'_> {
                 let policy = &self.policy.name.value;
                 let message = format!("policy `{policy}`: cube `{}` has no member `{}`", cube.name, member.value);
                 let hint = suggest(&member.value, "members", known);
-                diagnostics.push(Diagnostic::error("unknown-member", message).hint(hint).at(member.span()));
+                diagnostics.push(Diagnostic::error(Code::UnknownMember, message).hint(hint).at(member.span()));
             }
         }
         for (member, _) in &self.policy.masks {
@@ -284,7 +284,7 @@ impl Reading<'_> {
                     if matches!(cube.member(&member.value), Some(Member::Measure(_))) { "measure" } else { "segment" };
                 let message = format!("`{}.{}` is a {kind}, and only dimensions are masked", cube.name, member.value);
                 let hint = "mask the dimension over its column, or deny the member";
-                diagnostics.push(Diagnostic::error("misplaced-member", message).hint(hint).at(member.span()));
+                diagnostics.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(member.span()));
             }
         }
     }

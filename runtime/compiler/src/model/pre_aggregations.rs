@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::nearest::suggest;
 use super::{Cube, DimensionType, Member, Model};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{CubeDefinition, SqlText, Text};
 
 /// Every name of every pre-aggregation of a cube.
@@ -61,7 +61,7 @@ impl Reading<'_> {
             let known = self.model.cubes.iter().map(|cube| &*cube.name);
             let message = format!("{what} names a cube `{cube}` that doesn't exist");
             return Some(
-                Diagnostic::error("unknown-cube", message).hint(suggest(cube, "cubes", known)).at(written.span()),
+                Diagnostic::error(Code::UnknownCube, message).hint(suggest(cube, "cubes", known)).at(written.span()),
             );
         };
         let usable = of.members.iter().filter(|(_, member)| fits(**member)).map(|(name, _)| &**name);
@@ -71,11 +71,11 @@ impl Reading<'_> {
             Some(member) if fits(member) => None,
             Some(member) => {
                 let message = format!("{what} takes `{name}` for a {kind}, and it is a {}", self.kind(member));
-                Some(Diagnostic::error("misplaced-member", message).hint(hint).at(place))
+                Some(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(place))
             }
             None => {
                 let message = format!("{what}: cube `{}` has no {kind} `{name}`", of.name);
-                Some(Diagnostic::error("unknown-member", message).hint(hint).at(place))
+                Some(Diagnostic::error(Code::UnknownMember, message).hint(hint).at(place))
             }
         }
     }

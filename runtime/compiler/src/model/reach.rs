@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{CubeId, Model};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 
 /// The last hop of the best path to a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +180,7 @@ pub(super) fn warn_of_ties(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
         for tie in model.ties(cube.id) {
             let message = tie.text(model);
             let hint = "the first is taken, for its place in `joins:`; join one of the two under another name (`cube:`) to have both";
-            let diagnostic = Diagnostic::warning("join-path-tie", message).hint(hint);
+            let diagnostic = Diagnostic::warning(Code::JoinPathTie, message).hint(hint);
             diagnostics.push(match &cube.span {
                 Some(span) => diagnostic.at(span.clone()),
                 None => diagnostic,

@@ -17,6 +17,7 @@ use super::nearest::likely;
 use super::scope::{Place, Scope, Target};
 use super::walk::Walk;
 use super::{ColumnName, Snippet, SqlPart, UserPart, UserValue};
+use crate::diagnostic::Code;
 use crate::project::SqlText;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;
@@ -48,15 +49,16 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
     }
     if text.len() > MAX_SNIPPET_BYTES {
         let message = format!("the expression has {} bytes", text.len());
-        return Err(vec![Problem::new("sql-too-long", message, "move it into the cube's `sql` or a model")]);
+        return Err(vec![Problem::new(Code::SqlTooLong, message, "move it into the cube's `sql` or a model")]);
     }
     if let Some(at) = text.find(|c| ('\u{E000}'..='\u{F8FF}').contains(&c)) {
-        let problem = Problem::new("sql-syntax", "this character has no meaning in SQL", "remove it");
+        let problem = Problem::new(Code::SqlSyntax, "this character has no meaning in SQL", "remove it");
         return Err(vec![problem.at(at, 1)]);
     }
     if let Some(at) = text.find("${") {
         let rest: String = text[at + 1..].chars().take_while(|c| *c != '}').collect();
-        let problem = Problem::new("sql-syntax", "`$` before a brace has no meaning here", format!("write {rest}}}"));
+        let problem =
+            Problem::new(Code::SqlSyntax, "`$` before a brace has no meaning here", format!("write {rest}}}"));
         return Err(vec![problem.at(at, 1)]);
     }
     let tokens = tokenize(text, dialect).map_err(|problem| vec![problem])?;
@@ -82,7 +84,7 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
         }
         let found = readable(&rest.token.to_string());
         let problem = Problem::new(
-            "sql-syntax",
+            Code::SqlSyntax,
             format!("`{found}` stands after the end of the expression"),
             if found == "," {
                 "write one expression: a second one is another member".to_owned()
@@ -144,11 +146,11 @@ fn one_name(text: &str, scope: Scope<'_>) -> Option<Result<Snippet, Option<Probl
 fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     let mut words = tokens.iter().filter(|token| !is_space(token));
     let Some(first) = words.next() else {
-        return Err(Problem::new("sql-empty", "there is no expression", "write a column or an expression"));
+        return Err(Problem::new(Code::SqlEmpty, "there is no expression", "write a column or an expression"));
     };
     if words.count() > MAX_TOKENS {
         let message = "the expression is too long";
-        return Err(Problem::new("sql-too-long", message, "move it into the cube's `sql` or a model"));
+        return Err(Problem::new(Code::SqlTooLong, message, "move it into the cube's `sql` or a model"));
     }
     // In quotes it is a column's name, whatever it says.
     if let Token::Word(word) = &first.token
@@ -172,7 +174,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
                 _ => "write an expression over columns; statements stand nowhere in a project".to_owned(),
             };
             let at = offset_of(text, first.span.start);
-            return Err(Problem::new("sql-not-an-expression", message, hint).at(at, word.len()));
+            return Err(Problem::new(Code::SqlNotAnExpression, message, hint).at(at, word.len()));
         }
     }
     if let Some(token) = tokens.iter().find(|token| is_unseen(token)) {
@@ -180,7 +182,8 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     }
     match tokens.iter().find(|token| token.token == Token::SemiColon) {
         Some(token) => {
-            let problem = Problem::new("sql-statements", "a `;` ends a statement", "write one expression, without `;`");
+            let problem =
+                Problem::new(Code::SqlStatements, "a `;` ends a statement", "write one expression, without `;`");
             Err(problem.at(offset_of(text, token.span.start), 1))
         }
         None => Ok(()),
@@ -250,7 +253,7 @@ fn resolve_braces(
         let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
         let Some(close) = close else {
             problems.push(
-                Problem::new("unclosed-brace", "this brace is never closed", unclosed_hint(&text[offset..]))
+                Problem::new(Code::UnclosedBrace, "this brace is never closed", unclosed_hint(&text[offset..]))
                     .at(offset, 1),
             );
             break;
@@ -263,7 +266,7 @@ fn resolve_braces(
             [Token::Word(cube), Token::Period, Token::Word(member)] => inner.member_of(&cube.value, &member.value),
             _ => {
                 let hint = "{cube}.column, {member}, {cube.member} or {CUBE}.column can stand here";
-                Err(Some(Problem::new("unknown-reference", "there is no name in these braces", hint)))
+                Err(Some(Problem::new(Code::UnknownReference, "there is no name in these braces", hint)))
             }
         };
         let end = offset_of(text, tokens[close].span.end);
@@ -311,7 +314,7 @@ fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
         _ => "write it outside of the quotes, and put it together there: 'EU-' || {{ user.attributes.code }}",
     };
     let at = offset_of(text, token.span.start);
-    Some(Problem::new("user-value-in-quotes", message, hint).at(at, written.chars().count()))
+    Some(Problem::new(Code::UserValueInQuotes, message, hint).at(at, written.chars().count()))
 }
 
 /// `{{ user.attributes.region }}` at the start of `tokens`: the part, its text, and how many tokens it is.
@@ -330,7 +333,7 @@ fn user_value(
             .chars()
             .take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
             .collect();
-        Problem::new("unclosed-brace", "these braces are never closed", format!("close them: {{{{ {name} }}}}"))
+        Problem::new(Code::UnclosedBrace, "these braces are never closed", format!("close them: {{{{ {name} }}}}"))
             .at(offset_of(text, tokens[0].span.start), 2)
     };
     let close = tokens.iter().position(|token| token.token == Token::RBrace).ok_or_else(unclosed)?;
@@ -347,7 +350,7 @@ fn user_value(
         .collect();
     let unknown = || {
         let (Some(first), Some(last)) = (inside.first(), inside.last()) else {
-            let problem = Problem::new("unknown-reference", "there is no name in these braces", HINT);
+            let problem = Problem::new(Code::UnknownReference, "there is no name in these braces", HINT);
             return problem.at(offset_of(text, tokens[0].span.start), 2);
         };
         let (from, to) = (offset_of(text, first.span.start), offset_of(text, last.span.end));
@@ -363,7 +366,7 @@ fn user_value(
             _ => HINT.to_owned(),
         };
         let message = format!("`{written}` is nothing that is known of a caller");
-        Problem::new("unknown-reference", message, hint).at(from, written.chars().count())
+        Problem::new(Code::UnknownReference, message, hint).at(from, written.chars().count())
     };
     if words.len() * 2 != inside.len() + 1 || !inside.iter().skip(1).step_by(2).all(|t| t.token == Token::Period) {
         return Err(unknown());

@@ -18,7 +18,7 @@ use super::complaint::word_in;
 use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
 use super::nearest::likely;
 use super::{ColumnName, Cube, Relation, TableName};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, Work, quoted};
 use crate::sql::print_rows_of;
 
@@ -231,7 +231,7 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Vec<ColumnName>, Proble
             (message, "write schema.table, or use `sql: SELECT …` for anything else".to_owned())
         };
         let lead = sql.text.len() - sql.text.trim_start().len();
-        Problem::new("invalid-table", message, hint).at(lead, first.chars().count().max(1))
+        Problem::new(Code::InvalidTable, message, hint).at(lead, first.chars().count().max(1))
     };
     let mut parser =
         Parser::new(dialect).with_recursion_limit(20).with_tokens_with_locations(tokenize(&sql.text, dialect)?);
@@ -272,13 +272,13 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
     let text = &*sql.text;
     if text.len() > MAX_QUERY_BYTES {
         let message = format!("the query has {} bytes", text.len());
-        return Err(Problem::new("sql-too-long", message, "a query may have 1 MiB: split it into models"));
+        return Err(Problem::new(Code::SqlTooLong, message, "a query may have 1 MiB: split it into models"));
     }
     let tokens = tokenize(text, dialect)?;
     let last = tokens.iter().rposition(|token| !is_space(token) && token.token != Token::SemiColon);
     let tokens = &tokens[..last.map_or(0, |last| last + 1)];
     let Some(first) = tokens.iter().find(|token| !is_space(token)) else {
-        return Err(Problem::new("sql-empty", "there is no query", "write SELECT …"));
+        return Err(Problem::new(Code::SqlEmpty, "there is no query", "write SELECT …"));
     };
     let begins_query = match &first.token {
         Token::LParen => true,
@@ -299,12 +299,12 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
             None if is_name && is_relation => format!("for a table write `sql_table: {}`", text.trim()),
             None => "write one query that begins with SELECT or WITH".to_owned(),
         };
-        return Err(Problem::new("sql-not-a-query", message, hint)
+        return Err(Problem::new(Code::SqlNotAQuery, message, hint)
             .at(offset_of(text, first.span.start), first.token.to_string().chars().count()));
     }
     if let Some(semicolon) = tokens.iter().find(|token| token.token == Token::SemiColon) {
         let problem =
-            Problem::new("sql-statements", "a second statement follows this `;`", "keep one query, without `;`");
+            Problem::new(Code::SqlStatements, "a second statement follows this `;`", "keep one query, without `;`");
         return Err(problem.at(offset_of(text, semicolon.span.start), 1));
     }
     balanced(tokens, text)?;

@@ -3,6 +3,7 @@
 //! In: the model's names and joins (snippets are still empty), and where the text stands. Out: a
 //! [`Target`], or a [`Problem`] that lists what could stand there, nearest first.
 
+use crate::diagnostic::Code;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -119,7 +120,7 @@ impl<'m> Scope<'m> {
             None => {
                 let usable = of.members.iter().filter(|(_, member)| self.allows(**member)).map(|(name, _)| &**name);
                 let hint = suggest(name, &format!("members of {cube}"), usable);
-                Err(Some(Problem::new("unknown-member", format!("cube `{cube}` has no member `{name}`"), hint)))
+                Err(Some(Problem::new(Code::UnknownMember, format!("cube `{cube}` has no member `{name}`"), hint)))
             }
         }
     }
@@ -141,7 +142,7 @@ impl<'m> Scope<'m> {
             candidates.extend(own.joins.iter().map(|join| &*self.model.cube(join.target).name));
         }
         let message = format!("`{{{name}}}` is neither a member of this cube nor a cube");
-        Err(Some(Problem::new("unknown-member", message, suggest(name, "possible", candidates))))
+        Err(Some(Problem::new(Code::UnknownMember, message, suggest(name, "possible", candidates))))
     }
 
     /// `{name}.column`, where no cube has the name.
@@ -153,7 +154,7 @@ impl<'m> Scope<'m> {
         let joined = own.iter().flat_map(|own| own.joins.iter().map(|join| &*self.model.cube(join.target).name));
         let candidates: Vec<&str> = own.iter().map(|own| &*own.name).chain(joined).chain(["CUBE"]).collect();
         let message = format!("there is no cube `{name}`");
-        Some(Problem::new("unknown-cube", message, suggest(name, "cubes that can stand here", candidates)))
+        Some(Problem::new(Code::UnknownCube, message, suggest(name, "cubes that can stand here", candidates)))
     }
 
     /// A bare name in a metric that is no metric.
@@ -174,7 +175,7 @@ impl<'m> Scope<'m> {
             [one] => format!("for the measure write `{one}`"),
             many => format!("for a measure write one of {}", many.join(", ")),
         };
-        Some(Problem::new("unknown-metric", message, hint))
+        Some(Problem::new(Code::UnknownMetric, message, hint))
     }
 
     pub(super) fn unknown_cube(&self, name: &str) -> Unresolved {
@@ -182,7 +183,7 @@ impl<'m> Scope<'m> {
             return None;
         }
         let known = self.model.cubes.iter().map(|cube| &*cube.name);
-        Some(Problem::new("unknown-cube", format!("there is no cube `{name}`"), suggest(name, "cubes", known)))
+        Some(Problem::new(Code::UnknownCube, format!("there is no cube `{name}`"), suggest(name, "cubes", known)))
     }
 
     fn allows(&self, member: Member) -> bool {
@@ -201,12 +202,12 @@ impl<'m> Scope<'m> {
                 Ok(Target::Part(SqlPart::Dimension(id)))
             }
             (Member::Dimension(_), Place::Metric) => Err(Some(Problem::new(
-                "misplaced-member",
+                Code::MisplacedMember,
                 format!("`{}` is a dimension, and a metric is made of measures", full()),
                 format!("define a measure over it in cube `{}`, for example `type: sum`", of.name),
             ))),
             (Member::Dimension(_), _) => Err(Some(Problem::new(
-                "misplaced-member",
+                Code::MisplacedMember,
                 format!("dimension `{}` stands outside an aggregation", full()),
                 format!(
                     "aggregate it, as in SUM({{{name}}}), or refer to a measure, as in {{{}}}",
@@ -220,10 +221,10 @@ impl<'m> Scope<'m> {
                     _ => "use the column that the measure aggregates",
                 };
                 let message = format!("`{}` is a measure, which {} can't refer to", full(), place.called());
-                Err(Some(Problem::new("misplaced-member", message, hint)))
+                Err(Some(Problem::new(Code::MisplacedMember, message, hint)))
             }
             (Member::Segment(_), _) => Err(Some(Problem::new(
-                "misplaced-member",
+                Code::MisplacedMember,
                 format!("`{}` is a segment, which no expression can refer to", full()),
                 "repeat its condition, or make it a boolean dimension",
             ))),
@@ -240,7 +241,7 @@ impl<'m> Scope<'m> {
         let Some(own) = self.own() else {
             let name = &self.model.cube(cube).name;
             return Err(Some(Problem::new(
-                "misplaced-member",
+                Code::MisplacedMember,
                 format!("`{name}` is a cube, and a metric is made of measures and metrics"),
                 format!("write `{name}.some_measure`"),
             )));
@@ -254,12 +255,12 @@ impl<'m> Scope<'m> {
             let message = format!("the join to `{target}` speaks of a third cube, `{name}`");
             let hint =
                 format!("a join compares `{}` with `{target}` alone; declare the other join on its own", own.name);
-            return Err(Some(Problem::new("misplaced-member", message, hint)));
+            return Err(Some(Problem::new(Code::MisplacedMember, message, hint)));
         }
         if self.place == Place::Number {
             let message = format!("rows of `{name}` can't stand in a number measure of `{}`", own.name);
             return Err(Some(Problem::new(
-                "misplaced-member",
+                Code::MisplacedMember,
                 message,
                 format!("refer to a measure: {{{name}.some_measure}}"),
             )));
@@ -295,7 +296,7 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
     if seen[to.id.0 as usize] {
         let message = format!("`{}` has many rows for one row of `{}`", to.name, from.name);
         let hint = format!("aggregate in cube `{}` instead, or join so that each row finds one", to.name);
-        return Problem::new("to-many-reference", message, hint);
+        return Problem::new(Code::ToManyReference, message, hint);
     }
     let reached = model.reach(from.id).order.iter().map(|id| &*model.cube(*id).name);
     let hint = format!(
@@ -304,5 +305,5 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
         to.name,
         suggest(&to.name, "reachable", reached).replace("there are no reachable yet", "no cube is reachable")
     );
-    Problem::new("no-join-path", format!("`{}` can't be reached from `{}`", to.name, from.name), hint)
+    Problem::new(Code::NoJoinPath, format!("`{}` can't be reached from `{}`", to.name, from.name), hint)
 }

@@ -19,6 +19,7 @@ use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, put_back,
 use super::scope::{Place, Scope, Target};
 use super::total::is_total;
 use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
+use crate::diagnostic::Code;
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {
@@ -100,7 +101,7 @@ impl<'w> Walk<'w> {
                 Target::Cube(cube) => {
                     let name = &self.scope.model.cube(*cube).name;
                     let problem = Problem::new(
-                        "missing-column",
+                        Code::MissingColumn,
                         format!("`{}` stands for the rows of `{name}`, not for a value", reference.written),
                         format!("name a column: {}.some_column", reference.written),
                     );
@@ -133,7 +134,7 @@ impl<'w> Walk<'w> {
                     format!("aggregate it, as in SUM({}), or name a measure in braces", ident.value)
                 };
                 let message = format!("the column `{}` stands outside an aggregation", ident.value);
-                self.report(Problem::new("bare-column", message, hint), ident);
+                self.report(Problem::new(Code::BareColumn, message, hint), ident);
                 None
             }
             _ => {
@@ -155,7 +156,7 @@ impl<'w> Walk<'w> {
                 Target::Cube(_) if self.scope.place == Place::Number => {
                     let message = format!("the column `{}` stands outside an aggregation", second.value);
                     let hint = format!("aggregate it, as in SUM({}.{})", self.braces[index].written, second.value);
-                    self.report(Problem::new("bare-column", message, hint), second);
+                    self.report(Problem::new(Code::BareColumn, message, hint), second);
                     None
                 }
                 Target::Cube(cube) => {
@@ -198,7 +199,7 @@ impl<'w> Walk<'w> {
         if self.scope.cube_named(&first.value).is_some() {
             let message = format!("`{}` is a cube, and a cube's name stands in braces", first.value);
             let hint = format!("write {{{}}}.{}", first.value, second.value);
-            self.report(Problem::new("missing-braces", message, hint), first);
+            self.report(Problem::new(Code::MissingBraces, message, hint), first);
             return None;
         }
         // A field of a structured column.
@@ -215,7 +216,8 @@ impl<'w> Walk<'w> {
         let at = span.map_or(0, |span| offset_of(self.text, span.start));
         let length = name.chars().count();
         let inside = argument_of(function);
-        let misplaced = |message: String, hint: &str| Problem::new("misplaced-aggregate", message, hint).at(at, length);
+        let misplaced =
+            |message: String, hint: &str| Problem::new(Code::MisplacedAggregate, message, hint).at(at, length);
         match self.scope.place {
             Place::Number => {}
             Place::Metric => {
@@ -368,10 +370,10 @@ impl<'w> Walk<'w> {
                 ident.value,
                 of.join(".")
             );
-            Problem::new("method-call", message, hint)
+            Problem::new(Code::MethodCall, message, hint)
         } else if picks_columns(&function.name) {
             let message = "COLUMNS picks columns by a pattern, and stands for several";
-            Problem::new("column-pattern", message, "name the one column that is meant")
+            Problem::new(Code::ColumnPattern, message, "name the one column that is meant")
         } else {
             return false;
         };
@@ -407,7 +409,7 @@ impl VisitorMut for Walk<'_> {
                 }
                 if self.subqueries == 0 && function.over.is_some() {
                     let problem = Problem::new(
-                        "misplaced-window",
+                        Code::MisplacedWindow,
                         format!("the window function `{}` needs all rows, and here stands one", function.name),
                         "compute it in the cube's `sql`, and name its column here",
                     );

@@ -19,7 +19,7 @@ use super::fields::{Fields, choice_of, shorten};
 use super::jinja::Renderer;
 use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{DimensionType, Governed, Relationship, TimeKind};
 use crate::query::METRIC_TIME;
 use crate::types::Granularity;
@@ -109,13 +109,13 @@ fn relation(fields: &mut Fields, name: &Text, renderer: &mut Renderer) -> Option
     if let Some(second) = fields.conflicting() {
         let message = format!("cube `{}` has both `sql` and `sql_table`", name.value);
         let hint = "keep one: `sql_table` for a plain table, `sql` for a query";
-        fields.report(Diagnostic::error("conflicting-fields", message).hint(hint).at(second.span()));
+        fields.report(Diagnostic::error(Code::ConflictingFields, message).hint(hint).at(second.span()));
         return None;
     }
     if fields.lacks_all() {
         let message = format!("cube `{}` has no `sql_table` and no `sql`", name.value);
         let hint = format!("add `{}`, or `{}`", fields.example("sql_table"), fields.example("sql"));
-        fields.report(Diagnostic::error("missing-field", message).hint(hint).at(name.span()));
+        fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(name.span()));
         return None;
     }
     let is_query = fields.has("sql");
@@ -170,7 +170,7 @@ fn member_name(fields: &mut Fields) -> Option<Text> {
     let message = format!("the name of {} is reserved: in queries it means each measure's own time", fields.what());
     let hint =
         "choose another name, such as `created_at`, and mark it `primary_time: true` if it is the cube's own time";
-    fields.report(Diagnostic::error("reserved-name", message).hint(hint).at(name.span()));
+    fields.report(Diagnostic::error(Code::ReservedName, message).hint(hint).at(name.span()));
     None
 }
 
@@ -199,15 +199,18 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     let from_all = fields.choice("from", &FROM);
     if let (Some(origin), true) = (fields.key_origin("from"), ty != MeasureType::RunningTotal) {
         fields.report(
-            Diagnostic::error("misplaced-field", format!("{} has `from`, which is for a running_total", fields.what()))
-                .hint("remove it, or write `type: running_total`")
-                .at(origin.span()),
+            Diagnostic::error(
+                Code::MisplacedField,
+                format!("{} has `from`, which is for a running_total", fields.what()),
+            )
+            .hint("remove it, or write `type: running_total`")
+            .at(origin.span()),
         );
     }
     if let (Some(origin), true) = (fields.key_origin("filters"), ty == MeasureType::Number && !filters.is_empty()) {
         let message = format!("number {} has filters, and no rows to filter", fields.what());
         let hint = "put the filters on the measures that it is computed from";
-        fields.report(Diagnostic::error("misplaced-field", message).hint(hint).at(origin.span()));
+        fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
         return None;
     }
     let drill_members = fields.texts("drill_members");
@@ -251,7 +254,7 @@ fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnos
         } else if ty.is_some() {
             fields.report(
                 Diagnostic::error(
-                    "misplaced-field",
+                    Code::MisplacedField,
                     format!("{} has `{key}`, which is for time dimensions", fields.what()),
                 )
                 .hint("remove it, or write `type: time`")
@@ -306,7 +309,7 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
             format!("`relationship` of {} is `{text}`, and a join has one row on one side at least", fields.what());
         let hint =
             "make a cube of the table that stands between them: join it one_to_many, and from it the other many_to_one";
-        fields.report(Diagnostic::error("unknown-value", message).hint(hint).at(origin.span()));
+        fields.report(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(origin.span()));
         return None;
     }
     fields.choice("relationship", &RELATIONSHIPS)
@@ -324,7 +327,7 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
         if let Some(origin) = fields.key_origin(key).filter(|_| !fields.has("time_dimension")) {
             let message = format!("{} has `{key}` and no `time_dimension`", fields.what());
             let hint = "Name the `time_dimension` that it divides.";
-            fields.report(Diagnostic::error("misplaced-field", message).hint(hint).at(origin.span()));
+            fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
         }
     }
     if let (Some(step), Some(partition)) = (granularity, partition_granularity)
@@ -334,7 +337,7 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
         let (step, partition) = (step.as_str(), partition.as_str());
         let message = format!("{} has partitions of a {partition} for steps of a {step}", fields.what());
         let hint = format!("Write `partition_granularity: {step}`, or a longer one.");
-        fields.report(Diagnostic::error("invalid-value", message).hint(hint).at(origin.span()));
+        fields.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(origin.span()));
     }
     let refresh_every = fields.node("refresh").and_then(|node| {
         let label = format!("refresh of {}", fields.what());
@@ -345,7 +348,7 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
             let message =
                 format!("`every` of {} is `{}`, which is not a duration", refresh.what(), shorten(&every.value));
             let hint = "Write a whole number and a unit: `10 minutes`, `1 hour`, `1 day`.";
-            refresh.report(Diagnostic::error("invalid-value", message).hint(hint).at(every.span()));
+            refresh.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(every.span()));
         }
         duration
     });

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::keys::{self, Kind, Shape, Words};
 use super::source::{Origin, Text};
 use super::yaml::{Key, Node, NodeValue, Plain};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::nearest::{likely, likely_word, nearest};
 
 /// ``measure `revenue` ``: what the messages call a mapping. Only put into words when one is written.
@@ -104,7 +104,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         if let Some(known) = self.shape.key(&key.text) {
             if let Some((_, first, _)) = self.entries.iter().find(|(_, seen, _)| seen.text == key.text) {
                 self.diagnostics.push(
-                    Diagnostic::error("duplicate-key", format!("`{}` stands twice in {}", key.text, self.what))
+                    Diagnostic::error(Code::DuplicateKey, format!("`{}` stands twice in {}", key.text, self.what))
                         .hint(format!("keep one; the first is in line {}", first.origin.line))
                         .at(key.origin.span()),
                 );
@@ -152,7 +152,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         if matches!(node.value, NodeValue::Null) {
             let hint = format!("write a value after the colon, as in `{}`, or remove the key", self.example(key));
             self.diagnostics.push(
-                Diagnostic::error("missing-value", format!("`{key}` of {} has no value", self.what))
+                Diagnostic::error(Code::MissingValue, format!("`{key}` of {} has no value", self.what))
                     .hint(hint)
                     .at(name.origin.span()),
             );
@@ -233,7 +233,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Reports a key that must be there; a required one has been.
     pub(super) fn missing(&mut self, key: &str) {
         self.diagnostics.push(
-            Diagnostic::error("missing-field", format!("{} has no `{key}`", self.what))
+            Diagnostic::error(Code::MissingField, format!("{} has no `{key}`", self.what))
                 .hint(format!("add `{}`", self.example(key)))
                 .at(self.origin.span()),
         );
@@ -309,7 +309,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         {
             let hint = format!("write names, as in `{}`, or remove the key", self.example(key));
             let message = format!("`{key}` of {} names nothing", self.what);
-            self.diagnostics.push(Diagnostic::error("missing-value", message).hint(hint).at(node.origin.span()));
+            self.diagnostics.push(Diagnostic::error(Code::MissingValue, message).hint(hint).at(node.origin.span()));
             return Vec::new();
         }
         self.texts(key)
@@ -358,7 +358,7 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
         Some(meant) => format!("write `{meant}`; possible: {list}"),
         None => format!("possible: {list}"),
     };
-    Err(Diagnostic::error("unknown-value", format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
+    Err(Diagnostic::error(Code::UnknownValue, format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
 }
 
 /// What has a `title` beside its name.
@@ -388,7 +388,7 @@ pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
         }
     };
     Err(Diagnostic::error(
-        "invalid-name",
+        Code::InvalidName,
         format!("the name of {} is `{}`, which is not snake_case", with_article(kind), shorten(text)),
     )
     .hint(hint)
@@ -472,7 +472,7 @@ fn unknown_key(key: &Key, what: &dyn fmt::Display, shape: &Shape, meant: Option<
         (None, Some(around)) => format!("put it under `{}:`", around.name),
         (None, None) => format!("remove it; possible: {}", near.join(", ")),
     };
-    Diagnostic::error("unknown-key", format!("{what} has an unknown key `{}`", shorten(&key.text)))
+    Diagnostic::error(Code::UnknownKey, format!("{what} has an unknown key `{}`", shorten(&key.text)))
         .hint(hint)
         .at(key.origin.span())
 }
@@ -492,7 +492,7 @@ pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) ->
     {
         origin.length = first.origin.length;
     }
-    Diagnostic::error("wrong-type", format!("{label} must be {wanted}, found {found}")).at(origin.span())
+    Diagnostic::error(Code::WrongType, format!("{label} must be {wanted}, found {found}")).at(origin.span())
 }
 
 /// How a mapping could be written where something else stands.

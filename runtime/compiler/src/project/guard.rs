@@ -5,17 +5,18 @@
 //! nothing concatenates or repeats (`~`, `*`, `+` between texts), lists that hold names are few, and
 //! macros don't call macros. What remains grows only by printing, and printing is counted.
 
+use crate::diagnostic::Code;
 /// Why a template is refused.
 pub(super) struct Refusal {
-    pub(super) code: &'static str,
+    pub(super) code: Code,
     pub(super) offset: usize,
     pub(super) length: usize,
     pub(super) message: String,
     pub(super) hint: String,
 }
 
-const LIMIT: &str = "jinja-limit";
-const SYNTAX: &str = "jinja-syntax";
+const LIMIT: Code = Code::JinjaLimit;
+const SYNTAX: Code = Code::JinjaSyntax;
 const MAX_TEMPLATE_BYTES: usize = 256 * 1024;
 const MAX_TAGS: usize = 2_000;
 const MAX_TOKENS_IN_TAG: usize = 400;

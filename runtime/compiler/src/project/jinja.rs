@@ -17,7 +17,7 @@ use sqlparser::dialect::Dialect;
 use super::definitions::{Materialization, Reference, RelationDefinition};
 use super::guard;
 use super::source::{SqlText, Text};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::nearest::{likely, suggest};
 
 const FUEL: u64 = 50_000;
@@ -87,7 +87,7 @@ struct Record {
 
 /// A call that could not be answered, found again in the text by its argument.
 struct Problem {
-    code: &'static str,
+    code: Code,
     /// A text in quotes, or a word.
     argument: String,
     message: String,
@@ -128,7 +128,7 @@ impl Renderer {
         let (sql, record) = self.render(text, true, diagnostics)?;
         if let Some(name) = record.refs.first() {
             diagnostics.push(
-                Diagnostic::error("misplaced-ref", format!("`ref('{name}')` stands in a member's SQL"))
+                Diagnostic::error(Code::MisplacedRef, format!("`ref('{name}')` stands in a member's SQL"))
                     .hint("refer to models in the cube's `sql` or `sql_table`")
                     .at(place_of_argument(&sql, name)),
             );
@@ -287,7 +287,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
         }
         let table = known.tables.iter().find(|(_, tables)| tables.contains_key(name.as_str()));
         lock(&calls).problems.push(Problem {
-            code: "missing-ref",
+            code: Code::MissingRef,
             message: format!("there is no model `{name}`"),
             hint: match table {
                 Some((source, _)) => format!("for the table write source('{source}', '{name}')"),
@@ -310,13 +310,13 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
         }
         let problem = match tables {
             Some(tables) => Problem {
-                code: "missing-source",
+                code: Code::MissingSource,
                 message: format!("source `{source}` has no table `{table}`"),
                 hint: suggest(&table, &format!("tables of {source}"), tables.keys().map(|t| &**t)),
                 argument: table,
             },
             None => Problem {
-                code: "missing-source",
+                code: Code::MissingSource,
                 message: format!("there is no source `{source}`"),
                 hint: suggest(&source, "sources", known.tables.keys().map(|s| &**s)),
                 argument: source,
@@ -341,7 +341,7 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>
                 return Value::from("");
             }
             lock(&calls).problems.push(Problem {
-                code: "missing-var",
+                code: Code::MissingVar,
                 message: format!("there is no var `{name}`"),
                 hint: format!(
                     "{}; set it under `vars:` in service_project.yml, or give a default: var('{name}', 'value')",
@@ -356,7 +356,7 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>
     environment.add_function("env_var", move |name: String, default: Option<Value>| {
         known.env.get(&name).map(|value| Value::from(value.as_str())).or(default).unwrap_or_else(|| {
             lock(&calls).problems.push(Problem {
-                code: "missing-env-var",
+                code: Code::MissingEnvVar,
                 message: format!("the environment has no `{name}`, or it may not be read"),
                 hint: if name.starts_with(ENV_PREFIX) {
                     format!("set it, or give a default: env_var('{name}', 'value')")
@@ -390,7 +390,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
         if value.is_undefined() {
             let example = if key == "schema" { "marts" } else { "view" };
             record.problems.push(Problem {
-                code: "jinja-undefined",
+                code: Code::JinjaUndefined,
                 message: format!("the value of `{key}` is a name that is not defined"),
                 hint: format!("a text needs quotes, as in {key}='{example}'"),
                 argument: key.to_owned(),
@@ -402,7 +402,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
             "materialized" | "materialization" => match WORDS.iter().find(|(word, _)| *word == text) {
                 Some((_, materialization)) => record.materialization = Some(*materialization),
                 None => record.problems.push(Problem {
-                    code: "unknown-value",
+                    code: Code::UnknownValue,
                     message: format!("the materialization is `{text}`"),
                     hint: suggest(&text, "possible", WORDS.iter().map(|(word, _)| *word)),
                     argument: text,
@@ -411,7 +411,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
             "schema" => record.schema = Some(text.into()),
             "tags" | "description" => {}
             unknown => record.problems.push(Problem {
-                code: "unknown-key",
+                code: Code::UnknownKey,
                 message: format!("config has an unknown key `{unknown}`"),
                 hint: suggest(unknown, "possible", KEYS),
                 argument: unknown.to_owned(),
@@ -472,7 +472,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
             } else {
                 format!("a text needs quotes, '{name}'; values come from var('{name}')")
             };
-            Diagnostic::error("jinja-undefined", format!("`{name}` is not defined"))
+            Diagnostic::error(Code::JinjaUndefined, format!("`{name}` is not defined"))
                 .hint(hint)
                 .at(text.locate(start + at, name.chars().count()))
         }
@@ -483,7 +483,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 Some(best) => format!("did you mean `{best}`? calls: {}", known.join(", ")),
                 None => format!("calls: {}", known.join(", ")),
             };
-            Diagnostic::error("jinja-unknown-call", format!("there is no call `{name}`")).hint(hint).at(at_name(name))
+            Diagnostic::error(Code::JinjaUnknownCall, format!("there is no call `{name}`")).hint(hint).at(at_name(name))
         }
         ErrorKind::UnknownFilter => {
             const FILTERS: [&str; 5] = ["upper", "lower", "trim", "length", "default"];
@@ -492,15 +492,15 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 Some(best) => format!("did you mean `{best}`? filters: {}", FILTERS.join(", ")),
                 None => format!("write it out; filters: {}", FILTERS.join(", ")),
             };
-            Diagnostic::error("jinja-unknown-filter", format!("there is no filter `{name}`"))
+            Diagnostic::error(Code::JinjaUnknownFilter, format!("there is no filter `{name}`"))
                 .hint(hint)
                 .at(at_name(name))
         }
-        ErrorKind::OutOfFuel => Diagnostic::error("jinja-limit", "the template takes too many steps")
+        ErrorKind::OutOfFuel => Diagnostic::error(Code::JinjaLimit, "the template takes too many steps")
             .hint("shorten its loops, or write the SQL out")
             .at(span),
         ErrorKind::SyntaxError => syntax(detail, template, start, text).unwrap_or_else(|| {
-            Diagnostic::error("jinja-syntax", format!("the Jinja can't be read: {detail}"))
+            Diagnostic::error(Code::JinjaSyntax, format!("the Jinja can't be read: {detail}"))
                 .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
                 .at(span)
         }),
@@ -518,14 +518,16 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                     "ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)".to_owned()
                 }
             };
-            Diagnostic::error("jinja-arguments", format!("the call `{shown}` has too few or too many arguments"))
+            Diagnostic::error(Code::JinjaArguments, format!("the call `{shown}` has too few or too many arguments"))
                 .hint(hint)
                 .at(span)
         }
-        ErrorKind::InvalidOperation if detail == RANGE_TOO_LONG => Diagnostic::error("jinja-limit", detail.to_owned())
-            .hint("a range has 10,000 numbers at most: shorten it, or let the warehouse make the rows")
-            .at(span),
-        kind => Diagnostic::error("jinja-failed", format!("the Jinja can't be run: {kind}: {detail}"))
+        ErrorKind::InvalidOperation if detail == RANGE_TOO_LONG => {
+            Diagnostic::error(Code::JinjaLimit, detail.to_owned())
+                .hint("a range has 10,000 numbers at most: shorten it, or let the warehouse make the rows")
+                .at(span)
+        }
+        kind => Diagnostic::error(Code::JinjaFailed, format!("the Jinja can't be run: {kind}: {detail}"))
             .hint("correct the tag; the calls are ref, source, config, var and env_var")
             .at(span),
     }
@@ -540,19 +542,19 @@ fn syntax(detail: &str, template: &str, at: usize, text: &SqlText) -> Option<Dia
     if rest.starts_with(close) && tag.matches('(').count() > tag.matches(')').count() {
         let message = format!("`{close}` stands where `)` is missing");
         let hint = format!("close the bracket: {}) {close}", tag.trim_end());
-        return Some(Diagnostic::error("jinja-syntax", message).hint(hint).at(text.locate(at, close.len())));
+        return Some(Diagnostic::error(Code::JinjaSyntax, message).hint(hint).at(text.locate(at, close.len())));
     }
     if rest.starts_with('}') && !rest.starts_with("}}") {
         let message = format!("this `{}` is never closed", &tag[..2]);
         let hint = format!("close it: {} {close}", tag.trim_end());
-        return Some(Diagnostic::error("jinja-syntax", message).hint(hint).at(text.locate(open, 2)));
+        return Some(Diagnostic::error(Code::JinjaSyntax, message).hint(hint).at(text.locate(open, 2)));
     }
     let word = &rest[..rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())];
     let found = if word.is_empty() { rest.chars().take(1).collect() } else { word.to_owned() };
     let message = format!("`{found}` can't stand here: {detail}");
     let length = found.chars().count();
     (length > 0).then(|| {
-        Diagnostic::error("jinja-syntax", message)
+        Diagnostic::error(Code::JinjaSyntax, message)
             .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
             .at(text.locate(at, length))
     })

@@ -12,7 +12,7 @@ use super::jinja::Renderer;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
 use super::source::SqlText;
 use super::yaml::{Node, NodeValue, Plain};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::MetricKind;
 use crate::query::Operator;
 use crate::types::Value;
@@ -130,7 +130,7 @@ pub(super) fn metric(
 fn misplaced(fields: &mut Fields, key: &str, hint: &str) -> bool {
     let Some(origin) = fields.key_origin(key) else { return false };
     let message = format!("{} has `{key}`, which its type doesn't use", fields.what());
-    fields.report(Diagnostic::error("misplaced-field", message).hint(hint).at(origin.span()));
+    fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
     true
 }
 
@@ -167,7 +167,7 @@ pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Wr
         NodeValue::Scalar { text, plain } => written(scalar(text, *plain)),
         NodeValue::List(_) | NodeValue::Map(_) => {
             diagnostics.push(
-                Diagnostic::error("wrong-type", "a value must be a text, a number, true, false or null")
+                Diagnostic::error(Code::WrongType, "a value must be a text, a number, true, false or null")
                     .hint("write one plain value, or a flat list of them")
                     .at(node.origin.span()),
             );

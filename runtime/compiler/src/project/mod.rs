@@ -42,7 +42,7 @@ pub use kept::{KeptFiles, Work};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 pub use source::{Origin, SourceFile, SqlText, Text};
 
-use crate::diagnostic::{self, Diagnostic, Span};
+use crate::diagnostic::{self, Code, Diagnostic, Span};
 use jinja::{Renderer, Surroundings};
 use keys::{Key, Kind, Shape};
 use yaml::Node;
@@ -82,7 +82,7 @@ pub struct Inputs {
 }
 
 /// Nothing stands in a file: no definition is lost with it.
-const EMPTY_FILE: &str = "empty-file";
+const EMPTY_FILE: Code = Code::EmptyFile;
 
 static FILE: Shape = Shape::new(
     "the file",
@@ -132,7 +132,7 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     if let Some(folder) = settings.policy_folder.as_ref().filter(is_empty) {
         let message = format!("`paths.policies` names the folder `{}`, which holds no file", folder.value);
         let hint = "name the folder of the policies, or remove the key";
-        diagnostics.push(Diagnostic::error("missing-folder", message).hint(hint).at(folder.span()));
+        diagnostics.push(Diagnostic::error(Code::MissingFolder, message).hint(hint).at(folder.span()));
     }
     // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
     // policies; so may cubes under a key that they don't have.
@@ -214,7 +214,7 @@ fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
     let list = FILE.names().find(|list| file.path.starts_with(&format!("{list}/"))).unwrap_or("cubes");
     let message = format!("the file {} must be a mapping, found a list", file.path);
     let hint = format!("write `{list}:` in a line of its own above it");
-    Diagnostic::error("wrong-type", message).hint(hint).at(node.origin.span())
+    Diagnostic::error(Code::WrongType, message).hint(hint).at(node.origin.span())
 }
 
 /// Whatever looks like a name in a file that could not be parsed.
@@ -238,9 +238,12 @@ fn unique<T>(items: &mut Vec<Arc<T>>, what: &str, name: impl Fn(&T) -> &Text, di
         let text = name(item);
         if let Some(first) = seen.get(&text.value) {
             diagnostics.push(
-                Diagnostic::error("duplicate-name", format!("there are two {}s `{}`", plural_stem(what), text.value))
-                    .hint(format!("rename one; the first is at {}", first.span()))
-                    .at(text.span()),
+                Diagnostic::error(
+                    Code::DuplicateName,
+                    format!("there are two {}s `{}`", plural_stem(what), text.value),
+                )
+                .hint(format!("rename one; the first is at {}", first.span()))
+                .at(text.span()),
             );
             return false;
         }

@@ -11,7 +11,7 @@ use super::fields::{is_snake_case, snake_case};
 use super::jinja::Renderer;
 use super::settings::Settings;
 use super::source::{Origin, SourceFile, Text};
-use crate::diagnostic::{Diagnostic, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Step, circle};
 
 /// Larger models are refused before they are read.
 const MAX_MODEL_BYTES: usize = 256 * 1024;
@@ -25,7 +25,7 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
         let name = Text { value: stem.into(), origin: Origin::start_of(file) };
         if !is_snake_case(stem) {
             diagnostics.push(
-                Diagnostic::error("invalid-name", format!("the model `{stem}` is not snake_case"))
+                Diagnostic::error(Code::InvalidName, format!("the model `{stem}` is not snake_case"))
                     .hint(match snake_case(stem) {
                         Some(better) => format!("rename the file to {better}.sql"),
                         None => "rename the file: small letters, digits and `_`".to_owned(),
@@ -34,13 +34,13 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
             );
         } else if let Some(first) = seen.get(stem) {
             diagnostics.push(
-                Diagnostic::error("duplicate-name", format!("there are two models `{stem}`"))
+                Diagnostic::error(Code::DuplicateName, format!("there are two models `{stem}`"))
                     .hint(format!("rename one of the files; the other is {first}"))
                     .at(name.span()),
             );
         } else if file.text.len() > MAX_MODEL_BYTES {
             diagnostics.push(
-                Diagnostic::error("file-too-large", format!("the model has {} bytes", file.text.len()))
+                Diagnostic::error(Code::FileTooLarge, format!("the model has {} bytes", file.text.len()))
                     .hint("a model may have 256 KiB: split it")
                     .at(name.span()),
             );
@@ -124,7 +124,7 @@ pub(super) fn in_order(
                     };
                     diagnostics.push(
                         Diagnostic::error(
-                            "model-cycle",
+                            Code::ModelCycle,
                             format!("models refer to one another in a circle: {}", circle(&path)),
                         )
                         .hint(hint)

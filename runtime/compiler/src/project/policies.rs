@@ -9,7 +9,7 @@ use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
 use super::metrics::{value, values};
 use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::security::attribute_value;
 use crate::types::Value;
 
@@ -146,7 +146,7 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
         {
             let message = format!("`cubes` of {} names no cube", fields.what());
             let hint = format!("write `{}`, or `cubes: \"*\"` for all", fields.example("cubes"));
-            fields.report(Diagnostic::error("missing-value", message).hint(hint).at(origin.span()));
+            fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(origin.span()));
         }
         return None;
     }
@@ -179,7 +179,7 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
                 fields.example("deny")
             );
             let span = fields.origin().span();
-            fields.report(Diagnostic::error("missing-field", message).hint(hint).at(span));
+            fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(span));
         }
         return None;
     }
@@ -263,7 +263,7 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
     if map.is_empty() {
         let message = format!("`{key}` of {} names no attribute", fields.what());
         let hint = format!("write names and values, as in `{}`, or remove the key", fields.example(key));
-        fields.report(Diagnostic::error("missing-value", message).hint(hint).at(node.origin.span()));
+        fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(node.origin.span()));
     }
     let mut conditions = Vec::with_capacity(map.len());
     for (name, node) in map {
@@ -271,7 +271,7 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
         if matches!(&node.value, NodeValue::List(items) if items.is_empty()) {
             let hint = format!("write values, as in `{}`, or remove the attribute", fields.example(key));
             let message = format!("{label} contains no value and never matches");
-            fields.report(Diagnostic::error("missing-value", message).hint(hint).at(name.origin.span()));
+            fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(name.origin.span()));
         }
         for item in items(node) {
             if let Some(diagnostic) = unusable(&label, item) {
@@ -291,12 +291,12 @@ fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
             let message = format!("null in {label} never matches");
             let hint = "write `missing: applies` in `when` to include callers without the attribute, or \
                         `\"null\"` for the text";
-            Some(Diagnostic::error("never-matches", message).hint(hint).at(node.origin.span()))
+            Some(Diagnostic::error(Code::NeverMatches, message).hint(hint).at(node.origin.span()))
         }
         NodeValue::Scalar { text, plain: Plain::Integer | Plain::Fraction } if attribute_value::is_ambiguous(text) => {
             let message = format!("{text} in {label} is a number that claims may spell as a text");
             let hint = format!("write `\"{text}\"` for the text, or the number in plain decimal notation");
-            Some(Diagnostic::error("ambiguous-value", message).hint(hint).at(node.origin.span()))
+            Some(Diagnostic::error(Code::AmbiguousValue, message).hint(hint).at(node.origin.span()))
         }
         _ => None,
     }
@@ -327,7 +327,7 @@ fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
         let message = format!("{} never matches: {unless} contains every value of {wanted}", fields.what());
         let span = fields.key_origin(key).unwrap_or(fields.origin()).span();
         let hint = format!("remove the values from {wanted} or from {unless}");
-        fields.report(Diagnostic::error("never-matches", message).hint(hint).at(span));
+        fields.report(Diagnostic::error(Code::NeverMatches, message).hint(hint).at(span));
     }
 }
 
@@ -337,14 +337,14 @@ fn check_missing(fields: &mut Fields, condition: &PolicyCondition) {
     if is_explicit && !fields.has("attributes") {
         let message = format!("`missing` of {} has no effect without `attributes`", fields.what());
         let span = fields.key_origin("missing").unwrap_or(fields.origin()).span();
-        fields.report(Diagnostic::warning("unused-field", message).hint("remove `missing`").at(span));
+        fields.report(Diagnostic::warning(Code::UnusedField, message).hint("remove `missing`").at(span));
     }
     if let (false, [(name, _), ..]) = (is_explicit, &condition.attributes[..]) {
         let message = format!("{} does not match callers without the attribute `{name}`", fields.what());
         let hint = "write `missing: applies` in `when` to restrict them too, or `missing: skips` to confirm that \
                     the policy does not apply to them";
         let span = fields.key_origin("attributes").unwrap_or(fields.origin()).span();
-        fields.report(Diagnostic::warning("attribute-may-be-missing", message).hint(hint).at(span));
+        fields.report(Diagnostic::warning(Code::AttributeMayBeMissing, message).hint(hint).at(span));
     }
 }
 
@@ -382,7 +382,7 @@ fn mask(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<M
             if let Some(second) = fields.conflicting() {
                 let message = format!("{label} has both `constant` and `sql`");
                 let hint = "keep one of the two";
-                fields.report(Diagnostic::error("conflicting-fields", message).hint(hint).at(second.span()));
+                fields.report(Diagnostic::error(Code::ConflictingFields, message).hint(hint).at(second.span()));
                 return None;
             }
             if fields.lacks_all() {

@@ -13,12 +13,12 @@ use super::jinja::Renderer;
 use super::kept::KeptFiles;
 use super::source::SourceFile;
 use super::yaml::{self, NodeValue};
-use crate::diagnostic::{Diagnostic, Severity, Span};
+use crate::diagnostic::{Code, Diagnostic, Severity, Span};
 
 /// The folder that diagnostics name; no project has one of this name, for it begins with a bracket.
 const PLACE: &str = "(registered)";
 /// A file defines a cube, an alias or a metric of the same name.
-pub const SHADOWED: &str = "registered-cube-shadowed";
+pub const SHADOWED: Code = Code::RegisteredCubeShadowed;
 
 /// A cube that no file of the project defines.
 #[derive(Debug, Clone, PartialEq, Eq)]

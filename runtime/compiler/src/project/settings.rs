@@ -11,7 +11,7 @@ use super::fields::{Fields, wrong_type};
 use super::keys::{Key, Kind, NAME, Shape, Words};
 use super::source::{Origin, SourceFile, Text};
 use super::yaml::{self, Node, NodeValue, Plain};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Code, Diagnostic, Span};
 
 pub(super) const FILE: &str = "service_project.yml";
 
@@ -103,7 +103,7 @@ impl Default for Settings {
 pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     let Some(file) = file else {
         diagnostics.push(
-            Diagnostic::error("missing-project", format!("the folder has no {FILE}"))
+            Diagnostic::error(Code::MissingProject, format!("the folder has no {FILE}"))
                 .hint(format!("create {FILE} with `name: my_project`"))
                 .at(Span { file: FILE.into(), line: 1, column: 1, length: 1 }),
         );
@@ -122,7 +122,7 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     let mut settings = Settings::default();
     if matches!(node.value, NodeValue::Null) {
         diagnostics.push(
-            Diagnostic::error("missing-field", format!("{FILE} has no `name`"))
+            Diagnostic::error(Code::MissingField, format!("{FILE} has no `name`"))
                 .hint("add `name: my_project`")
                 .at(node.origin.span()),
         );
@@ -187,7 +187,7 @@ fn inside(key: &str, path: &str, origin: &Origin) -> Result<String, Diagnostic> 
     if is_outside {
         let message = format!("the path `{path}` leaves the project");
         let hint = format!("name a folder beside {FILE} or below it, as in `{key}: {key}`");
-        return Err(Diagnostic::error("path-outside", message).hint(hint).at(origin.span()));
+        return Err(Diagnostic::error(Code::PathOutside, message).hint(hint).at(origin.span()));
     }
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     Ok(parts.join("/"))

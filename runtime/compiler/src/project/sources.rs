@@ -9,7 +9,7 @@ use super::fields::{Fields, text_of};
 use super::jinja::quote;
 use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, TITLE};
 use super::yaml::{Node, NodeValue};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 
 pub(super) static SOURCE: Shape = Shape::new(
     "source",
@@ -76,7 +76,7 @@ pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<S
         if let Some(first) = tables.iter().find(|seen| seen.name.value == table.name.value) {
             let message = format!("source `{}` has the table `{}` twice", name.value, table.name.value);
             let hint = format!("keep one; the first is in line {}", first.name.origin.line);
-            fields.report(Diagnostic::error("duplicate-name", message).hint(hint).at(table.name.span()));
+            fields.report(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(table.name.span()));
             continue;
         }
         tables.push(table);
@@ -102,7 +102,7 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
         if let Some(first) = lines.insert(std::sync::Arc::clone(&column.name.value), line) {
             let message = format!("table `{}` has the column `{}` twice", name.value, column.name.value);
             let hint = format!("keep one; the first is in line {first}");
-            fields.report(Diagnostic::error("duplicate-name", message).hint(hint).at(column.name.span()));
+            fields.report(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(column.name.span()));
             continue;
         }
         columns.push(column);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde_saphyr::granit_parser::{self as granit, Event, Parser, ScalarStyle, ScanError, Span as EventSpan};
 
 use super::source::{Origin, SourceFile};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 
 /// Larger files are refused before they are parsed.
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -65,7 +65,7 @@ pub struct Key {
 /// What ended the reading, with its place.
 pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     if file.text.len() > MAX_FILE_BYTES {
-        return Err(Diagnostic::error("file-too-large", format!("the file has {} bytes", file.text.len()))
+        return Err(Diagnostic::error(Code::FileTooLarge, format!("the file has {} bytes", file.text.len()))
             .hint("split it: a YAML file may have 4 MiB")
             .at(Origin::start_of(file).span()));
     }
@@ -108,7 +108,7 @@ impl Tree<'_> {
     fn event(&mut self, event: Event<'_>, span: &EventSpan) -> Result<(), Diagnostic> {
         match event {
             Event::DocumentStart(..) if self.root.is_some() => {
-                let diagnostic = Diagnostic::error("yaml-syntax", "a second document begins here")
+                let diagnostic = Diagnostic::error(Code::YamlSyntax, "a second document begins here")
                     .hint("remove the `---`, or move what follows into a file of its own");
                 Err(diagnostic.at(self.origin(span).span()))
             }
@@ -167,7 +167,7 @@ impl Tree<'_> {
             return Err(self.limit(span));
         }
         if let Some(Open { content: Content::Map(_, None), .. }) = self.open.last() {
-            let diagnostic = Diagnostic::error("yaml-syntax", "a key must be a text")
+            let diagnostic = Diagnostic::error(Code::YamlSyntax, "a key must be a text")
                 .hint("put a key that begins with a bracket or a brace in quotes")
                 .at(self.origin(span).span());
             return Err(slip_before(self.file, span.start.line()).unwrap_or(diagnostic));
@@ -291,7 +291,7 @@ fn slip_before(file: &Arc<SourceFile>, line: usize) -> Option<Diagnostic> {
     let slip = slip::find(&file.text, line)?;
     let length = file.text.get(slip.at.clone()).map_or(1, |text| text.chars().count());
     let place = Origin::at(file, slip.at.start, length as u32).span();
-    Some(Diagnostic::error("yaml-syntax", slip.message).hint(slip.hint).at(place))
+    Some(Diagnostic::error(Code::YamlSyntax, slip.message).hint(slip.hint).at(place))
 }
 
 /// The parser's complaint in the words of this project, with what usually helps.
@@ -305,7 +305,7 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
         let name: String = rest.trim_start_matches('*').chars().take_while(|c| !" ,]}".contains(*c)).collect();
         origin.length = name.chars().count() as u32 + 1;
         return Diagnostic::error(
-            "yaml-syntax",
+            Code::YamlSyntax,
             format!("the alias `*{name}` names no anchor: `{name}` is not defined"),
         )
         .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
@@ -315,14 +315,14 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
         return limit().at(origin.span());
     }
     slip_before(file, origin.line as usize).unwrap_or_else(|| {
-        Diagnostic::error("yaml-syntax", format!("the YAML can't be read from here: {}", plain_words(&message)))
+        Diagnostic::error(Code::YamlSyntax, format!("the YAML can't be read from here: {}", plain_words(&message)))
             .hint(cure(written, &message))
             .at(origin.span())
     })
 }
 
 fn limit() -> Diagnostic {
-    Diagnostic::error("yaml-limit", "the file nests too deeply, or its aliases expand to too much")
+    Diagnostic::error(Code::YamlLimit, "the file nests too deeply, or its aliases expand to too much")
         .hint(format!("at most {MAX_DEPTH} levels and {MAX_NODES} values, aliases included: write it out flat"))
 }
 

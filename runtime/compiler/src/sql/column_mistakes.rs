@@ -7,7 +7,7 @@
 
 use super::join_comparison::{JoinOperandId, dimension_of, operands};
 use super::profile::DialectProfile;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::model::{
     Aggregate, AggregateFunction, ColumnTypes, Cube, Dimension, DimensionType, Join, Measure, MeasureKind, Model,
     SqlPart,
@@ -15,7 +15,7 @@ use crate::model::{
 use crate::types::LogicalType;
 
 /// A column that its member can't be made of.
-pub const COLUMN_MISMATCH: &str = "column-mismatch";
+pub const COLUMN_MISMATCH: Code = Code::ColumnMismatch;
 
 const NUMBERS: &[LogicalType] = &[LogicalType::Integer, LogicalType::Decimal, LogicalType::Float];
 const TIMES: &[LogicalType] = &[LogicalType::Date, LogicalType::Timestamp, LogicalType::TimestampTz];
@@ -46,10 +46,9 @@ fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) ->
         DimensionType::String | DimensionType::Geo => return None,
     };
     let (found, natural) = misfit(dimension.column_type, fitting, profile)?;
-    let message =
-        format!("dimension `{}.{}` is {wanted}, and its column is not: it is {found}", cube.name, dimension.name);
+    let message = format!("dimension `{}.{}` is {wanted}, and its column is not", cube.name, dimension.name);
     let hint = format!("write `type: {natural}`, or an `sql` that makes {wanted} of it");
-    Some(warning(message, hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))
+    Some(warning(message, format!("it is {found}"), hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))
 }
 
 fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Option<Diagnostic> {
@@ -58,13 +57,18 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
     };
     let verb = verb_of(aggregate)?;
     let (found, natural) = misfit(aggregate.argument_type, NUMBERS, profile)?;
-    let message = format!("measure `{}.{}` {verb} what is no number: it is {found}", cube.name, measure.name);
+    let message = format!("measure `{}.{}` {verb} what is no number", cube.name, measure.name);
     let hint = match natural {
         "boolean" => "count the rows where it is true: `type: count`, with it in `filters`",
         "time" => "write `type: min` or `type: max`, or an `sql` that makes a number of it",
         _ => "write an `sql` that makes a number of it, or `type: count_distinct`",
     };
-    Some(warning(message, hint.to_owned(), measure.sql_span.as_ref().or(measure.span.as_ref())))
+    Some(warning(
+        message,
+        format!("it is {found}"),
+        hint.to_owned(),
+        measure.sql_span.as_ref().or(measure.span.as_ref()),
+    ))
 }
 
 /// A join whose condition compares text with another type: some engines refuse it, others convert each value.
@@ -93,12 +97,10 @@ fn of_join(
     });
     let (left, found, right, other) = mismatch?;
     let target = &model.cube(join.target).name;
-    let message = format!(
-        "join of `{}` to `{target}` compares values of different types: `{left}` is {found}, `{right}` is {other}",
-        cube.name
-    );
+    let message = format!("join of `{}` to `{target}` compares values of different types", cube.name);
+    let types = format!("`{left}` is {found}, `{right}` is {other}");
     let hint = "Convert one side with CAST, or join on columns of one type.".to_owned();
-    Some(warning(message, hint, join.span.as_ref()))
+    Some(warning(message, types, hint, join.span.as_ref()))
 }
 
 fn operand_name(model: &Model, part: &SqlPart) -> Option<String> {
@@ -138,8 +140,8 @@ fn misfit(
     }
 }
 
-fn warning(message: String, hint: String, span: Option<&Span>) -> Diagnostic {
-    let diagnostic = Diagnostic::warning(COLUMN_MISMATCH, message).hint(hint);
+fn warning(message: String, types: String, hint: String, span: Option<&Span>) -> Diagnostic {
+    let diagnostic = Diagnostic::warning(COLUMN_MISMATCH, message).detail(types).hint(hint);
     match span {
         Some(span) => diagnostic.at(span.clone()),
         None => diagnostic,

@@ -33,6 +33,9 @@ pub(crate) fn revoked_tokens_from_wire(body: &[u8]) -> Result<RevokedTokens, Mis
     let json = parse(body)?;
     let fields = Fields::new(&json, &Path::ROOT, "an object", REVOKED_TOKENS)?;
     let claim = |name: &'static str| {
+        if let Some(null @ Json::Null) = fields.get_or_null(name) {
+            return Err(Path::ROOT.field(name).wrong_type(null, CLAIM_FITS));
+        }
         let claim = fields.text(name, CLAIM_FITS)?;
         let is_wrong = |claim: &&str| !(1..=256).contains(&claim.len());
         claim.filter(is_wrong).map_or(Ok(claim), |wrong| Err(Path::ROOT.field(name).wrong_word(wrong, CLAIM_FITS)))

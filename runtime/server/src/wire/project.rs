@@ -4,15 +4,14 @@
 //! Problems are told twice: as texts in `errors` and `warnings`, and as objects in `problems`. What the
 //! warehouse itself said of a cube is left to callers with `admin`.
 
+use std::borrow::Cow;
+
 use serde_json::{Value as Json, json};
 use terrane_app::builds::{ModelBuild, Outcome};
-use terrane_app::catalog::BUILDS_UNKNOWN;
-use terrane_app::described::{NOT_READABLE, is_unread};
 use terrane_app::ports::builder::BuildError;
-use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded, NOT_READY};
+use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
 use terrane_compiler::graph::DependencyGraph;
-use terrane_compiler::sql::COLUMN_MISMATCH;
 
 use super::body::parse;
 use super::fields::{Fields, Misfit, Path};
@@ -165,7 +164,7 @@ fn failure(build: &ModelBuild, is_operator: bool) -> Option<String> {
 fn texts(diagnostics: &[Diagnostic], is_operator: bool) -> (Vec<String>, Vec<String>) {
     let text = |told: &Diagnostic| {
         let message = message(told, is_operator);
-        let placed = told.span.as_ref().map_or_else(|| message.to_owned(), |span| format!("{span}: {message}"));
+        let placed = told.span.as_ref().map_or_else(|| message.to_string(), |span| format!("{span}: {message}"));
         match hint(told, is_operator) {
             Some(hint) => format!("{placed}; {hint}"),
             None => placed,
@@ -180,7 +179,7 @@ pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) ->
     let problem = |told: &Diagnostic| {
         let span = told.span.as_ref();
         json!({
-            "code": told.code,
+            "code": told.code.as_str(),
             "severity": match told.severity { Severity::Error => "error", Severity::Warning => "warning" },
             "message": message(told, is_operator),
             "hint": hint(told, is_operator),
@@ -193,23 +192,14 @@ pub(crate) fn problems_to_wire(diagnostics: &[Diagnostic], is_operator: bool) ->
     diagnostics.iter().take(1_000).map(problem).collect()
 }
 
-/// The hint; one that names columns, which only the warehouse told of, is for operators.
+/// Returns the hint that a caller may see: what the warehouse disclosed is for operators.
 fn hint(told: &Diagnostic, is_operator: bool) -> Option<&str> {
-    match told.hint.as_deref() {
-        Some(_) if told.code == NOT_READABLE && !is_operator => {
-            Some("check the columns and functions that its `sql` names")
-        }
-        hint => hint,
-    }
+    if is_operator { told.full_hint() } else { told.hint.as_deref() }
 }
 
-/// The message, without the warehouse's own words for whoever is no operator.
-fn message(told: &Diagnostic, is_operator: bool) -> &str {
-    const OF_WAREHOUSE: [&str; 3] = [COLUMN_MISMATCH, BUILDS_UNKNOWN, NOT_READY];
-    if is_operator || !(is_unread(told) || OF_WAREHOUSE.contains(&told.code)) {
-        return &told.message;
-    }
-    told.message.split_once(": ").map_or(&told.message, |(ours, _)| ours)
+/// Returns the message that a caller may see: text of the warehouse is for operators.
+fn message(told: &Diagnostic, is_operator: bool) -> Cow<'_, str> {
+    if is_operator { told.full_message() } else { Cow::Borrowed(&told.message) }
 }
 
 pub(crate) fn graph_to_wire(graph: &DependencyGraph) -> Json {
@@ -243,6 +233,8 @@ mod tests {
     use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
     use terrane_compiler::project::Materialization;
 
+    use terrane_compiler::diagnostic::Code;
+
     use super::*;
 
     #[test]
@@ -259,9 +251,9 @@ mod tests {
         };
         assert_eq!(failure(&build, false).as_deref(), Some("the warehouse did not build it"));
         assert!(failure(&build, true).is_some_and(|told| told.contains("salary")));
-        let message = "dimension `people.salary` is a number, and its column is not: it is a text";
-        let told = Diagnostic::warning(COLUMN_MISMATCH, message);
-        assert_eq!(super::message(&told, false), "dimension `people.salary` is a number, and its column is not");
-        assert_eq!(super::message(&told, true), message);
+        let text = "dimension `people.salary` is a number, and its column is not";
+        let told = Diagnostic::warning(Code::ColumnMismatch, text).detail("it is a text");
+        assert_eq!(super::message(&told, false), text);
+        assert_eq!(super::message(&told, true), format!("{text}: it is a text"));
     }
 }

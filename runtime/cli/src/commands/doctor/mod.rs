@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use terrane_app::ports::clock::Clock as _;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 
 use super::{Terminal, print};
 use crate::clock::SystemClock;
@@ -107,16 +107,16 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
     let clock = SystemClock::default();
     let checked = wiring::check(project).await;
     let opened = clock.elapsed();
-    let with = |codes: &[&str]| -> Option<&Diagnostic> {
+    let with = |codes: &[Code]| -> Option<&Diagnostic> {
         checked.problems.iter().find(|problem| codes.contains(&problem.code))
     };
-    if let Some(problem) = with(&["no-plugins", "no-dialect"]).filter(|problem| problem.is_error()) {
+    if let Some(problem) = with(&[Code::NoPlugins, Code::NoDialect]).filter(|problem| problem.is_error()) {
         findings.diagnostic("components", Outcome::Fail, problem);
     }
     for problem in checked.problems.iter().filter(|problem| problem.code == wiring::REQUIRED_REFUSED) {
         findings.diagnostic("required plugins", Outcome::Fail, problem);
     }
-    if let Some(problem) = with(&["no-warehouse"]) {
+    if let Some(problem) = with(&[Code::NoWarehouse]) {
         findings.diagnostic("warehouse", Outcome::Fail, problem);
     }
     let Some(engine) = &checked.engine else { return };
@@ -172,6 +172,7 @@ impl Findings {
 
     fn diagnostic(&mut self, name: &'static str, outcome: Outcome, problem: &Diagnostic) {
         let place = problem.span.as_ref().map_or(String::new(), |at| format!("{}:{}: ", at.file, at.line));
-        self.add(name, outcome, format!("{place}{}", problem.message), problem.hint.clone().unwrap_or_default());
+        let hint = problem.full_hint().map(str::to_owned).unwrap_or_default();
+        self.add(name, outcome, format!("{place}{}", problem.full_message()), hint);
     }
 }

@@ -1,0 +1,318 @@
+//! The registry of diagnostic codes.
+//!
+//! In: nothing. Out: [`Code`], with the text that users see and a description. Codes are part of the interface: tools
+//! filter by them, so a released code keeps its text and meaning.
+
+use std::fmt;
+
+macro_rules! codes {
+    ($(#[doc = $description:literal] $name:ident = $text:literal,)+) => {
+        /// The kind of a problem.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $(#[doc = $description] $name,)+
+        }
+
+        impl Code {
+            /// All codes, in the order of their texts.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)+];
+
+            /// Returns the text that users see, in kebab case.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Code::$name => $text,)+
+                }
+            }
+
+            /// Returns one sentence on the problem.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Code::$name => $description.trim_ascii_start(),)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A join's name is the name of a cube or of another join.
+    AliasConflict = "alias-conflict",
+    /// A join names another join in place of a cube.
+    AliasOfAlias = "alias-of-alias",
+    /// A policy names a join's name in place of its cube.
+    AliasPolicy = "alias-policy",
+    /// More than one row of a join's target belongs to one row.
+    AmbiguousJoin = "ambiguous-join",
+    /// A number in a policy's condition has several spellings as text.
+    AmbiguousValue = "ambiguous-value",
+    /// A policy does not apply to callers without an attribute, and does not state that this is intended.
+    AttributeMayBeMissing = "attribute-may-be-missing",
+    /// A column has no cube before it where several cubes are read.
+    BareColumn = "bare-column",
+    /// The records of built models cannot be read.
+    BuildsUnknown = "builds-unknown",
+    /// The server's certificate is not valid at this time.
+    Certificate = "certificate",
+    /// An imported item is written in another way.
+    Changed = "changed",
+    /// An imported cube or member is closed until its policies are written.
+    Closed = "closed",
+    /// A policy closes a cube that it does not name.
+    ClosedCube = "closed-cube",
+    /// Every cube is closed while a file cannot be read, since it may hold policies.
+    ClosedCubes = "closed-cubes",
+    /// A column's type in the warehouse does not fit its declared type or use.
+    ColumnMismatch = "column-mismatch",
+    /// An expression selects columns by a pattern.
+    ColumnPattern = "column-pattern",
+    /// Two keys exclude each other.
+    ConflictingFields = "conflicting-fields",
+    /// A measure aggregates nothing and names no other measure.
+    ConstantMeasure = "constant-measure",
+    /// A metric names no measure.
+    ConstantMetric = "constant-metric",
+    /// The warehouse could not be asked for a cube's columns.
+    CubeNotAsked = "cube-not-asked",
+    /// The warehouse cannot read a cube.
+    CubeNotDescribed = "cube-not-described",
+    /// A cube's rows could not be checked.
+    DataNotChecked = "data-not-checked",
+    /// A mapping has a key twice.
+    DuplicateKey = "duplicate-key",
+    /// Two definitions have one name.
+    DuplicateName = "duplicate-name",
+    /// A cube has two primary time dimensions.
+    DuplicatePrimaryTime = "duplicate-primary-time",
+    /// A file of the project is empty.
+    EmptyFile = "empty-file",
+    /// Pages of any origin may read answers.
+    EveryOrigin = "every-origin",
+    /// Cubes extend each other in a circle.
+    ExtendsCycle = "extends-cycle",
+    /// A cube extends others over too many steps.
+    ExtendsLimit = "extends-limit",
+    /// A file lies where nothing reads it.
+    FileNotRead = "file-not-read",
+    /// A file is larger than the limit.
+    FileTooLarge = "file-too-large",
+    /// A folder lies where nothing reads it.
+    FolderNotRead = "folder-not-read",
+    /// A name has characters that names cannot have.
+    InvalidName = "invalid-name",
+    /// A table's name cannot be read.
+    InvalidTable = "invalid-table",
+    /// A call in a template has too few or too many arguments.
+    JinjaArguments = "jinja-arguments",
+    /// A template cannot be rendered.
+    JinjaFailed = "jinja-failed",
+    /// A template exceeds a limit.
+    JinjaLimit = "jinja-limit",
+    /// A template cannot be parsed.
+    JinjaSyntax = "jinja-syntax",
+    /// A template uses a name that is not defined.
+    JinjaUndefined = "jinja-undefined",
+    /// A template calls a function that does not exist.
+    JinjaUnknownCall = "jinja-unknown-call",
+    /// A template uses a filter that does not exist.
+    JinjaUnknownFilter = "jinja-unknown-filter",
+    /// No row of a join's target belongs to some rows.
+    JoinFindsNothing = "join-finds-nothing",
+    /// A join's condition reads a cube that is not joined yet.
+    JoinNeedsJoin = "join-needs-join",
+    /// Two paths between cubes are equally short.
+    JoinPathTie = "join-path-tie",
+    /// The warehouse cannot read a member.
+    MemberNotReadable = "member-not-readable",
+    /// An expression calls a function of a schema, or of a column.
+    MethodCall = "method-call",
+    /// An aggregate is used where none is allowed.
+    MisplacedAggregate = "misplaced-aggregate",
+    /// A key is used where it has no meaning.
+    MisplacedField = "misplaced-field",
+    /// A member of one kind is used in the place of another.
+    MisplacedMember = "misplaced-member",
+    /// `ref` is called where models cannot be read.
+    MisplacedRef = "misplaced-ref",
+    /// A window function is used where none is allowed.
+    MisplacedWindow = "misplaced-window",
+    /// A cube's name is not in braces.
+    MissingBraces = "missing-braces",
+    /// A reference names a cube and no column.
+    MissingColumn = "missing-column",
+    /// A template names an environment variable that is not set.
+    MissingEnvVar = "missing-env-var",
+    /// A required key is missing.
+    MissingField = "missing-field",
+    /// A folder that the settings name does not exist.
+    MissingFolder = "missing-folder",
+    /// Measures repeat over a join, and the cube has no primary key.
+    MissingPrimaryKey = "missing-primary-key",
+    /// The folder has no project file.
+    MissingProject = "missing-project",
+    /// A template names a model that does not exist.
+    MissingRef = "missing-ref",
+    /// A template names a source or a source's table that does not exist.
+    MissingSource = "missing-source",
+    /// A key has no value.
+    MissingValue = "missing-value",
+    /// A template names a variable that is not defined.
+    MissingVar = "missing-var",
+    /// A setting names an environment variable that is not set.
+    MissingVariable = "missing-variable",
+    /// Models read each other in a circle.
+    ModelCycle = "model-cycle",
+    /// The warehouse cannot read a model.
+    ModelNotDescribed = "model-not-described",
+    /// A model could not be built.
+    ModelsNotBuilt = "models-not-built",
+    /// A condition of a policy never matches.
+    NeverMatches = "never-matches",
+    /// The project has no cubes.
+    NoCubes = "no-cubes",
+    /// No dialect for the warehouse is installed.
+    NoDialect = "no-dialect",
+    /// No join leads to a cube.
+    NoJoinPath = "no-join-path",
+    /// The plugin host did not start.
+    NoPlugins = "no-plugins",
+    /// The warehouse did not open.
+    NoWarehouse = "no-warehouse",
+    /// Another tool's model has something that a project does not.
+    NotCarriedOver = "not-carried-over",
+    /// A file of another tool's model was not read.
+    NotRead = "not-read",
+    /// The project cannot be served with these settings.
+    NotServed = "not-served",
+    /// A metric's definition needs another metric type.
+    NotSimple = "not-simple",
+    /// A file is not UTF-8 text.
+    NotUtf8 = "not-utf-8",
+    /// A setting has no effect in this version.
+    NotYet = "not-yet",
+    /// A primary key is null in some rows.
+    NullKey = "null-key",
+    /// A join's condition does not mention both cubes.
+    OneSidedJoin = "one-sided-join",
+    /// Several rows of a one-to-one join belong to one row.
+    OneToOneRepeats = "one-to-one-repeats",
+    /// A cube joins a filtered cube, and has no row filter of its own.
+    OpenFact = "open-fact",
+    /// A member's type does not have the operator.
+    OperatorMismatch = "operator-mismatch",
+    /// A path leaves the project's folder.
+    PathOutside = "path-outside",
+    /// SQL holds a place for a bound value, and none is bound.
+    Placeholder = "placeholder",
+    /// A component lies in a plugin folder, and nothing uses it.
+    PluginIdle = "plugin-idle",
+    /// A plugin cannot be used.
+    PluginRefused = "plugin-refused",
+    /// Members refer to each other in a circle.
+    ReferenceCycle = "reference-cycle",
+    /// Members refer to members over too many steps.
+    ReferenceDepth = "reference-depth",
+    /// A member's references expand to too much SQL.
+    ReferenceSize = "reference-size",
+    /// A file defines what a registered cube is named.
+    RegisteredCubeShadowed = "registered-cube-shadowed",
+    /// Several rows of a join's target have one key.
+    RepeatedJoinKey = "repeated-join-key",
+    /// Several rows have one primary key.
+    RepeatedKey = "repeated-key",
+    /// A required plugin cannot be used.
+    RequiredPluginRefused = "required-plugin-refused",
+    /// A name has a meaning in queries.
+    ReservedName = "reserved-name",
+    /// The warehouse has no such table or column of a source.
+    SourceNotFound = "source-not-found",
+    /// The warehouse could not be asked for all tables of sources.
+    SourcesNotAsked = "sources-not-asked",
+    /// An expression is empty.
+    SqlEmpty = "sql-empty",
+    /// A cube's SQL is not one query.
+    SqlNotAQuery = "sql-not-a-query",
+    /// A member's SQL is not one expression.
+    SqlNotAnExpression = "sql-not-an-expression",
+    /// SQL holds several statements.
+    SqlStatements = "sql-statements",
+    /// SQL cannot be parsed.
+    SqlSyntax = "sql-syntax",
+    /// SQL is nested too deeply.
+    SqlTooDeep = "sql-too-deep",
+    /// SQL is too long.
+    SqlTooLong = "sql-too-long",
+    /// A member reads a cube with several rows for one of its own.
+    ToManyReference = "to-many-reference",
+    /// Folders are nested too deeply.
+    TooDeep = "too-deep",
+    /// The project's folders hold too many files.
+    TooManyFiles = "too-many-files",
+    /// A brace in SQL is not closed.
+    UnclosedBrace = "unclosed-brace",
+    /// A table has no such column.
+    UnknownColumn = "unknown-column",
+    /// A name is not a cube's.
+    UnknownCube = "unknown-cube",
+    /// `drill_members` names a member that does not exist.
+    UnknownDrillMember = "unknown-drill-member",
+    /// A mapping has no such key.
+    UnknownKey = "unknown-key",
+    /// A name is not a member's.
+    UnknownMember = "unknown-member",
+    /// A name is not a metric's.
+    UnknownMetric = "unknown-metric",
+    /// A filter's operator does not exist.
+    UnknownOperator = "unknown-operator",
+    /// A reference in braces is not a name that SQL can refer to.
+    UnknownReference = "unknown-reference",
+    /// The warehouse's catalog does not list a table.
+    UnknownTable = "unknown-table",
+    /// A value is not one of those that are allowed.
+    UnknownValue = "unknown-value",
+    /// An environment variable sets nothing.
+    UnknownVariable = "unknown-variable",
+    /// A file cannot be read.
+    UnreadableFile = "unreadable-file",
+    /// The tables that a cube reads cannot be determined, so a policy closes it.
+    UnresolvedTables = "unresolved-tables",
+    /// An aggregate is not supported.
+    UnsupportedAggregate = "unsupported-aggregate",
+    /// A key has no effect.
+    UnusedField = "unused-field",
+    /// A caller's value is inside a text literal.
+    UserValueInQuotes = "user-value-in-quotes",
+    /// An operator takes another number of values.
+    ValueCount = "value-count",
+    /// A value's type does not fit what it is compared with.
+    ValueMismatch = "value-mismatch",
+    /// The warehouse could not prepare for building models.
+    WarehouseNotReady = "warehouse-not-ready",
+    /// An expectation of the project's tests cannot be met.
+    WrongExpectation = "wrong-expectation",
+    /// A plugin's component has another role than its entry.
+    WrongRole = "wrong-role",
+    /// A value has another type than its key.
+    WrongType = "wrong-type",
+    /// A value is not valid for its key.
+    WrongValue = "wrong-value",
+    /// A YAML file exceeds a limit.
+    YamlLimit = "yaml-limit",
+    /// A YAML file cannot be parsed.
+    YamlSyntax = "yaml-syntax",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_sorted_and_unique() {
+        assert!(Code::ALL.is_sorted_by(|a, b| a.as_str() < b.as_str()));
+    }
+}

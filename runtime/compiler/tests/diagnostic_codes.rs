@@ -1,0 +1,15 @@
+//! The documented table of codes.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use terrane_compiler::diagnostic::Code;
+
+const TABLE: &str = include_str!("../../DIAGNOSTICS.md");
+
+#[test]
+fn the_table_of_codes_is_the_registry() {
+    let row = |code: &Code| format!("| `{code}` | {} |", code.description());
+    let expected: Vec<String> = Code::ALL.iter().map(row).collect();
+    let written: Vec<&str> = TABLE.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(written, expected);
+}

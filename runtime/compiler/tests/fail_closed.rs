@@ -80,17 +80,21 @@ fn masks_of_a_query_close_cubes_over_its_table() {
 /// Engines may take a quoted name with a slash for a file, which gives one table several names.
 #[test]
 fn row_filters_of_a_query_reach_models_over_a_table_with_several_names() {
-    let cubes = CUBES.replacen("sql_table: raw.orders", "sql: 'SELECT * FROM \"raw\".\"/x\"'", 1);
-    let cubes = cubes.replacen("sql_table: raw.orders", "sql: \"SELECT * FROM {{ ref('copied') }}\"", 1);
-    let policy = format!("policies: [{FILTER}]");
-    let files = [
-        ("cubes/shop.yml", cubes.as_str()),
-        ("models/copied.sql", "SELECT * FROM \"raw\".\"/x\""),
-        ("policies/a.yml", policy.as_str()),
-    ];
-    let (_, model, has_errors) = served(&files, None);
-    assert!(!has_errors);
-    assert!(is_protected(&model, "orders") && is_protected(&model, "orders_again"));
+    for table in ["\"raw\".\"/x\"", "\"raw\".\"a\\x\"", "\"raw\".\"/*x*/\"", "\"raw\".\"[x]\""] {
+        let cubes = CUBES.replacen("sql_table: raw.orders", &format!("sql: 'SELECT * FROM {table}'"), 1);
+        let cubes = cubes.replacen("sql_table: raw.orders", "sql: \"SELECT * FROM {{ ref('copied') }}\"", 1);
+        let policy = format!("policies: [{FILTER}]");
+        let copied = format!("SELECT * FROM {table}");
+        let files = [
+            ("cubes/shop.yml", cubes.as_str()),
+            ("models/copied.sql", copied.as_str()),
+            ("policies/a.yml", policy.as_str()),
+        ];
+        let (_, model, has_errors) = served(&files, None);
+        assert!(!has_errors, "{table}");
+        assert!(is_protected(&model, "orders") && is_protected(&model, "orders_again"), "{table}");
+        assert!(!is_protected(&model, "customers"), "{table}");
+    }
 }
 
 /// A policy file with warnings is read in full.

@@ -102,15 +102,26 @@ pub(super) fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
-/// Whether a name may stand for several tables or files.
+/// Returns whether a canonical name may mean several tables or files. Tables have patterns with `*` alone: a name is a
+/// file's only by its folder or its suffix.
 pub(super) fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?', '[', '{'])
+    if is_file(name) || has_file_suffix(name) { has_glob(name) } else { name.contains('*') }
+}
+
+fn has_glob(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{'])
+}
+
+/// Returns the last component of a file's path, or the last part of a table's name.
+pub(super) fn last_component(name: &str) -> &str {
+    let separator = if is_file(name) { '/' } else { '.' };
+    name.trim_end_matches('/').rsplit(separator).next().unwrap_or(name)
 }
 
 /// A key that names share if they compare as the same; `None` for names that have to be compared with all.
 pub(super) fn index_key(name: &str) -> Option<&str> {
     let last = name.rsplit('/').next().unwrap_or(name);
-    let is_open = is_pattern(last) || (is_file(name) && !last.contains('.'));
+    let is_open = if is_file(name) { has_glob(last) || !last.contains('.') } else { is_pattern(last) };
     (!is_open).then(|| last.rsplit('.').next().unwrap_or(last))
 }
 
@@ -228,7 +239,7 @@ fn patterns_overlap(a: &str, b: &str) -> bool {
     if a == b {
         return true;
     }
-    if !is_pattern(a) && !is_pattern(b) {
+    if !has_glob(a) && !has_glob(b) {
         return false;
     }
     let (a, b) = (symbols(a), symbols(b));
@@ -304,6 +315,8 @@ mod tests {
             (of_directory("lake/orders"), of_file("lake/customers/part.parquet")),
             (of_table("raw.orders"), of_table("staging.orders")),
             (of_table("ds.events_*"), of_table("ds.users")),
+            (of_table("[q]"), of_table("users")),
+            (of_table("what?"), of_table("whats")),
         ] {
             assert!(!is_same(&a, &b) && !is_same(&b, &a), "{a} {b}");
         }

@@ -21,7 +21,9 @@ use sqlparser::parser::Parser;
 
 use super::grammar::tokenize;
 use super::table_functions::{Reads, is_reading_scalar, literals, main_texts, texts};
-use super::table_names::{index_key, is_file, is_pattern, is_same, of_directory, of_file, of_parts, of_table};
+use super::table_names::{
+    index_key, is_file, is_pattern, is_same, last_component, of_directory, of_file, of_parts, of_table,
+};
 use super::{ColumnName, CubeId, Relation};
 use crate::project::{Definitions, ModelDefinition};
 
@@ -65,8 +67,8 @@ impl Tables {
     /// The tables that a policy on this relation protects.
     pub(super) fn protected(&self) -> impl Iterator<Item = &str> {
         let names = || self.read.iter().flatten();
-        // One table may have several names, each of which engines may take for another one.
-        let is_single = |first: &String| names().all(|name| is_same(first, name));
+        // One table may have several names, which all end alike.
+        let is_single = |first: &String| names().all(|name| last_component(name) == last_component(first));
         let is_of_one_table = (self.is_made || self.is_view) && names().next().is_some_and(is_single);
         let read = names().filter(move |_| is_of_one_table);
         std::iter::once(&self.exactly).chain(read).chain(&self.only_model).map(String::as_str)

@@ -613,4 +613,34 @@ mod tests {
             assert_eq!(in_text(text, &sqlparser::dialect::DuckDbDialect {}), None, "{text}");
         }
     }
+
+    #[test]
+    fn paths_and_functions_of_other_engines_are_found() {
+        use sqlparser::dialect::{
+            BigQueryDialect, ClickHouseDialect, DatabricksDialect, GenericDialect, PostgreSqlDialect, SnowflakeDialect,
+        };
+        let cases: [(&dyn Dialect, &str, Option<&str>); 12] = [
+            (&SnowflakeDialect {}, "SELECT * FROM TABLE('raw.orders')", Some("raw.orders")),
+            (&SnowflakeDialect {}, "SELECT * FROM TABLE(secret_rows())", None),
+            (&SnowflakeDialect {}, "SELECT * FROM @files/orders.csv", Some("/files/orders.csv/")),
+            (&DatabricksDialect {}, "SELECT * FROM parquet.`/lake/orders`", Some("/lake/orders/")),
+            (&DatabricksDialect {}, "SELECT * FROM delta.`s3://b/orders`", Some("/b/orders/")),
+            (&BigQueryDialect {}, "SELECT * FROM `p.ds.events_*`", Some("p.ds.events_*")),
+            (&ClickHouseDialect {}, "SELECT * FROM file('orders.csv')", Some("/orders.csv")),
+            (&ClickHouseDialect {}, "SELECT * FROM merge('db', '.*')", None),
+            (&PostgreSqlDialect {}, "SELECT * FROM ONLY orders", None),
+            (&PostgreSqlDialect {}, "SELECT * FROM dblink('db', 'SELECT 1') AS t(a int)", None),
+            (&GenericDialect {}, "SELECT * FROM TABLE(system.query(query => 'SELECT * FROM orders'))", Some("orders")),
+            (&GenericDialect {}, "WITH RECURSIVE x AS (SELECT * FROM x) SELECT * FROM x", Some("x")),
+        ];
+        for (dialect, text, expected) in cases {
+            let found = in_text(text, dialect);
+            let found = found.map(|names| names.into_iter().collect::<Vec<_>>());
+            match expected {
+                // A text that the parser refuses counts as reading anything.
+                None => assert_eq!(found, None, "{text}"),
+                Some(name) => assert!(found.is_none_or(|names| names.iter().any(|own| own == name)), "{text}"),
+            }
+        }
+    }
 }

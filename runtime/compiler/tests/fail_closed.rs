@@ -788,3 +788,37 @@ fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     }
     assert!(hidden > 100, "{hidden}");
 }
+
+/// A row filter for all cubes filters or closes each cube that a policy naming all cubes of the files filters or
+/// closes, and each registered cube.
+#[test]
+fn a_row_filter_for_all_cubes_filters_at_least_what_one_for_each_cube_filters() {
+    let mut random = Random(11);
+    let mut filtered = 0;
+    for case in 0..300 {
+        let (cubes, registered, _) = random.project();
+        let names: Vec<String> =
+            cubes.lines().filter_map(|line| Some(line.strip_prefix("  - name: ")?.to_owned())).collect();
+        let what = random.one_of(&["row_filter: \"{CUBE}.id > 1\"", "row_filter: \"{id} > 1\""]);
+        let of = |named: &str| {
+            let policies = format!("policies: [{{name: p, cubes: {named}, {what}}}]");
+            let clean = "{{ config(materialized='table') }} SELECT id, email, email AS mail FROM raw.emp";
+            let files =
+                [("cubes/c.yml", cubes.as_str()), ("models/clean.sql", clean), ("policies/p.yml", policies.as_str())];
+            sound(&files, registered.clone(), &["CREATE VIEW raw.seen AS SELECT id, email FROM raw.emp"]).0
+        };
+        let (all, listed) = (of("\"*\""), of(&format!("[{}]", names.join(", "))));
+        let caller = SecurityContext::default();
+        let (star, named) = (Access::of(&all, &caller), Access::of(&listed, &caller));
+        for cube in &listed.cubes {
+            let place = format!("case {case}, {}: {what}\n{cubes}\n{registered:?}", cube.name);
+            let filters = star.row_filters(cube.id).count();
+            assert!(star.is_closed(cube) || filters > 0, "{place}");
+            if !star.is_closed(cube) {
+                assert!(!named.is_closed(cube) && named.row_filters(cube.id).count() <= filters, "{place}");
+                filtered += 1;
+            }
+        }
+    }
+    assert!(filtered > 100, "{filtered}");
+}

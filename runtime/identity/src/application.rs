@@ -81,7 +81,7 @@ impl ApplicationSettings {
         if !times.is_short_lived(self.max_age_seconds.into(), now) {
             return Err(invalid("its lifetime is longer than `security.jwt.max_token_age`"));
         }
-        // The sender would have to prove that a key is theirs (RFC 7800), which is not implemented.
+        // Such a token is valid only with a proof of possession of a key (RFC 7800), which no route accepts.
         if claims.contains_key("cnf") {
             return Err(invalid("bound to a key of its holder"));
         }

@@ -5,7 +5,8 @@
 //! with the same text. A text that no parser here can read may read anything. What decides is what is defined: a
 //! model that was built reads what its definition reads, whether it is inlined, read where it was built, or named
 //! by hand as a table. What was built of a definition that is no more may hold anything. A view that the
-//! connection's statements create reads what its query reads.
+//! connection's statements create reads what its query reads. One file: the names that a text reads and the policy
+//! decisions on them are one rule, and a gap between the two would open a table.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -14,7 +14,7 @@ const PREFIX: &str = "canary_";
 /// The message of the error that a hidden row raises. It stands in SQL that callers may see.
 pub(crate) const ERROR: &str = "hidden row";
 
-/// Adds the members; their expressions are placeholders.
+/// Adds the members, which the generator of queries names. [`write_members`] gives them the SQL that fails.
 pub(super) fn add_members(cube: &mut Cube) {
     let code = Expr::own(cube.columns.len() - 1);
     for (name, kind) in [

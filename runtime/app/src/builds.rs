@@ -288,7 +288,7 @@ impl<'s> Plan<'s> {
         });
         let mut plan = Plan {
             definitions,
-            queries: ModelQueries::new(definitions, snapshot.kept().built()),
+            queries: ModelQueries::new(definitions),
             batches: batches.filter(|batch| !batch.is_empty()).collect(),
             inlined: Vec::new(),
             current: BTreeSet::new(),

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
-use terrane_app::catalog::{Catalog, Known, Snapshot, load};
+use terrane_app::catalog::{Catalog, Snapshot, load};
 use terrane_app::described::Described;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
@@ -169,8 +169,8 @@ impl Product {
         self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-            let known = Known { described: &Described::default(), kept: &Arc::default() };
-            let snapshot = load(tree, &inputs, known, &plugins, &*self.warehouse).await?;
+            let known = Described::default();
+            let snapshot = load(tree, &inputs, &known, &plugins, &*self.warehouse).await?;
             let problems =
                 snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code.as_str() == "cube-not-described");
             let problems: Vec<String> = problems.map(ToString::to_string).collect();

@@ -16,7 +16,7 @@ use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered}
 use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};
 use crate::builds::ModelBuild;
-use crate::catalog::{Known, Snapshot};
+use crate::catalog::Snapshot;
 use crate::described::{Described, complaint, hint_to};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
@@ -87,12 +87,11 @@ impl ProjectService {
     pub async fn compile(&self, request: &CompileRequest, caller: Caller<'_>) -> Result<Compiled, ProjectError> {
         let started = self.ports.clock.elapsed();
         let mut held = self.changing.lock().await;
-        let mut texts = self.texts_at(request.path.as_deref()).await?;
+        let texts = self.texts_at(request.path.as_deref()).await?;
         self.may_replace(&texts, caller)?;
-        texts.source.share(&held.source);
         let before = self.ports.catalog.snapshot();
-        let (nothing, none) = (Described::default(), Arc::default());
-        let known = if request.is_full { Known { described: &nothing, kept: &none } } else { before.known() };
+        let nothing = Described::default();
+        let known = if request.is_full { &nothing } else { before.described() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
@@ -112,7 +111,7 @@ impl ProjectService {
             self.note_refusal(&snapshot.diagnostics);
             return Err(failed(broken));
         }
-        let models = match self.models(&snapshot, &asked, needed.as_ref(), known.described).await {
+        let models = match self.models(&snapshot, &asked, needed.as_ref(), known).await {
             Ok((models, accepted)) => {
                 snapshot.accept(accepted);
                 models
@@ -156,7 +155,7 @@ impl ProjectService {
     ) -> Result<(Vec<CompiledModel>, Vec<Arc<str>>), ProjectError> {
         let definitions = &snapshot.definitions;
         let (mut models, mut accepted) = (Vec::new(), Vec::new());
-        for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
+        for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
             let model = &definitions.models[index];
             if needed.is_some_and(|needed| !needed.contains(&*model.name.value)) {
                 continue;
@@ -221,7 +220,7 @@ pub const MODEL_NOT_DESCRIBED: Code = Code::ModelNotDescribed;
 pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> RefusedModels {
     let definitions = &snapshot.definitions;
     let (mut refused, mut names): (RefusedModels, HashSet<&str>) = Default::default();
-    for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
+    for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
         let model = &definitions.models[index];
         let Some(text) = text.filter(|_| !diagnostics.iter().any(Diagnostic::is_error)) else { continue };
         let name = &*model.name.value;

@@ -126,7 +126,7 @@ impl ProjectService {
         let new = RegisteredCube::new(&cube.name, &entry);
         let mut texts = held.clone();
         texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         let problems = problems_of(&cube.name, &snapshot.diagnostics);
         if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
@@ -172,7 +172,7 @@ impl ProjectService {
         let mut texts = held.clone();
         let rest = registered.iter().filter(|one| *one.cube.name != *name);
         texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);

@@ -5,7 +5,7 @@
 //! evaluated. What is wrong joins the broken items, with whatever stands on it.
 
 use super::cycles::{self, Item, Items, References};
-use super::written::Written;
+use super::source_text::SourceText;
 use super::{Cube, CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::{Code, Diagnostic};
 
@@ -38,7 +38,7 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
     let before = broken.len();
     let mut sizes = Sizes { references, known: std::iter::repeat_with(|| None).take(references.count()).collect() };
     let mut open = Vec::new();
-    for (item, _) in references.edges.iter().copied() {
+    for (item, _) in references.edges {
         let item = *item;
         open.push((item, false));
         measure_items(model, &mut open, broken, &mut sizes);
@@ -66,7 +66,7 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
         }
     }
     if broken.len() > before {
-        cycles::spread(&references.edges, broken);
+        cycles::spread(references.edges, broken);
     }
 }
 
@@ -115,25 +115,20 @@ fn foreign_side(model: &Model, item: Item, sizes: &Sizes<'_>) -> Option<String> 
 }
 
 /// Whether a cube has a `number` measure that names no measure.
-pub(super) fn has_constants(cube: &Cube) -> bool {
-    cube.measures.iter().any(|measure| matches!(&measure.kind, MeasureKind::Number(sql) if !has_value(sql)))
-}
-
 fn has_value(sql: &Snippet) -> bool {
     let mut found = false;
     sql.for_each(&mut |part| found |= matches!(part, SqlPart::Measure(_) | SqlPart::Aggregate(_)));
     found
 }
 
-/// A `number` measure that names no measure has no rows to be computed from. `cubes`: those that have any.
+/// Reports `number` measures that name no measure: they have no rows to be computed from.
 pub(super) fn check_constants(
     model: &Model,
-    cubes: &[CubeId],
-    written: &Written<'_, '_>,
+    source_text: &SourceText<'_, '_>,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    for cube in cubes.iter().map(|id| model.cube(*id)) {
+    for cube in &model.cubes {
         for (index, measure) in (0u32..).zip(&cube.measures) {
             let MeasureKind::Number(snippet) = &measure.kind else { continue };
             let item = Item::Measure(super::MeasureId { cube: cube.id, index });
@@ -145,7 +140,7 @@ pub(super) fn check_constants(
                 let message = format!("number measure `{}` names no measure and aggregates nothing", measure.name);
                 let hint = "name a measure in braces, as in {revenue}, or aggregate, as in SUM(amount)";
                 let diagnostic = Diagnostic::error(Code::ConstantMeasure, message).hint(hint);
-                diagnostics.push(match written.whole(item).or_else(|| measure.span.clone()) {
+                diagnostics.push(match source_text.whole(item).or_else(|| measure.span.clone()) {
                     Some(span) => diagnostic.at(span),
                     None => diagnostic,
                 });

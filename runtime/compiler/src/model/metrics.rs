@@ -11,7 +11,6 @@ use sqlparser::dialect::Dialect;
 use super::assemble::presentation;
 use super::cycles::{Item, Items};
 use super::grammar::Problem;
-use super::kept::{KeptCubes, KeptMetric, KeptMetrics, Notes};
 use super::nearest::{likely_word, suggest};
 use super::read::read;
 use super::scope::{Place, Scope};
@@ -23,15 +22,15 @@ use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefi
 use crate::query::{Operator, QueryError, refusal};
 use crate::types::Value;
 
-/// Also what was read of each metric, for the next time.
+/// Adds the metrics to the model.
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
-    before: &KeptCubes,
-    (unread, dialect): (&BTreeSet<Arc<str>>, &dyn Dialect),
+    unread: &BTreeSet<Arc<str>>,
+    dialect: &dyn Dialect,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
-) -> KeptMetrics {
+) {
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
         let name = Arc::clone(&definition.name.value);
         model.metric_names.insert(Arc::clone(&name), MetricId(index));
@@ -45,32 +44,22 @@ pub(super) fn add(
             span: Some(definition.name.span()),
         });
     }
-    let known = before.metrics.still(model, before);
-    let mut kept = KeptMetrics::default();
+    let mut bodies = Vec::with_capacity(definitions.metrics.len());
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
-        let notes = Notes::default();
-        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread, notes: &notes };
-        let told = diagnostics.len();
+        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread };
+        let count_before = diagnostics.len();
         for filter in &definition.filters {
             check_filter(filter, scope, diagnostics);
         }
-        let again = known.and_then(|known| known.body(index as usize, definition, model));
-        let body = match again {
-            Some(again) => Some(again),
-            None => body(definition, scope, dialect, diagnostics).map(|body| {
-                let asked = notes.answered(model);
-                Arc::new(KeptMetric { definition: Arc::clone(definition), asked, body })
-            }),
-        };
-        if diagnostics.len() > told || body.is_none() {
+        let body = body(definition, scope, dialect, diagnostics);
+        if diagnostics.len() > count_before || body.is_none() {
             broken.insert(Item::Metric(MetricId(index)));
         }
-        kept.push(&definition.name.value, body);
+        bodies.push(body.unwrap_or_default());
     }
-    for (metric, body) in model.metrics.iter_mut().zip(kept.bodies()) {
-        metric.body = body.cloned().unwrap_or_default();
+    for (metric, body) in model.metrics.iter_mut().zip(bodies) {
+        metric.body = body;
     }
-    kept
 }
 
 fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
@@ -212,7 +201,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
 /// Filters that no row of the metric's cubes can be held against: every query would be refused.
 pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
     let by_name: HashMap<&str, &MetricDefinition> =
-        definitions.metrics.iter().map(|metric| (&*metric.name.value, &**metric)).collect();
+        definitions.metrics.iter().map(|metric| (&*metric.name.value, metric)).collect();
     for metric in model.metrics.iter().filter(|metric| !metric.filters.is_empty()) {
         let facts = facts(model, &metric.body);
         let Some(definition) = by_name.get(&*metric.name).filter(|_| !facts.is_empty()) else { continue };

@@ -15,7 +15,6 @@ mod cycles;
 mod expansion;
 mod grammar;
 mod inherit;
-mod kept;
 mod kin;
 mod metrics;
 mod misfit;
@@ -30,25 +29,24 @@ mod relation;
 mod runnable;
 mod scope;
 mod snippet;
+mod source_text;
 mod table_functions;
 mod table_names;
 mod tables;
 mod total;
 mod transfer;
 mod walk;
-mod written;
 
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) use aggregate::is_aggregate;
-pub use build::{build, build_again};
-pub use column_types::{ColumnTypes, ComparedId, TypedCubes};
+pub use build::build;
+pub use column_types::{ColumnTypes, ComparedId};
 pub use complaint::place_of_complaint;
 pub(crate) use complaint::{complained_of, shown_of};
 pub(crate) use grammar::{column_name, grammar, is_space, offset_of, tokenize};
-pub use kept::KeptCubes;
 pub(crate) use kin::Kin;
 pub use nearest::{likely, nearest};
 pub use policy::{CubePolicy, Mask, Policy};
@@ -99,8 +97,7 @@ pub enum Member {
 #[derive(Debug)]
 pub struct Model {
     pub project: Arc<str>,
-    /// Shared with the model before, where they are as they were.
-    pub cubes: Vec<Arc<Cube>>,
+    pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
     pub policies: Vec<Policy>,
     /// A file could not be read, and every cube is closed for the policies that it may hold.
@@ -110,7 +107,7 @@ pub struct Model {
     pub(crate) reach: Vec<OnceLock<Reach>>,
     pub(crate) ties: Vec<OnceLock<Vec<Tie>>>,
     /// What each cube's relation reads.
-    pub(crate) tables: Vec<Arc<tables::Tables>>,
+    pub(crate) tables: Vec<tables::Tables>,
     pub(crate) kin: Vec<OnceLock<Kin>>,
 }
 

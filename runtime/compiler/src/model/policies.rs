@@ -63,7 +63,7 @@ pub(super) fn add(
         let original = cube.alias_of.unwrap_or(cube.id);
         let is_guarded = closed[cube.id.0 as usize] || closed[original.0 as usize];
         if cube.is_guarded != is_guarded {
-            Arc::make_mut(cube).is_guarded = is_guarded;
+            cube.is_guarded = is_guarded;
         }
     }
 }
@@ -378,7 +378,6 @@ impl Reading<'_> {
             written_in: &origin.name,
             place: Place::Policy,
             unread: self.unread,
-            notes: &Notes::default(),
         };
         match read(sql, scope, self.dialect) {
             Ok(snippet) => Some(snippet),

@@ -77,7 +77,7 @@ fn touched(model: &Model, broken: &Items) -> Vec<bool> {
 }
 
 fn cube(model: &mut Model, at: usize, broken: &Items, renumbered: &Renumbered) {
-    let cube = Arc::make_mut(&mut model.cubes[at]);
+    let cube = &mut model.cubes[at];
     let id = cube.id;
     let is_kept = |index: &mut u32, item: &dyn Fn(u32) -> Item| {
         *index += 1;

@@ -19,7 +19,7 @@ use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space,
 use super::nearest::likely;
 use super::{ColumnName, Cube, Relation, TableName};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, Work, quoted};
+use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
 use crate::sql::print_rows_of;
 
 const MAX_QUERY_BYTES: usize = 1024 * 1024;
@@ -32,57 +32,14 @@ pub(super) struct Models<'d> {
     index: HashMap<&'d str, usize>,
     /// `None`: reported and unusable.
     texts: Vec<Option<Arc<str>>>,
-    /// For the next time.
-    pub(super) clean: CleanModels,
-}
-
-/// Models whose texts have been checked, by name.
-#[derive(Debug, Default)]
-pub(super) struct CleanModels {
-    models: HashMap<Arc<str>, Arc<CleanModel>>,
-    pub(super) work: Work,
-}
-
-#[derive(Debug)]
-struct CleanModel {
-    definition: Arc<ModelDefinition>,
-    text: Option<Arc<str>>,
-    told: Vec<Diagnostic>,
 }
 
 impl<'d> Models<'d> {
-    /// Of a model whose definition `before` knows the text is not checked again.
-    pub(super) fn new(
-        definitions: &'d Definitions,
-        dialect: &dyn Dialect,
-        before: &CleanModels,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Self {
+    /// Checks the texts of all models.
+    pub(super) fn new(definitions: &'d Definitions, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let index = definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
-        let mut texts = Vec::with_capacity(definitions.models.len());
-        let mut clean = CleanModels::default();
-        for definition in &definitions.models {
-            let name = &definition.name.value;
-            let known = before.models.get(name).filter(|known| Arc::ptr_eq(&known.definition, definition));
-            clean.work.count(known.is_some());
-            let model = known.cloned().unwrap_or_else(|| {
-                let mut told = Vec::new();
-                let text = query(&definition.sql, false, dialect, &mut told);
-                Arc::new(CleanModel { definition: Arc::clone(definition), text, told })
-            });
-            diagnostics.extend(model.told.iter().cloned());
-            texts.push(model.text.clone());
-            clean.models.insert(Arc::clone(name), model);
-        }
-        Models { definitions, index, texts, clean }
-    }
-
-    /// Whether a relation that was made of this very definition would be made so again.
-    pub(super) fn makes(&self, definition: &RelationDefinition, known: &Relation) -> bool {
-        self.needed(definition).is_some_and(|models| match known {
-            Relation::Table(_) => models.is_empty(),
-            Relation::Query { models: known, .. } | Relation::Model { models: known, .. } => *known == models,
-        })
+        let texts = definitions.models.iter().map(|model| query(&model.sql, false, dialect, diagnostics)).collect();
+        Models { definitions, index, texts }
     }
 
     /// The models of a relation, each after those that it needs.
@@ -148,8 +105,8 @@ impl<'d> Models<'d> {
 type Named = Vec<(Arc<str>, Arc<str>)>;
 
 /// Lets cubes read the models that were built as they are now from where they were built.
-pub(super) fn read_built(cubes: &mut [Arc<Cube>], definitions: &Definitions, dialect: &dyn Dialect) {
-    let current = |model: &&Arc<ModelDefinition>| definitions.built.current.contains(&model.name.value);
+pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect: &dyn Dialect) {
+    let current = |model: &&ModelDefinition| definitions.built.current.contains(&model.name.value);
     let rows: HashMap<&str, Arc<str>> = definitions
         .models
         .iter()
@@ -169,7 +126,7 @@ pub(super) fn read_built(cubes: &mut [Arc<Cube>], definitions: &Definitions, dia
             continue;
         }
         let over = over_built(models, reader, |name| rows.get(name).cloned());
-        match &mut Arc::make_mut(cube).relation {
+        match &mut cube.relation {
             Relation::Table(_) => {}
             Relation::Query { models, .. } | Relation::Model { models, .. } => *models = over,
         }

@@ -7,7 +7,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::grammar::grammar;
-use super::kept::KeptCubes;
 use super::relation::{Models, built_relation, over_built};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, quote_name};
@@ -24,9 +23,9 @@ pub struct RunnableModel {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Every model, in dependency order. Texts that were checked when `built` was made are not checked again.
-pub fn runnable_models(definitions: &Definitions, built: &KeptCubes) -> Vec<RunnableModel> {
-    let queries = ModelQueries::new(definitions, built);
+/// Returns every model, in dependency order.
+pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
+    let queries = ModelQueries::new(definitions);
     let indexes = 0..definitions.models.len();
     indexes
         .map(|index| {
@@ -59,11 +58,11 @@ struct ModelQuery {
 }
 
 impl ModelQueries {
-    /// Texts that were checked when `built` was made are not checked again.
-    pub fn new(definitions: &Definitions, built: &KeptCubes) -> Self {
+    /// Checks the texts of all models.
+    pub fn new(definitions: &Definitions) -> Self {
         let dialect = grammar(&definitions.warehouse);
         let mut diagnostics = Vec::new();
-        let models = Models::new(definitions, &*dialect, built.models_for(definitions), &mut diagnostics);
+        let models = Models::new(definitions, &*dialect, &mut diagnostics);
         let index: HashMap<&str, usize> =
             definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
         // Models stand in dependency order, so what one reads is known already.

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::grammar::Problem;
-use super::kept::Notes;
 use super::nearest::suggest;
 use super::{Cube, CubeId, Member, Model, SqlPart};
 
@@ -61,8 +60,6 @@ pub(super) struct Scope<'m> {
     pub(super) place: Place,
     /// Names that exist but could not be read.
     pub(super) unread: &'m BTreeSet<Arc<str>>,
-    /// What is asked of cubes other than the own one; all of it must be written down here.
-    pub(super) notes: &'m Notes,
 }
 
 /// A reference that can't be used; `None`: its reason has been reported elsewhere.
@@ -75,9 +72,7 @@ impl<'m> Scope<'m> {
 
     /// A cube of the project.
     pub(super) fn cube_named(&self, name: &str) -> Option<CubeId> {
-        let found = self.model.cube_named(name).map(|cube| cube.id);
-        self.notes.note_name(name, found);
-        found
+        self.model.cube_named(name).map(|cube| cube.id)
     }
 
     /// The own cube or, in a join, its target, under a name that the author may use.
@@ -111,9 +106,6 @@ impl<'m> Scope<'m> {
             return Err(self.unknown_cube(cube));
         };
         let of = self.model.cube(id);
-        if Some(id) != self.cube {
-            self.notes.note_member(id, name);
-        }
         match of.member(name) {
             Some(member) => self.member(of, name, member),
             None if self.unread.contains(name) => Err(None),
@@ -266,7 +258,6 @@ impl<'m> Scope<'m> {
             )));
         }
         if self.model.reach(own.id).is_to_one(cube) {
-            self.notes.note_reached(cube);
             return Ok(cube);
         }
         if self.may_be_behind_unread(cube) {

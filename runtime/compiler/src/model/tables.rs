@@ -46,8 +46,6 @@ pub(crate) struct Tables {
     built: BTreeSet<String>,
     /// The one model whose rows it takes, as it is built.
     only_model: Option<String>,
-    /// The models whose definitions say all this, besides the relation.
-    models: Vec<Arc<str>>,
 }
 
 impl Tables {
@@ -73,11 +71,6 @@ impl Tables {
         let is_of_one_table = (self.is_made || self.is_view) && names().next().is_some_and(is_single);
         let read = names().filter(move |_| is_of_one_table);
         std::iter::once(&self.exactly).chain(read).chain(&self.only_model).map(String::as_str)
-    }
-
-    /// Whether all that was found would be found again, were these models defined anew under their names.
-    pub(super) fn hold_without(&self, changed: &HashSet<Arc<str>>) -> bool {
-        !self.models.iter().any(|model| changed.contains(model))
     }
 
     /// A table of the warehouse's own, as it is.
@@ -116,7 +109,7 @@ impl Tables {
 
 /// The cubes by the tables that they read.
 pub(super) struct Readers<'t> {
-    tables: &'t [Arc<Tables>],
+    tables: &'t [Tables],
     by_name: HashMap<&'t str, Vec<CubeId>>,
     /// They may read anything, or files that a pattern or a folder names.
     of_any_name: Vec<CubeId>,
@@ -124,7 +117,7 @@ pub(super) struct Readers<'t> {
 
 impl<'t> Readers<'t> {
     /// `tables`: those of each cube.
-    pub(super) fn of(tables: &'t [Arc<Tables>]) -> Readers<'t> {
+    pub(super) fn of(tables: &'t [Tables]) -> Readers<'t> {
         let mut readers = Readers { tables, by_name: HashMap::with_capacity(tables.len()), of_any_name: Vec::new() };
         for (id, read) in (0u32..).map(CubeId).zip(tables) {
             let Some(names) = read.names() else {
@@ -262,8 +255,7 @@ impl<'d> TableReader<'d> {
             read.remove(&exactly);
             read.retain(|name| Some(name) != full.as_ref());
         }
-        let models = followed.iter().map(|at| Arc::clone(&self.definitions.models[*at].name.value)).collect();
-        Tables { exactly, is_made, is_view, read: (!is_unknown).then_some(read), built, only_model, models }
+        Tables { exactly, is_made, is_view, read: (!is_unknown).then_some(read), built, only_model }
     }
 
     /// What a single model is built as.

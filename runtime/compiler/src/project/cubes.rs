@@ -27,7 +27,7 @@ use crate::types::Granularity;
 /// One cube; the names of members and joins that could not be read become `unread`.
 pub(super) fn cube(
     node: &Node,
-    renderer: &mut Renderer,
+    renderer: &Renderer,
     unread: &mut BTreeSet<Arc<str>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CubeDefinition> {
@@ -105,7 +105,7 @@ fn kept<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Opt
 }
 
 /// Where the rows come from; nothing where the cube takes them over from another.
-fn relation(fields: &mut Fields, name: &Text, renderer: &mut Renderer) -> Option<RelationDefinition> {
+fn relation(fields: &mut Fields, name: &Text, renderer: &Renderer) -> Option<RelationDefinition> {
     if let Some(second) = fields.conflicting() {
         let message = format!("cube `{}` has both `sql` and `sql_table`", name.value);
         let hint = "keep one: `sql_table` for a plain table, `sql` for a query";
@@ -175,12 +175,12 @@ fn member_name(fields: &mut Fields) -> Option<Text> {
 }
 
 /// The rendered text of a key.
-fn sql(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -> Option<SqlText> {
+fn sql(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Option<SqlText> {
     let text = fields.text(key)?;
     renderer.snippet(&text, fields.diagnostics())
 }
 
-fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MeasureDefinition> {
+fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MeasureDefinition> {
     let mut fields = Fields::open(node, &MEASURE, diagnostics)?;
     let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
@@ -225,7 +225,7 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     })
 }
 
-fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<DimensionDefinition> {
+fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<DimensionDefinition> {
     let mut fields = Fields::open(node, &DIMENSION, diagnostics)?;
     let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
@@ -281,7 +281,7 @@ fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnos
     })
 }
 
-fn segment(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<SegmentDefinition> {
+fn segment(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<SegmentDefinition> {
     let mut fields = Fields::open(node, &SEGMENT, diagnostics)?;
     let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
@@ -289,7 +289,7 @@ fn segment(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     Some(SegmentDefinition { name, sql, wording })
 }
 
-fn join(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<JoinDefinition> {
+fn join(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<JoinDefinition> {
     let mut fields = Fields::open(node, &JOIN, diagnostics)?;
     let name = fields.name()?;
     let cube = fields.text("cube");

@@ -21,13 +21,13 @@ pub struct Definitions {
     pub warehouse: Arc<str>,
     /// The statements that each connection to the warehouse begins with.
     pub init: Vec<Arc<str>>,
-    pub sources: Vec<Arc<SourceDefinition>>,
-    pub models: Vec<Arc<ModelDefinition>>,
+    pub sources: Vec<SourceDefinition>,
+    pub models: Vec<ModelDefinition>,
     /// Models that refer to one another in a circle; nothing is built on them.
-    pub circular_models: Vec<Arc<ModelDefinition>>,
-    pub cubes: Vec<Arc<CubeDefinition>>,
-    pub metrics: Vec<Arc<MetricDefinition>>,
-    pub policies: Vec<Arc<PolicyDefinition>>,
+    pub circular_models: Vec<ModelDefinition>,
+    pub cubes: Vec<CubeDefinition>,
+    pub metrics: Vec<MetricDefinition>,
+    pub policies: Vec<PolicyDefinition>,
     /// Some policy could not be read in full, so nobody knows which rows it hides.
     pub has_broken_policies: bool,
     /// The first problem of each file that could not be read: it may have held policies.

@@ -7,7 +7,6 @@
 //! One file: the calls, their bounds and the words for what goes wrong share one record of a rendering.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use minijinja::value::{Kwargs, Rest, ValueKind};
@@ -27,8 +26,7 @@ const ENV_PREFIX: &str = "TERRANE_VAR_";
 const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
-/// What the texts may refer to.
-#[derive(Default)]
+/// The names and values that the texts may refer to. It has no `Debug`: variables may hold secrets.
 pub(super) struct Surroundings {
     /// Name to printed name.
     pub(super) models: BTreeMap<Arc<str>, String>,
@@ -38,38 +36,11 @@ pub(super) struct Surroundings {
     pub(super) has_unread_vars: bool,
     pub(super) env: BTreeMap<String, String>,
     pub(super) unread: BTreeSet<Arc<str>>,
-    /// The text that `vars` was read of.
-    pub(super) settings: Option<Arc<str>>,
-}
-
-/// Variables may hold secrets.
-impl fmt::Debug for Surroundings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings")
-            .field("models", &self.models)
-            .field("tables", &self.tables)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Surroundings {
-    /// Whether every text means the same in both. `vars` are compared by their text: values of two types may be
-    /// equal and are printed differently.
-    pub(super) fn are_same(&self, other: &Surroundings) -> bool {
-        self.settings == other.settings
-            && self.has_unread_vars == other.has_unread_vars
-            && self.models == other.models
-            && self.tables == other.tables
-            && self.env == other.env
-            && self.unread == other.unread
-    }
 }
 
 pub(super) struct Renderer {
     environment: Environment<'static>,
     record: Arc<Mutex<Record>>,
-    /// Some text had tags since [`Renderer::begin`].
-    has_rendered: bool,
 }
 
 /// What one rendering did.
@@ -107,21 +78,11 @@ impl Renderer {
     pub(super) fn new(surroundings: Arc<Surroundings>) -> Renderer {
         let record = Arc::new(Mutex::new(Record::default()));
         let environment = environment(surroundings, &record);
-        Renderer { environment, record, has_rendered: false }
-    }
-
-    /// Begins a file.
-    pub(super) fn begin(&mut self) {
-        self.has_rendered = false;
-    }
-
-    /// Whether what the file's texts became depends on more than the file.
-    pub(super) fn has_rendered(&self) -> bool {
-        self.has_rendered
+        Renderer { environment, record }
     }
 
     /// A member's SQL: no `ref` here, since a model can only stand where rows come from.
-    pub(super) fn snippet(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
+    pub(super) fn snippet(&self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
         if !has_tags(&text.value) {
             return Some(SqlText::plain(text));
         }
@@ -139,7 +100,7 @@ impl Renderer {
 
     /// A cube's `sql` or `sql_table`.
     pub(super) fn relation(
-        &mut self,
+        &self,
         text: &Text,
         is_table: bool,
         diagnostics: &mut Vec<Diagnostic>,
@@ -153,7 +114,7 @@ impl Renderer {
         Some(RelationDefinition { sql, is_table, refs, sources: record.sources, located: None })
     }
 
-    pub(super) fn model(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {
+    pub(super) fn model(&self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {
         let (sql, record) = if has_tags(&text.value) {
             self.render(text, false, diagnostics)?
         } else {
@@ -169,8 +130,7 @@ impl Renderer {
         })
     }
 
-    fn render(&mut self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
-        self.has_rendered = true;
+    fn render(&self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
         let template = &*text.value;
         let unrendered = SqlText::plain(text);
         if let Err(refusal) = guard::check(template) {

@@ -86,11 +86,7 @@ impl WordList for OperatorWords {
     }
 }
 
-pub(super) fn metric(
-    node: &Node,
-    renderer: &mut Renderer,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<MetricDefinition> {
+pub(super) fn metric(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricDefinition> {
     let mut fields = Fields::open(node, &METRIC, diagnostics)?;
     let name = fields.name()?;
     let wording = wording(&mut fields);
@@ -134,7 +130,7 @@ fn misplaced(fields: &mut Fields, key: &str, hint: &str) -> bool {
     true
 }
 
-fn expression(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -> Option<SqlText> {
+fn expression(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Option<SqlText> {
     if !fields.has(key) {
         fields.missing(key);
         return None;

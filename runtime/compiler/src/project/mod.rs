@@ -8,11 +8,11 @@ mod cubes;
 mod definitions;
 #[cfg(test)]
 mod documented;
+mod documents;
 mod fields;
 mod files;
 mod guard;
 mod jinja;
-mod kept;
 mod keys;
 mod metrics;
 mod models;
@@ -38,7 +38,6 @@ pub use definitions::{
 };
 pub use files::{may_read_files, project_may_read_files};
 pub(crate) use jinja::{quote as quote_name, quoted};
-pub use kept::{KeptFiles, Work};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 pub use source::{Origin, SourceFile, SqlText, Text};
 
@@ -51,17 +50,6 @@ use yaml::Node;
 #[derive(Debug, Clone, Default)]
 pub struct SourceTree {
     pub files: BTreeMap<Arc<str>, Arc<str>>,
-}
-
-impl SourceTree {
-    /// Holds a text that another tree has too only once.
-    pub fn share(&mut self, other: &SourceTree) {
-        for (path, text) in &mut self.files {
-            if let Some(same) = other.files.get(path).filter(|same| *same == text) {
-                *text = Arc::clone(same);
-            }
-        }
-    }
 }
 
 /// What the project's text may depend on besides itself.
@@ -97,15 +85,8 @@ static FILE: Shape = Shape::new(
 
 /// Reads every file of the tree. A file or an entry that can't be read is reported; the rest stays.
 pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
-    let (definitions, diagnostics, _) = read_again(tree, inputs, &KeptFiles::default());
-    (definitions, diagnostics)
-}
-
-/// The same, where files may have been read before: those that are as they were are not read again. Also what
-/// was read, for the next time.
-pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (Definitions, Vec<Diagnostic>, KeptFiles) {
     let mut diagnostics = Vec::new();
-    let settings_file = tree.files.get_key_value(settings::FILE).map(|(path, text)| kept::file_of(path, text));
+    let settings_file = tree.files.get_key_value(settings::FILE).map(|(path, text)| documents::file_of(path, text));
     let settings = settings::read(settings_file.as_ref(), &mut diagnostics);
     let is_in = |path: &str, folder: &str| {
         folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
@@ -117,16 +98,15 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
         if is_yaml && &**path != settings::FILE && settings.folders.iter().any(|folder| is_in(path, folder)) {
             yaml_files.push((path, text));
         } else if path.ends_with(".sql") && is_in(path, &settings.model_folder) {
-            sql_files.push(before.sql_file(path, text));
+            sql_files.push(documents::file_of(path, text));
         }
     }
-    let yaml_files = before.outlines(&yaml_files);
+    let mut yaml_files = documents::parse(&yaml_files);
     let mut unread = inputs.unread.clone();
-    let told = diagnostics.len();
-    let outlines = || yaml_files.iter().map(|file| &*file.outline);
-    for outline in outlines() {
-        diagnostics.extend(outline.told.iter().cloned());
-        unread.extend(outline.unread.iter().cloned());
+    let count_before = diagnostics.len();
+    for file in &mut yaml_files {
+        diagnostics.append(&mut file.diagnostics);
+        unread.append(&mut file.unread);
     }
     let is_empty = |folder: &&Text| !tree.files.keys().any(|path| is_in(path, &folder.value));
     if let Some(folder) = settings.policy_folder.as_ref().filter(is_empty) {
@@ -136,25 +116,26 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
     }
     // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
     // policies; so may cubes under a key that they don't have.
-    let unread_now = || diagnostics[told..].iter().filter(|told| told.code != EMPTY_FILE);
+    let unread_now = || diagnostics[count_before..].iter().filter(|diagnostic| diagnostic.code != EMPTY_FILE);
     let is_all_read = unread_now().next().is_none() && !settings.has_unread_paths && inputs.unread_files.is_empty();
-    let spans = unread_now().filter_map(|told| told.span.clone()).filter(|span| &*span.file != settings::FILE);
+    let spans =
+        unread_now().filter_map(|diagnostic| diagnostic.span.clone()).filter(|span| &*span.file != settings::FILE);
     let mut unread_files: Vec<Span> = inputs.unread_files.iter().cloned().chain(spans).collect();
     unread_files.dedup_by(|a, b| a.file == b.file);
-    let is_misplaced = outlines().any(|outline| outline.has_misplaced_policies);
+    let is_misplaced = yaml_files.iter().any(|file| file.has_misplaced_policies);
     let dialect = crate::model::grammar(&inputs.warehouse);
 
-    let mut sources: Vec<Arc<SourceDefinition>> = Vec::new();
-    for outline in outlines() {
-        sources.extend(outline.sources.items.iter().cloned());
-        diagnostics.extend(outline.sources.told.iter().cloned());
+    let mut sources: Vec<SourceDefinition> = Vec::new();
+    for file in &mut yaml_files {
+        sources.append(&mut file.sources.items);
+        diagnostics.append(&mut file.sources.diagnostics);
     }
     // Tables of a source that is left out may be what models read.
     unread.extend(second(&sources, |source| &source.name).map(|source| Arc::clone(&source.name.value)));
     unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
 
     let model_names = models::names(&sql_files, &mut diagnostics);
-    let around = Arc::new(Surroundings {
+    let surroundings = Arc::new(Surroundings {
         models: model_names
             .iter()
             .map(|name| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
@@ -164,27 +145,28 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
         has_unread_vars: settings.has_unread_vars,
         env: inputs.env.clone(),
         unread: unread.clone(),
-        settings: settings_file.map(|file| Arc::clone(&file.text)),
     });
-    let mut kept = KeptFiles::around(&around);
-    let mut renderer = Renderer::new(around);
-    let (models, broken_models) =
-        kept.read_models(&model_names, tree, before, &settings, &mut renderer, &mut diagnostics);
+    let renderer = Renderer::new(Arc::clone(&surroundings));
+    let (models, broken_models) = models::read(&model_names, &settings, &renderer, &mut diagnostics);
     let (models, circular_models) = models::in_order(models, &mut diagnostics);
 
-    let kept::Lists { mut cubes, mut metrics, mut policies, mut has_broken_policies } =
-        kept.read_entries(&yaml_files, before, &mut unread, &mut diagnostics);
+    let entries = documents::read_entries(&yaml_files, &surroundings);
+    let mut has_broken_policies = entries.policies.diagnostics.iter().any(Diagnostic::is_error);
+    let (mut cubes, mut metrics, mut policies) = (entries.cubes.items, entries.metrics.items, entries.policies.items);
+    diagnostics.extend(entries.cubes.diagnostics);
+    diagnostics.extend(entries.metrics.diagnostics);
+    diagnostics.extend(entries.policies.diagnostics);
+    unread.extend(entries.unread);
     // Of two policies of one name the second is left out.
-    let told = diagnostics.len();
+    let count_before = diagnostics.len();
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
-    has_broken_policies |= diagnostics[told..].iter().any(Diagnostic::is_error) || !is_all_read || is_misplaced;
+    has_broken_policies |= diagnostics[count_before..].iter().any(Diagnostic::is_error) || !is_all_read || is_misplaced;
     // Members of a cube that is left out may be what others refer to.
     for cube in second(&cubes, |cube: &CubeDefinition| &cube.name) {
         unread.extend(cube.member_names().cloned());
     }
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
-    let files = (&mut kept, before);
-    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, files, &mut renderer, &mut diagnostics);
+    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
 
     let definitions = Definitions {
@@ -206,7 +188,7 @@ pub fn read_again(tree: &SourceTree, inputs: &Inputs, before: &KeptFiles) -> (De
         built: Built::default(),
     };
     diagnostic::sort(&mut diagnostics);
-    (definitions, diagnostics, kept)
+    (definitions, diagnostics)
 }
 
 /// Entries whose list has no name; the folder tells what they most likely are.
@@ -227,12 +209,12 @@ pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
 }
 
 /// Those that have another's name, which stands before.
-fn second<T>(items: &[Arc<T>], name: impl Fn(&T) -> &Text) -> impl Iterator<Item = &T> {
+fn second<T>(items: &[T], name: impl Fn(&T) -> &Text) -> impl Iterator<Item = &T> {
     let mut seen: HashSet<Arc<str>> = HashSet::with_capacity(items.len());
-    items.iter().map(|item| &**item).filter(move |item| !seen.insert(Arc::clone(&name(item).value)))
+    items.iter().filter(move |item| !seen.insert(Arc::clone(&name(item).value)))
 }
 
-fn unique<T>(items: &mut Vec<Arc<T>>, what: &str, name: impl Fn(&T) -> &Text, diagnostics: &mut Vec<Diagnostic>) {
+fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnostics: &mut Vec<Diagnostic>) {
     let mut seen: HashMap<Arc<str>, Origin> = HashMap::with_capacity(items.len());
     items.retain(|item| {
         let text = name(item);
@@ -257,10 +239,10 @@ fn plural_stem(what: &str) -> &str {
 }
 
 fn printed_tables(
-    sources: &[Arc<SourceDefinition>],
+    sources: &[SourceDefinition],
     dialect: &dyn sqlparser::dialect::Dialect,
 ) -> BTreeMap<Arc<str>, BTreeMap<Arc<str>, String>> {
-    let tables_of = |source: &Arc<SourceDefinition>| {
+    let tables_of = |source: &SourceDefinition| {
         let tables = source.tables.iter();
         tables.map(|table| (Arc::clone(&table.name.value), sources::printed_name(source, table, dialect))).collect()
     };

@@ -52,11 +52,27 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
     names
 }
 
-/// Renders one model.
-pub(super) fn model(
+/// Renders every model. Also returns the names of those that can't be read.
+pub(super) fn read(
+    names: &[Text],
+    settings: &Settings,
+    renderer: &Renderer,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<ModelDefinition>, Vec<Text>) {
+    let (mut models, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
+    for name in names {
+        match model(name, settings, renderer, diagnostics) {
+            Some(model) => models.push(model),
+            None => broken.push(name.clone()),
+        }
+    }
+    (models, broken)
+}
+
+fn model(
     name: &Text,
     settings: &Settings,
-    renderer: &mut Renderer,
+    renderer: &Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ModelDefinition> {
     let text = Text { value: Arc::clone(&name.origin.file.text), origin: name.origin.clone() };
@@ -82,9 +98,9 @@ enum Visit {
 /// Those in order, dependencies first, and those of circles. Iterative: a chain of models may be as long as the
 /// project is large.
 pub(super) fn in_order(
-    models: Vec<Arc<ModelDefinition>>,
+    models: Vec<ModelDefinition>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<Arc<ModelDefinition>>, Vec<Arc<ModelDefinition>>) {
+) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
     let index: HashMap<Arc<str>, usize> =
         models.iter().enumerate().map(|(at, model)| (Arc::clone(&model.name.value), at)).collect();
     let mut state = vec![Visit::New; models.len()];
@@ -139,7 +155,7 @@ pub(super) fn in_order(
             }
         }
     }
-    let mut slots: Vec<Option<Arc<ModelDefinition>>> = models.into_iter().map(Some).collect();
+    let mut slots: Vec<Option<ModelDefinition>> = models.into_iter().map(Some).collect();
     let ordered = order.into_iter().filter_map(|at| slots[at].take()).collect();
     (ordered, slots.into_iter().flatten().collect())
 }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use super::cubes;
 use super::definitions::{CubeDefinition, MetricDefinition};
 use super::jinja::Renderer;
-use super::kept::KeptFiles;
 use super::source::SourceFile;
 use super::yaml::{self, NodeValue};
 use crate::diagnostic::{Code, Diagnostic, Severity, Span};
@@ -57,10 +56,9 @@ impl RegisteredCube {
 pub(super) fn add(
     registered: &[RegisteredCube],
     unread: &mut BTreeSet<Arc<str>>,
-    found: &mut Vec<Arc<CubeDefinition>>,
-    metrics: &[Arc<MetricDefinition>],
-    (kept, before): (&mut KeptFiles, &KeptFiles),
-    renderer: &mut Renderer,
+    found: &mut Vec<CubeDefinition>,
+    metrics: &[MetricDefinition],
+    renderer: &Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if registered.is_empty() {
@@ -83,7 +81,7 @@ pub(super) fn add(
             });
             continue;
         }
-        let (definition, names) = kept.read_registered(cube, before, renderer, diagnostics);
+        let definition = read(cube, renderer, unread, diagnostics);
         if let Some(definition) = &definition {
             let aliases = definition.joins.iter().filter(|join| join.cube.is_some());
             for name in std::iter::once(&definition.name).chain(aliases.map(|join| &join.name)) {
@@ -91,12 +89,11 @@ pub(super) fn add(
             }
         }
         found.extend(definition);
-        unread.extend(names);
     }
 }
 
-/// One of them as a file.
-pub(super) fn file_of(cube: &RegisteredCube) -> Arc<SourceFile> {
+/// Returns a registered cube as a file.
+fn file_of(cube: &RegisteredCube) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: path_of(cube), text: Arc::clone(&cube.entry) })
 }
 
@@ -104,20 +101,18 @@ fn path_of(cube: &RegisteredCube) -> Arc<str> {
     format!("{PLACE}/{}.json", cube.name).into()
 }
 
-/// Reads one of them.
-pub(super) fn read(
-    file: &Arc<SourceFile>,
-    renderer: &mut Renderer,
+fn read(
+    cube: &RegisteredCube,
+    renderer: &Renderer,
     unread: &mut BTreeSet<Arc<str>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CubeDefinition> {
-    match yaml::parse(file) {
-        Ok(node) => cubes::cube(&node, renderer, unread, diagnostics),
-        Err(diagnostic) => {
-            diagnostics.push(diagnostic);
-            None
-        }
+    let node = yaml::parse(&file_of(cube)).map_err(|diagnostic| diagnostics.push(diagnostic)).ok()?;
+    let mut definition = cubes::cube(&node, renderer, unread, diagnostics)?;
+    if let Some(relation) = &mut definition.relation {
+        relation.located.clone_from(&cube.located);
     }
+    Some(definition)
 }
 
 /// What is wrong with a registered cube never keeps a project from being served: the cube is left out, or what
@@ -134,7 +129,7 @@ pub fn is_registered(span: &Span) -> bool {
 }
 
 /// Where cubes and the aliases of joins have their names; the first place of each.
-fn places_of(cubes: &[Arc<CubeDefinition>]) -> HashMap<Arc<str>, Span> {
+fn places_of(cubes: &[CubeDefinition]) -> HashMap<Arc<str>, Span> {
     let mut places = HashMap::new();
     for cube in cubes {
         let aliases = cube.joins.iter().filter(|join| join.cube.is_some());

@@ -87,7 +87,7 @@ pub fn source_probes<'d>(definitions: &'d Definitions, profile: &DialectProfile)
         quoted: quote_name(&name.value, &*dialect) != *name.value,
     };
     let tables = definitions.sources.iter().flat_map(|source| source.tables.iter().map(move |table| (source, table)));
-    let probe = |(source, table): (&'d Arc<SourceDefinition>, &'d TableDefinition)| {
+    let probe = |(source, table): (&'d SourceDefinition, &'d TableDefinition)| {
         let parts = [source.database.as_ref(), source.schema.as_ref(), Some(&table.name)];
         let parts: Vec<ColumnName> = parts.into_iter().flatten().map(part).collect();
         let text = columns_probe(&parts, profile).ok()?;

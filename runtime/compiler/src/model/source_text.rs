@@ -11,15 +11,15 @@ use crate::diagnostic::Span;
 use crate::project::{Definitions, MetricBody, SqlText};
 
 /// The texts of every item, by cube and position.
-pub(super) struct Written<'m, 'd> {
+pub(super) struct SourceText<'m, 'd> {
     cubes: Vec<&'m Merged<'d>>,
     definitions: &'d Definitions,
     joins: Vec<Vec<&'d SqlText>>,
 }
 
-impl<'m, 'd> Written<'m, 'd> {
+impl<'m, 'd> SourceText<'m, 'd> {
     pub(super) fn new(skeleton: &Skeleton<'d>, merged: &'m [Merged<'d>], definitions: &'d Definitions) -> Self {
-        Written {
+        SourceText {
             cubes: skeleton.texts.iter().map(|text| &merged[*text]).collect(),
             definitions,
             joins: skeleton.joins.iter().map(|joins| joins.iter().map(|join| &join.item.sql).collect()).collect(),
@@ -30,14 +30,14 @@ impl<'m, 'd> Written<'m, 'd> {
     pub(super) fn texts(&self, item: Item) -> Vec<&'d SqlText> {
         match item {
             Item::Dimension(DimensionId { cube, index }) => {
-                vec![&self.cubes[cube.0 as usize].dimensions()[index as usize].item.sql]
+                vec![&self.cubes[cube.0 as usize].dimensions[index as usize].item.sql]
             }
             Item::Measure(MeasureId { cube, index }) => {
-                let measure = self.cubes[cube.0 as usize].measures()[index as usize].item;
+                let measure = self.cubes[cube.0 as usize].measures[index as usize].item;
                 measure.sql.iter().chain(&measure.filters).collect()
             }
             Item::Segment(SegmentId { cube, index }) => {
-                vec![&self.cubes[cube.0 as usize].segments()[index as usize].item.sql]
+                vec![&self.cubes[cube.0 as usize].segments[index as usize].item.sql]
             }
             Item::Join(cube, index) => vec![self.joins[cube.0 as usize][index as usize]],
             Item::Metric(id) => match &self.definitions.metrics[id.0 as usize].body {

@@ -12,7 +12,7 @@ use terrane_compiler::lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::column_mistakes;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use tokio::sync::OnceCell;
 
 use crate::builds::standing;

@@ -15,7 +15,7 @@ use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{
     COLUMN_MISMATCH, ProbedMember, TypeProbe, culprit, relation_place, rows_probe, single_probes, type_probe,
 };

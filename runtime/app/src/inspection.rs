@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::lineage::{IncompleteTable, KnownColumns};
 use terrane_compiler::sql::columns_probe;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::ports::warehouse::{Statement, Warehouse};
 

@@ -6,7 +6,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use crate::governance::{Authorized, AuthorizedAccess};
 use crate::plan::{SecuredPlan, plan, secure};
 use crate::query::{QueryError, SemanticQuery, resolve};
-use crate::sql::profile::DialectProfile;
+use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
 
 /// What the compiler needs to know of the outside.

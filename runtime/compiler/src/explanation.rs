@@ -13,7 +13,7 @@ use crate::governance::Authorized;
 use crate::model::{CubeId, Model, Relationship};
 use crate::plan::{Fact, PlannedJoin, plan, secure};
 use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId, resolve};
-use crate::sql::profile::DialectProfile;
+use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower, print, print_explain};
 use crate::types::{Granularity, Value};
 
@@ -150,11 +150,11 @@ fn explained_fact(model: &Model, fact: &Fact<'_>) -> ExplainedFact {
 
 /// Holds the join that was taken against the others that end at the same cube.
 fn why(model: &Model, fact: CubeId, taken: &PlannedJoin<'_>, taken_from: CubeId) -> PathReason {
-    let reach = model.reach(fact);
-    let depth = |cube: CubeId| reach.any_hop(cube).map_or(0, |hop| hop.depth);
+    let paths = model.join_paths(fact);
+    let depth = |cube: CubeId| paths.any_hop(cube).map_or(0, |hop| hop.depth);
     let mut others = Vec::new();
     let mut is_tie = false;
-    for from in std::iter::once(fact).chain(reach.all()).map(|id| model.cube(id)) {
+    for from in std::iter::once(fact).chain(paths.all()).map(|id| model.cube(id)) {
         let leads_there = |join: &crate::model::Join| {
             let is_as_good = join.relationship.is_to_one() == taken.join.relationship.is_to_one();
             join.target == taken.join.target && is_as_good && !std::ptr::eq(join, taken.join)

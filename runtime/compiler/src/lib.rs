@@ -4,6 +4,7 @@
 //! `SemanticQuery → resolve → ResolvedQuery → plan → LogicalPlan → secure → SecuredPlan → lower →
 //! print → CompiledSql`; each noun is one type, each arrow one public function.
 
+pub mod column_statistics;
 mod compile;
 pub mod diagnostic;
 mod explain;
@@ -14,7 +15,6 @@ pub mod lineage;
 pub mod model;
 mod parallel;
 pub mod plan;
-pub mod profile;
 pub mod project;
 pub mod query;
 mod security;

@@ -17,7 +17,7 @@ use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{
     CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange, resolve,
 };
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
 use terrane_compiler::types::{Granularity, LogicalType, Value};
 use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, explain_plan, explain_query};

@@ -20,7 +20,7 @@ use terrane_app::query::{GateSettings, QueryService, QuerySettings, RequestConte
 use terrane_compiler::lineage::Lineage;
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_golden_tests::duckdb_profile;

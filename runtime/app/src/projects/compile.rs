@@ -10,7 +10,7 @@ use std::time::Duration;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::graph::{DependencyGraph, Node, NodeType};
 use terrane_compiler::model::nearest::nearest;
-use terrane_compiler::model::{RunnableModel, place_of_complaint, runnable_models};
+use terrane_compiler::model::{RunnableModel, place_of_warehouse_error, runnable_models};
 use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered};
 
 use super::outcome::{ProjectError, missing_ref};
@@ -192,7 +192,7 @@ impl ProjectService {
         let syntax = warnings.iter().find(|told| told.span.is_some());
         let span = match syntax.and_then(|told| told.span.clone()) {
             Some(span) => span,
-            None => place_of_complaint(model, &refusal.message),
+            None => place_of_warehouse_error(model, &refusal.message),
         };
         let message = syntax.map_or_else(|| refusal.message.clone(), |told| told.message.clone());
         let model = model.name.value.to_string();
@@ -244,7 +244,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
                 &refusal.message,
                 "check the tables and columns that it names, and that the warehouse has them",
             ))
-            .at(place_of_complaint(model, &refusal.message));
+            .at(place_of_warehouse_error(model, &refusal.message));
         refused.told.push(told);
     }
     refused.cubes = cubes_over(snapshot, &names);

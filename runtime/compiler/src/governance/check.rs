@@ -127,7 +127,7 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
         // A masked column is covered wherever its table is named; a query's columns can't be told.
         let lacks_mask =
             |id: CubeId| masked.contains(origin) && !masked.contains(&id) && !model.has_rows_of(id, *origin);
-        let readers = model.kin(*origin).readers.iter().copied();
+        let readers = model.shared_rows(*origin).readers.iter().copied();
         checked.closed.extend(readers.filter(|id| lacks_filter(*id) || lacks_mask(*id)));
     }
     Ok(checked)
@@ -177,6 +177,6 @@ fn add_mask(checked: &mut Checked, own: &Cube, cube: &Cube, wanted: &MemberMask)
 impl Cube {
     /// The cube and the names that joins give it.
     fn with_aliases(&self, model: &Model) -> Vec<CubeId> {
-        std::iter::once(self.id).chain(model.kin(self.id).aliases.iter().copied()).collect()
+        std::iter::once(self.id).chain(model.shared_rows(self.id).aliases.iter().copied()).collect()
     }
 }

@@ -180,7 +180,7 @@ impl<'m> Found<'m> {
             return (all.clone(), all);
         }
         let named: HashSet<CubeId> = trees(secured).flat_map(JoinTree::cubes).map(original).collect();
-        let tables = named.iter().flat_map(|id| model.kin(*id).protected.iter().copied());
+        let tables = named.iter().flat_map(|id| model.shared_rows(*id).protected.iter().copied());
         let read = named.iter().copied().chain(tables).collect();
         (named, read)
     }
@@ -192,7 +192,7 @@ impl<'m> Found<'m> {
         if !model.is_one_table(own) {
             return;
         }
-        for other in model.kin(own).protected.iter().filter(|id| model.is_one_table(**id)) {
+        for other in model.shared_rows(own).protected.iter().filter(|id| model.is_one_table(**id)) {
             for dimension in &model.cube(*other).dimensions {
                 let is_same = |part: &SqlPart| matches!(part, SqlPart::Column { name, .. } if name.text.eq_ignore_ascii_case(&column.text));
                 if dimension.sql.parts.iter().any(is_same) {

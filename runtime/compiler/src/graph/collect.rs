@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::told::Places;
+use super::diagnostics::Places;
 use super::{Node, NodeType, Subject};
 use crate::lineage::KnownColumns;
 use crate::model::{

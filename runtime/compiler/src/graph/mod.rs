@@ -8,7 +8,7 @@
 //! cube under a join's name, and one that extends another, need the other.
 
 mod collect;
-mod told;
+mod diagnostics;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl DependencyGraph {
         let collected = collect::collect(definitions, model);
         let mut graph =
             DependencyGraph { nodes: collected.nodes, edges: collected.edges, parallel_batches: Vec::new() };
-        let circular = told::add(&mut graph, &collected.places, diagnostics);
+        let circular = diagnostics::add(&mut graph, &collected.places, diagnostics);
         graph.edges.sort_unstable();
         graph.edges.dedup();
         graph.parallel_batches = graph.batches(&circular);

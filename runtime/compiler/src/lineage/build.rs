@@ -10,8 +10,8 @@ use sqlparser::dialect::Dialect;
 
 use super::known::KnownColumns;
 use super::query::{
-    Arena, Catalog, Name, Origin, Origins, Read, Reason, Rest, Seen, Shape, Slot, Star, TableName, Use, as_relation,
-    bytes, column_of, read,
+    Arena, ColumnOrigin, ColumnOrigins, Name, Read, Reason, RelationCatalog, Rest, Seen, Shape, Slot, Star, TableName,
+    Use, as_relation, bytes, column_of, read,
 };
 use super::spelling::Spelling;
 use super::{IncompleteTable, Lineage, Node, NodeType, Subject};
@@ -27,7 +27,7 @@ pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColum
         definitions,
         model,
         dialect: grammar(&definitions.warehouse),
-        catalog: Catalog { known, models: HashMap::new(), spelling },
+        catalog: RelationCatalog { known, models: HashMap::new(), spelling },
         arena: Arena::default(),
         declared: KnownColumns::declared_tables(definitions),
         stars: HashMap::new(),
@@ -50,20 +50,20 @@ pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColum
 }
 
 /// A relation's columns, and what its rows depend on.
-type Columns = (Arc<[Slot]>, BTreeSet<(Use, Origin)>);
+type Columns = (Arc<[Slot]>, BTreeSet<(Use, ColumnOrigin)>);
 
 struct Building<'d> {
     definitions: &'d Definitions,
     model: &'d Model,
     dialect: Box<dyn Dialect>,
-    catalog: Catalog<'d>,
+    catalog: RelationCatalog<'d>,
     arena: Arena,
     /// Source and table of each declared name.
     declared: HashMap<String, (Arc<str>, Arc<str>)>,
     /// What the stars of a model stand for.
     stars: HashMap<Arc<str>, Vec<Star>>,
     /// Nodes of origins that have been met.
-    origins: HashMap<Origin, u32>,
+    origins: HashMap<ColumnOrigin, u32>,
     /// The text from which unresolved places are counted on.
     texts: Vec<(usize, SqlText)>,
     lineage: Lineage,
@@ -102,19 +102,19 @@ impl Building<'_> {
     }
 
     /// The node of an origin.
-    fn origin(&mut self, origin: Origin) -> u32 {
+    fn origin(&mut self, origin: ColumnOrigin) -> u32 {
         if let Some(at) = self.origins.get(&origin) {
             return *at;
         }
         let at = match origin {
-            Origin::Table(table) => self.table(table),
-            Origin::Column(number) => {
+            ColumnOrigin::Table(table) => self.table(table),
+            ColumnOrigin::Column(number) => {
                 let column = self.arena.columns[number as usize].clone();
                 let at = self.column(column.table, &column.name);
                 self.lineage.nodes[at as usize].is_inspected |= column.is_inspected;
                 at
             }
-            Origin::Unresolved(place) => self.unresolved(place),
+            ColumnOrigin::Unresolved(place) => self.unresolved(place),
         };
         self.origins.insert(origin, at);
         at
@@ -187,14 +187,14 @@ impl Building<'_> {
         at
     }
 
-    fn edges_of(&mut self, origins: &Origins, to: u32, usage: Use) {
+    fn edges_of(&mut self, origins: &ColumnOrigins, to: u32, usage: Use) {
         for origin in origins {
             let from = self.origin(*origin);
             self.edge(from, to, usage);
         }
     }
 
-    fn uses(&mut self, uses: &BTreeSet<(Use, Origin)>, to: u32) {
+    fn uses(&mut self, uses: &BTreeSet<(Use, ColumnOrigin)>, to: u32) {
         for (usage, origin) in uses {
             let from = self.origin(*origin);
             self.edge(from, to, *usage);
@@ -267,9 +267,9 @@ impl Building<'_> {
     }
 
     /// A column that came through a star, under a name that stands in no text.
-    fn only_warehouse_names(&self, name: &Name, origins: &Origins) -> bool {
-        let is_unnamed = |origin: &Origin| match origin {
-            Origin::Column(number) => {
+    fn only_warehouse_names(&self, name: &Name, origins: &ColumnOrigins) -> bool {
+        let is_unnamed = |origin: &ColumnOrigin| match origin {
+            ColumnOrigin::Column(number) => {
                 let column = &self.arena.columns[*number as usize];
                 column.is_inspected && column.name.key == name.key && !self.arena.named.contains(number)
             }
@@ -316,7 +316,7 @@ impl Building<'_> {
             }
         };
         let (table, slots) = self.catalog.relation(&written, &mut self.arena);
-        (slots.into(), [(Use::Rows, Origin::Table(table))].into())
+        (slots.into(), [(Use::Rows, ColumnOrigin::Table(table))].into())
     }
 
     fn join_id(&self, from: CubeId, index: u32) -> String {
@@ -490,7 +490,7 @@ impl Building<'_> {
         self.edge(at, to, Use::Policy);
     }
 
-    fn column_origins(&mut self, cube: CubeId, name: &ColumnName) -> Origins {
+    fn column_origins(&mut self, cube: CubeId, name: &ColumnName) -> ColumnOrigins {
         let slots = Arc::clone(&self.slots[cube.0 as usize]);
         column_of(&slots, name, &self.definitions.warehouse, &self.catalog, &mut self.arena)
     }
@@ -498,9 +498,9 @@ impl Building<'_> {
     /// A member of another cube is reached by joins, whose columns it depends on.
     fn crossed(&mut self, own: Option<CubeId>, target: CubeId, to: u32) {
         let Some(own) = own.filter(|own| *own != target) else { return };
-        let reach = self.model.reach(own);
+        let paths = self.model.join_paths(own);
         let mut at = target;
-        while let Some(hop) = reach.any_hop(at).filter(|_| at != own) {
+        while let Some(hop) = paths.any_hop(at).filter(|_| at != own) {
             let id = self.join_id(hop.from, hop.join);
             if let Some(from) = self.lineage.numbers.get(id.as_str()).copied() {
                 self.edge(from, to, Use::Join);
@@ -536,8 +536,12 @@ impl Building<'_> {
     /// Columns that only the warehouse named stay untold to callers with policies, unless a text names them:
     /// itself, or as a column of a model whose star they come through.
     fn told(&mut self) {
-        let mut open: Vec<u32> =
-            self.arena.named.iter().filter_map(|column| self.origins.get(&Origin::Column(*column)).copied()).collect();
+        let mut open: Vec<u32> = self
+            .arena
+            .named
+            .iter()
+            .filter_map(|column| self.origins.get(&ColumnOrigin::Column(*column)).copied())
+            .collect();
         let mut values: HashMap<u32, Vec<u32>> = HashMap::new();
         for (from, to, usage) in &self.lineage.edges {
             if *usage == Use::Value {

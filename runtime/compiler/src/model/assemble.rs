@@ -52,10 +52,10 @@ pub(super) fn assemble<'d>(
             has_unread_files: !definitions.unread_files.is_empty(),
             cube_names: HashMap::with_capacity(merged.len()),
             metric_names: HashMap::new(),
-            reach: Vec::new(),
+            join_paths: Vec::new(),
             ties: Vec::new(),
             tables: Vec::new(),
-            kin: Vec::new(),
+            shared_rows: Vec::new(),
         },
         texts: Vec::with_capacity(merged.len()),
         joins: Vec::with_capacity(merged.len()),
@@ -72,7 +72,7 @@ pub(super) fn assemble<'d>(
     }
     skeleton.add_aliases(merged, diagnostics);
     skeleton.add_joins(merged, diagnostics);
-    skeleton.model.reach = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
+    skeleton.model.join_paths = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
     skeleton.model.ties = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
     skeleton
 }

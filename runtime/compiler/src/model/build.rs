@@ -15,12 +15,13 @@ use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
 use super::nearest::suggest;
 use super::read::read;
-use super::scope::{Place, Scope};
+use super::scope::{NameScope, Place};
 use super::source_text::SourceText;
 use super::tables::TableReader;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
-    Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach, relation,
+    Member, Model, SegmentId, Snippet, SqlPart, expansion, join_graph, metrics, policies, pre_aggregations, prune,
+    relation,
 };
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;
@@ -33,7 +34,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     let (merged, unusable) = merge(definitions, &mut diagnostics);
     let skeleton = assemble(definitions, &merged, unusable, &*dialect, &mut diagnostics);
     let own_dialect = || grammar(&definitions.warehouse);
-    let read_cube = |dialect: &mut Box<dyn Dialect>, cube: &Cube| Reading::of(cube, &skeleton, &merged, &**dialect);
+    let read_cube = |dialect: &mut Box<dyn Dialect>, cube: &Cube| CubeReader::of(cube, &skeleton, &merged, &**dialect);
     let mut filled = parallel::map_with(&skeleton.model.cubes, own_dialect, read_cube);
     let source_text = SourceText::new(&skeleton, &merged, definitions);
     for cube in &mut filled {
@@ -60,11 +61,11 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     model.tables = model.cubes.iter().map(|cube| reader.tables(&cube.relation)).collect();
     // Whom a policy reaches is decided by what is defined; where the rows are read, by what was built.
     relation::read_built(&mut model.cubes, definitions, &*dialect);
-    model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
+    model.shared_rows = model.cubes.iter().map(|_| OnceLock::new()).collect();
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);
     policies::warn_of_closed_cubes(&model, definitions, &mut diagnostics);
-    reach::warn_of_ties(&model, &mut diagnostics);
+    join_graph::warn_of_ties(&model, &mut diagnostics);
     // A join may be missing for its own errors.
     if !definitions.has_errors && !diagnostics.iter().any(Diagnostic::is_error) {
         metrics::tell_unreachable_filters(&model, definitions, &mut diagnostics);
@@ -105,7 +106,7 @@ fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &Items, model: &Model) ->
 }
 
 /// A column for an example: one that a dimension of the cube names and that is a number.
-fn some_column(scope: Scope<'_>) -> String {
+fn some_column(scope: NameScope<'_>) -> String {
     let dimensions = scope.own().map(|own| own.dimensions.as_slice()).unwrap_or_default();
     let number = dimensions.iter().find(|d| d.ty == DimensionType::Number && !d.primary_key);
     number.map_or("amount".to_owned(), |dimension| dimension.name.to_string())
@@ -148,16 +149,16 @@ impl Filled {
 
 /// The reading of one cube.
 #[derive(Default)]
-struct Reading {
+struct CubeReader {
     findings: Vec<Finding>,
     broken: Items,
 }
 
-impl Reading {
+impl CubeReader {
     fn of<'d>(cube: &Cube, skeleton: &Skeleton<'d>, merged: &[Merged<'d>], dialect: &dyn Dialect) -> Filled {
         let text = &merged[skeleton.texts[cube.id.0 as usize]];
-        let mut reading = Reading::default();
-        let scope = Scope {
+        let mut reading = CubeReader::default();
+        let scope = NameScope {
             model: &skeleton.model,
             cube: Some(cube.id),
             written_in: &text.definition.name.value,
@@ -166,26 +167,26 @@ impl Reading {
         };
         let dimensions = (0u32..).zip(&text.dimensions).map(|(index, dimension)| {
             let item = Item::Dimension(DimensionId { cube: cube.id, index });
-            let scope = Scope { written_in: dimension.written_in, ..scope };
+            let scope = NameScope { written_in: dimension.written_in, ..scope };
             reading.snippet(&dimension.item.sql, scope, item, dialect)
         });
         let dimensions = dimensions.collect();
         let measures = (0u32..).zip(text.measures.iter().zip(&cube.measures)).map(|(index, (definition, measure))| {
             let id = MeasureId { cube: cube.id, index };
-            let scope = Scope { written_in: definition.written_in, ..scope };
+            let scope = NameScope { written_in: definition.written_in, ..scope };
             reading.measure(definition.item, measure, scope, id, dialect)
         });
         let measures = measures.collect();
         let segments = (0u32..).zip(&text.segments).map(|(index, segment)| {
             let item = Item::Segment(SegmentId { cube: cube.id, index });
-            let scope = Scope { place: Place::Segment, written_in: segment.written_in, ..scope };
+            let scope = NameScope { place: Place::Segment, written_in: segment.written_in, ..scope };
             reading.snippet(&segment.item.sql, scope, item, dialect)
         });
         let segments = segments.collect();
         let declared = &skeleton.joins[cube.id.0 as usize];
         let joins = (0u32..).zip(declared.iter().zip(&cube.joins)).map(|(index, (join, model_join))| {
             let item = Item::Join(cube.id, index);
-            let scope = Scope { place: Place::Join(model_join.target), written_in: join.written_in, ..scope };
+            let scope = NameScope { place: Place::Join(model_join.target), written_in: join.written_in, ..scope };
             let on = reading.snippet(&join.item.sql, scope, item, dialect);
             if cube.alias_of.is_none() && !reading.broken.contains(&item) {
                 reading.check_join(cube, model_join, &on, &join.item.sql, &skeleton.model);
@@ -196,12 +197,12 @@ impl Reading {
         if cube.alias_of.is_none() {
             reading.check_marks(cube, text);
         }
-        let Reading { findings, broken } = reading;
+        let CubeReader { findings, broken } = reading;
         Filled { dimensions, measures, segments, joins, findings, broken }
     }
 
     /// Reads one text; what is wrong with an alias is wrong with its target, and told there.
-    fn snippet(&mut self, sql: &SqlText, scope: Scope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
+    fn snippet(&mut self, sql: &SqlText, scope: NameScope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
         match read(sql, scope, dialect) {
             Ok(snippet) => snippet,
             Err(problems) => {
@@ -223,7 +224,7 @@ impl Reading {
         &mut self,
         definition: &MeasureDefinition,
         measure: &Measure,
-        scope: Scope<'_>,
+        scope: NameScope<'_>,
         id: MeasureId,
         dialect: &dyn Dialect,
     ) -> MeasureKind {
@@ -246,11 +247,11 @@ impl Reading {
             }
             return measure.kind.clone();
         }
-        let rows = Scope { place: Place::Measure, ..scope };
+        let rows = NameScope { place: Place::Measure, ..scope };
         let filters: Vec<Snippet> =
             definition.filters.iter().map(|filter| self.snippet(filter, rows, item, dialect)).collect();
         let mut argument =
-            |place| definition.sql.as_ref().map(|sql| self.snippet(sql, Scope { place, ..scope }, item, dialect));
+            |place| definition.sql.as_ref().map(|sql| self.snippet(sql, NameScope { place, ..scope }, item, dialect));
         match &measure.kind {
             MeasureKind::Aggregate(aggregate) => {
                 let argument = argument(Place::Measure);
@@ -276,7 +277,7 @@ impl Reading {
         definition: &MeasureDefinition,
         function: AggregateFunction,
         argument: Option<&Snippet>,
-        scope: Scope<'_>,
+        scope: NameScope<'_>,
         item: Item,
     ) {
         let Some([SqlPart::Dimension(id)]) = argument.map(|argument| argument.parts.as_slice()) else { return };

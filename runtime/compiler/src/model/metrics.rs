@@ -13,9 +13,10 @@ use super::cycles::{Item, Items};
 use super::grammar::Problem;
 use super::nearest::{likely_word, suggest};
 use super::read::read;
-use super::scope::{Place, Scope};
+use super::scope::{NameScope, Place};
 use super::{
-    CubeId, Dimension, MeasureKind, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart, misfit,
+    CubeId, Dimension, MeasureKind, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart,
+    invalid_value,
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
@@ -46,7 +47,7 @@ pub(super) fn add(
     }
     let mut bodies = Vec::with_capacity(definitions.metrics.len());
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
-        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread };
+        let scope = NameScope { model, cube: None, written_in: "", place: Place::Metric, unread };
         let count_before = diagnostics.len();
         for filter in &definition.filters {
             check_filter(filter, scope, diagnostics);
@@ -72,7 +73,7 @@ fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
 
 fn body(
     definition: &MetricDefinition,
-    scope: Scope<'_>,
+    scope: NameScope<'_>,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Snippet> {
@@ -87,7 +88,7 @@ fn body(
         MetricBody::Ratio { numerator, denominator } => {
             let (numerator, denominator) = (expression(numerator), expression(denominator));
             let divide = SqlPart::Divide(Box::new(numerator?), Box::new(denominator?));
-            Some(Snippet { parts: vec![divide], is_atomic: true, is_total: false, has_query: false })
+            Some(Snippet { parts: vec![divide], is_atomic: true, is_infallible: false, has_query: false })
         }
         MetricBody::Expression(sql) => {
             let snippet = expression(sql)?;
@@ -141,7 +142,7 @@ const SIGNS: [(&str, &str); 14] = [
 ];
 
 /// The member must be there, and be what it can be compared with.
-fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: &mut Vec<Diagnostic>) {
+fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let known: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
     if !known.contains(&&*filter.operator.value) {
         let sign = SIGNS.iter().find(|(sign, _)| *sign == filter.operator.value.to_lowercase()).map(|(_, word)| *word);
@@ -208,7 +209,7 @@ pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions,
         for filter in &definition.filters {
             let cube = filter.member.value.split('.').next().unwrap_or_default();
             let Some(cube) = model.cube_named(cube) else { continue };
-            if facts.iter().any(|fact| *fact == cube.id || model.reach(*fact).reaches(cube.id)) {
+            if facts.iter().any(|fact| *fact == cube.id || model.join_paths(*fact).reaches(cube.id)) {
                 continue;
             }
             let of: Vec<String> = facts.iter().map(|fact| format!("`{}`", model.cube(*fact).name)).collect();
@@ -255,7 +256,7 @@ fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Dia
         }
         (QueryError::ValueCount { expected: "no value", .. }, _) => (Code::ValueCount, "remove `value`".to_owned()),
         (QueryError::ValueCount { expected, .. }, _) => (Code::ValueCount, format!("write {expected} as `value`")),
-        (_, Some(written)) => (Code::ValueMismatch, misfit::cure(&written.value, dimension)),
+        (_, Some(written)) => (Code::ValueMismatch, invalid_value::hint(&written.value, dimension)),
         (_, None) => return None,
     };
     let span = written.map_or_else(|| filter.operator.span(), |written| written.origin.span());

@@ -10,32 +10,32 @@ mod assemble;
 mod build;
 pub(crate) mod calls;
 mod column_types;
-mod complaint;
 mod cycles;
 mod expansion;
 mod grammar;
+mod infallible;
 mod inherit;
-mod kin;
+mod invalid_value;
+mod join_graph;
 mod metrics;
-mod misfit;
 pub mod nearest;
 mod policies;
 mod policy;
 mod pre_aggregations;
 mod prune;
-mod reach;
 mod read;
 mod relation;
 mod runnable;
 mod scope;
+mod shared_rows;
 mod snippet;
 mod source_text;
 mod table_functions;
 mod table_names;
 mod tables;
-mod total;
 mod transfer;
 mod walk;
+mod warehouse_error;
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -44,18 +44,18 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use aggregate::is_aggregate;
 pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
-pub use complaint::place_of_complaint;
-pub(crate) use complaint::{complained_of, shown_of};
 pub(crate) use grammar::{column_name, grammar, is_space, offset_of, tokenize};
-pub(crate) use kin::Kin;
+pub use join_graph::{Hop, JoinPaths, Tie};
 pub use nearest::{likely, nearest};
 pub use policy::{CubePolicy, Mask, Policy};
-pub use reach::{Hop, Reach, Tie};
 pub use runnable::{ModelQueries, RunnableModel, runnable_models};
+pub(crate) use shared_rows::SharedRows;
 pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
 pub(crate) use table_names::column_owners;
 pub(crate) use tables::tables_named_in;
 pub(crate) use walk::{is_unit, takes_unit};
+pub use warehouse_error::place_of_warehouse_error;
+pub(crate) use warehouse_error::{named_in_error, shown_in_error};
 
 use crate::diagnostic::Span;
 use crate::types::{Granularity, LogicalType, Value};
@@ -104,11 +104,11 @@ pub struct Model {
     pub(crate) has_unread_files: bool,
     pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
-    pub(crate) reach: Vec<OnceLock<Reach>>,
+    pub(crate) join_paths: Vec<OnceLock<JoinPaths>>,
     pub(crate) ties: Vec<OnceLock<Vec<Tie>>>,
     /// What each cube's relation reads.
     pub(crate) tables: Vec<tables::Tables>,
-    pub(crate) kin: Vec<OnceLock<Kin>>,
+    pub(crate) shared_rows: Vec<OnceLock<SharedRows>>,
 }
 
 /// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
@@ -379,13 +379,13 @@ impl Model {
     }
 
     /// The cubes that `from` reaches and the best path to each; computed at first use, then kept.
-    pub fn reach(&self, from: CubeId) -> &Reach {
-        self.reach[from.0 as usize].get_or_init(|| Reach::from(self, from))
+    pub fn join_paths(&self, from: CubeId) -> &JoinPaths {
+        self.join_paths[from.0 as usize].get_or_init(|| JoinPaths::from(self, from))
     }
 
     /// Where two paths from a cube are equally good; computed at first use, then kept.
     pub fn ties(&self, from: CubeId) -> &[Tie] {
-        self.ties[from.0 as usize].get_or_init(|| reach::ties(self, from))
+        self.ties[from.0 as usize].get_or_init(|| join_graph::ties(self, from))
     }
 }
 

@@ -14,10 +14,10 @@ use super::kept::Notes;
 use super::nearest::suggest;
 use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
-use super::scope::{Place, Scope};
+use super::scope::{NameScope, Place};
 use super::tables::Readers;
 use super::transfer::{is_plain, transfer};
-use super::{Cube, CubeId, Member, Model, Snippet, misfit};
+use super::{Cube, CubeId, Member, Model, Snippet, invalid_value};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text, is_registered};
 
@@ -37,7 +37,7 @@ pub(super) fn add(
     let mut policies = Vec::with_capacity(definitions.policies.len());
     for policy in &definitions.policies {
         let is_broken = Cell::new(false);
-        let reading = Reading { model, policy, unread, dialect, readers: &readers, is_broken };
+        let reading = PolicyReader { model, policy, unread, dialect, readers: &readers, is_broken };
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
         if diagnostics[before..].iter().any(Diagnostic::is_error) || reading.is_broken.get() {
@@ -151,7 +151,7 @@ pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic
     }
 }
 
-struct Reading<'m> {
+struct PolicyReader<'m> {
     model: &'m Model,
     policy: &'m PolicyDefinition,
     unread: &'m BTreeSet<Arc<str>>,
@@ -161,7 +161,7 @@ struct Reading<'m> {
     is_broken: Cell<bool>,
 }
 
-impl Reading<'_> {
+impl PolicyReader<'_> {
     /// The effects on the cubes that the policy names, their aliases, and what else reads the same tables.
     ///
     /// For masks and denied members, `"*"` names the cubes that have one of them, and acts as the policies that name
@@ -296,13 +296,15 @@ impl Reading<'_> {
             MaskDefinition::Constant(constant) => Some((member, constant)),
             _ => None,
         });
-        let misfit = |member: &Text, constant| {
+        let invalid_value = |member: &Text, constant| {
             named.iter().find_map(|cube| match cube.member(&member.value) {
-                Some(Member::Dimension(id)) => misfit::of_mask(constant, cube, &cube.dimensions[id.index as usize]),
+                Some(Member::Dimension(id)) => {
+                    invalid_value::of_mask(constant, cube, &cube.dimensions[id.index as usize])
+                }
                 _ => None,
             })
         };
-        masks.filter_map(|(member, constant)| misfit(member, constant)).collect()
+        masks.filter_map(|(member, constant)| invalid_value(member, constant)).collect()
     }
 
     /// What the policy, written for `origin`, does to `cube`.
@@ -332,7 +334,7 @@ impl Reading<'_> {
                 MaskDefinition::Partial => Mask::Partial,
                 // Engines refuse to group such a constant as a time.
                 MaskDefinition::Constant(constant)
-                    if misfit::of_mask(constant, cube, &cube.dimensions[id.index as usize]).is_some() =>
+                    if invalid_value::of_mask(constant, cube, &cube.dimensions[id.index as usize]).is_some() =>
                 {
                     Mask::Null
                 }
@@ -372,7 +374,7 @@ impl Reading<'_> {
         problems: &mut Vec<Diagnostic>,
         is_unread: &mut bool,
     ) -> Option<Snippet> {
-        let scope = Scope {
+        let scope = NameScope {
             model: self.model,
             cube: Some(cube),
             written_in: &origin.name,

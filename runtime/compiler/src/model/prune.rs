@@ -60,7 +60,7 @@ pub(super) fn prune(model: &mut Model, broken: Items) {
     }
     model.metric_names =
         (0u32..).zip(&model.metrics).map(|(at, metric)| (Arc::clone(&metric.name), MetricId(at))).collect();
-    model.reach = model.cubes.iter().map(|_| OnceLock::new()).collect();
+    model.join_paths = model.cubes.iter().map(|_| OnceLock::new()).collect();
     model.ties = model.cubes.iter().map(|_| OnceLock::new()).collect();
 }
 

@@ -14,9 +14,9 @@ use sqlparser::dialect::Dialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
-use super::complaint::word_in;
 use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
 use super::nearest::likely;
+use super::warehouse_error::word_in;
 use super::{ColumnName, Cube, Relation, TableName};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};

@@ -51,7 +51,7 @@ pub(super) enum Target {
 
 /// Names as one snippet sees them.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'m> {
+pub(super) struct NameScope<'m> {
     pub(super) model: &'m Model,
     /// `None` in metrics.
     pub(super) cube: Option<CubeId>,
@@ -65,7 +65,7 @@ pub(super) struct Scope<'m> {
 /// A reference that can't be used; `None`: its reason has been reported elsewhere.
 pub(super) type Unresolved = Option<Problem>;
 
-impl<'m> Scope<'m> {
+impl<'m> NameScope<'m> {
     pub(super) fn own(&self) -> Option<&'m Cube> {
         self.cube.map(|id| self.model.cube(id))
     }
@@ -257,7 +257,7 @@ impl<'m> Scope<'m> {
                 format!("refer to a measure: {{{name}.some_measure}}"),
             )));
         }
-        if self.model.reach(own.id).is_to_one(cube) {
+        if self.model.join_paths(own.id).is_to_one(cube) {
             return Ok(cube);
         }
         if self.may_be_behind_unread(cube) {
@@ -267,11 +267,11 @@ impl<'m> Scope<'m> {
     }
 }
 
-impl Scope<'_> {
+impl NameScope<'_> {
     /// Whether a join that could not be read may lead there.
     fn may_be_behind_unread(&self, cube: CubeId) -> bool {
         let unread = self.unread.iter().filter_map(|name| self.model.cube_named(name));
-        unread.map(|unread| self.model.reach(unread.id)).any(|reach| reach.reaches(cube))
+        unread.map(|unread| self.model.join_paths(unread.id)).any(|paths| paths.reaches(cube))
     }
 }
 
@@ -289,7 +289,7 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
         let hint = format!("aggregate in cube `{}` instead, or join so that each row finds one", to.name);
         return Problem::new(Code::ToManyReference, message, hint);
     }
-    let reached = model.reach(from.id).order.iter().map(|id| &*model.cube(*id).name);
+    let reached = model.join_paths(from.id).order.iter().map(|id| &*model.cube(*id).name);
     let hint = format!(
         "add a many_to_one join from `{}` to `{}`; {}",
         from.name,

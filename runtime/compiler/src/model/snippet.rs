@@ -24,7 +24,7 @@ pub struct Snippet {
     /// A column, a literal, a call: needs no parentheses as an operand.
     pub is_atomic: bool,
     /// By its form no row can make it fail, if its dimensions and the types of callers' values don't.
-    pub is_total: bool,
+    pub is_infallible: bool,
     /// It holds a query of its own, which may read anything.
     pub has_query: bool,
 }

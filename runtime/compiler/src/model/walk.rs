@@ -15,15 +15,15 @@ use sqlparser::dialect::Dialect;
 use super::aggregate;
 use super::calls::{has_methods, method_of, picks_columns};
 use super::grammar::{Problem, column_name, offset_of, placeholder};
+use super::infallible::is_infallible;
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, put_back, stand_in};
-use super::scope::{Place, Scope, Target};
-use super::total::is_total;
+use super::scope::{NameScope, Place, Target};
 use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
 use crate::diagnostic::Code;
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {
-    scope: Scope<'w>,
+    scope: NameScope<'w>,
     dialect: &'w dyn Dialect,
     braces: &'w [Braces],
     text: &'w str,
@@ -41,7 +41,7 @@ pub(super) struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    pub(super) fn new(scope: Scope<'w>, dialect: &'w dyn Dialect, braces: &'w [Braces], text: &'w str) -> Self {
+    pub(super) fn new(scope: NameScope<'w>, dialect: &'w dyn Dialect, braces: &'w [Braces], text: &'w str) -> Self {
         Walk {
             scope,
             dialect,
@@ -73,7 +73,7 @@ impl<'w> Walk<'w> {
         Snippet {
             parts: cut(&expr.to_string(), &self.parts),
             is_atomic: is_atomic(expr),
-            is_total: is_total(expr, &self.parts, self.scope.place),
+            is_infallible: is_infallible(expr, &self.parts, self.scope.place),
             has_query: self.has_query,
         }
     }
@@ -279,7 +279,7 @@ impl<'w> Walk<'w> {
 
     /// An expression over the rows of the own cube, inside an aggregation.
     fn rows(&mut self, mut expr: Expr) -> Option<Snippet> {
-        let scope = Scope { place: Place::Measure, ..self.scope };
+        let scope = NameScope { place: Place::Measure, ..self.scope };
         let mut walk = Walk::new(scope, self.dialect, self.braces, self.text);
         walk.expression(&mut expr);
         match walk.finish(&expr) {

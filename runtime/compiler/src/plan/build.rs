@@ -99,7 +99,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
 ///
 /// # Errors
 /// A member or filter that the cube can't reach.
-pub(crate) fn plan_profile<'m>(
+pub(crate) fn plan_statistics<'m>(
     model: &'m Model,
     query: ResolvedQuery,
     cube: CubeId,
@@ -309,17 +309,17 @@ fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, Qu
         })
         .collect();
     let Some(first) = dimensions.first() else { return Err(QueryError::MetricTimeOfNothing) };
-    let reaches_all = |cube: CubeId| dimensions.iter().all(|id| model.reach(cube).is_to_one(id.cube));
+    let reaches_all = |cube: CubeId| dimensions.iter().all(|id| model.join_paths(cube).is_to_one(id.cube));
     let mut owners = dimensions.iter().map(|id| id.cube);
     owners.find(|cube| reaches_all(*cube)).ok_or_else(|| {
         let owner = first.cube;
-        let blocked = dimensions.iter().find(|id| !model.reach(owner).is_to_one(id.cube)).unwrap_or(first);
-        let public = model.reach(owner).order.iter().map(|id| model.cube(*id)).filter(|cube| cube.public);
-        let reach = public.map(|cube| cube.name.clone());
+        let blocked = dimensions.iter().find(|id| !model.join_paths(owner).is_to_one(id.cube)).unwrap_or(first);
+        let public = model.join_paths(owner).order.iter().map(|id| model.cube(*id)).filter(|cube| cube.public);
+        let names = public.map(|cube| cube.name.clone());
         QueryError::NoCommonCube {
             cube: model.cube(owner).name.clone(),
             target: member_name(model, *blocked),
-            reachable: std::iter::once(model.cube(owner).name.clone()).chain(reach).take(20).collect(),
+            reachable: std::iter::once(model.cube(owner).name.clone()).chain(names).take(20).collect(),
         }
     })
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 pub use build::plan;
-pub(crate) use build::plan_profile;
+pub(crate) use build::plan_statistics;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
 pub(crate) use join_path::{joins_for, joins_over};
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};

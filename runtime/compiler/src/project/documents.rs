@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::definitions::{CubeDefinition, MetricDefinition, PolicyDefinition, SourceDefinition};
 use super::fields::Fields;
-use super::jinja::{Renderer, Surroundings};
+use super::jinja::{Renderer, TemplateContext};
 use super::source::SourceFile;
 use super::yaml::{Node, NodeValue};
 use super::{EMPTY_FILE, FILE, cubes, fields, list_without_key, metrics, names_in, policies, sources, yaml};
@@ -64,8 +64,8 @@ pub(super) fn parse(files: &[(&Arc<str>, &Arc<str>)]) -> Vec<ParsedFile> {
 }
 
 /// Reads the cubes, metrics and policies of all files, in the order of the files.
-pub(super) fn read_entries(files: &[ParsedFile], surroundings: &Arc<Surroundings>) -> Entries {
-    let renderer = || Renderer::new(Arc::clone(surroundings));
+pub(super) fn read_entries(files: &[ParsedFile], context: &Arc<TemplateContext>) -> Entries {
+    let renderer = || Renderer::new(Arc::clone(context));
     let entries = parallel::map_with(files, renderer, |renderer, file| file.entries(renderer));
     let mut all = Entries::default();
     for file in entries {

@@ -1,7 +1,7 @@
 //! Jinja in SQL texts: `ref`, `source`, `config`, `var`, `env_var`, loops, conditions and macros.
 //!
 //! In: a text of the project and what it may refer to. Out: [`SqlText`] with the calls it made, or
-//! diagnostics at the tag. Bounded on every side: [`guard`](super::guard) refuses what could overflow
+//! diagnostics at the tag. Bounded on every side: [`guard`](super::limits) refuses what could overflow
 //! a stack or grow a value, fuel bounds the steps, and every byte printed is counted, also inside
 //! macros. No filter or function of the template engine's own is available.
 //! One file: the calls, their bounds and the words for what goes wrong share one record of a rendering.
@@ -14,7 +14,7 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use sqlparser::dialect::Dialect;
 
 use super::definitions::{Materialization, Reference, RelationDefinition};
-use super::guard;
+use super::limits;
 use super::source::{SqlText, Text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::nearest::{likely, suggest};
@@ -27,7 +27,7 @@ const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
 /// The names and values that the texts may refer to. It has no `Debug`: variables may hold secrets.
-pub(super) struct Surroundings {
+pub(super) struct TemplateContext {
     /// Name to printed name.
     pub(super) models: BTreeMap<Arc<str>, String>,
     /// Source, then table, to its printed name.
@@ -75,9 +75,9 @@ pub(super) struct RenderedModel {
 }
 
 impl Renderer {
-    pub(super) fn new(surroundings: Arc<Surroundings>) -> Renderer {
+    pub(super) fn new(context: Arc<TemplateContext>) -> Renderer {
         let record = Arc::new(Mutex::new(Record::default()));
-        let environment = environment(surroundings, &record);
+        let environment = environment(context, &record);
         Renderer { environment, record }
     }
 
@@ -133,7 +133,7 @@ impl Renderer {
     fn render(&self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
         let template = &*text.value;
         let unrendered = SqlText::plain(text);
-        if let Err(refusal) = guard::check(template) {
+        if let Err(refusal) = limits::check(template) {
             diagnostics.push(
                 Diagnostic::error(refusal.code, refusal.message)
                     .hint(refusal.hint)
@@ -207,7 +207,7 @@ fn word_in_tags(template: &str, word: &str) -> Option<usize> {
     })
 }
 
-fn environment(around: Arc<Surroundings>, record: &Arc<Mutex<Record>>) -> Environment<'static> {
+fn environment(around: Arc<TemplateContext>, record: &Arc<Mutex<Record>>) -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_debug(true);
@@ -238,7 +238,7 @@ fn environment(around: Arc<Surroundings>, record: &Arc<Mutex<Record>>) -> Enviro
     environment
 }
 
-fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundings>, record: &Arc<Mutex<Record>>) {
+fn add_references(environment: &mut Environment<'static>, around: &Arc<TemplateContext>, record: &Arc<Mutex<Record>>) {
     let (known, calls) = (Arc::clone(around), Arc::clone(record));
     environment.add_function("ref", move |name: String| {
         if let Some((model, printed)) = known.models.get_key_value(name.as_str()) {
@@ -287,7 +287,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
     });
 }
 
-fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>, record: &Arc<Mutex<Record>>) {
+fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateContext>, record: &Arc<Mutex<Record>>) {
     let calls = Arc::clone(record);
     environment.add_function("config", move |options: Kwargs| -> Result<String, Error> {
         configure(&mut lock(&calls), &options)?;
@@ -412,7 +412,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
     let shown = written.lines().next().unwrap_or_default();
     let span = text.locate(start, shown.chars().count().max(1));
     let detail = error.detail().unwrap_or_default();
-    let macros = guard::macros(template);
+    let macros = limits::macros(template);
     // The engine tells of a whole expression; the name in it is what is wrong.
     let at_name = |name: &str| {
         let found = template.get(start..).and_then(|rest| rest.find(name)).unwrap_or(0);

@@ -11,9 +11,9 @@ mod documented;
 mod documents;
 mod fields;
 mod files;
-mod guard;
 mod jinja;
 mod keys;
+mod limits;
 mod metrics;
 mod models;
 mod policies;
@@ -42,7 +42,7 @@ pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered}
 pub use source::{Origin, SourceFile, SqlText, Text};
 
 use crate::diagnostic::{self, Code, Diagnostic, Span};
-use jinja::{Renderer, Surroundings};
+use jinja::{Renderer, TemplateContext};
 use keys::{Key, Kind, Shape};
 use yaml::Node;
 
@@ -135,7 +135,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
 
     let model_names = models::names(&sql_files, &mut diagnostics);
-    let surroundings = Arc::new(Surroundings {
+    let context = Arc::new(TemplateContext {
         models: model_names
             .iter()
             .map(|name| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
@@ -146,11 +146,11 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         env: inputs.env.clone(),
         unread: unread.clone(),
     });
-    let renderer = Renderer::new(Arc::clone(&surroundings));
+    let renderer = Renderer::new(Arc::clone(&context));
     let (models, broken_models) = models::read(&model_names, &settings, &renderer, &mut diagnostics);
     let (models, circular_models) = models::in_order(models, &mut diagnostics);
 
-    let entries = documents::read_entries(&yaml_files, &surroundings);
+    let entries = documents::read_entries(&yaml_files, &context);
     let mut has_broken_policies = entries.policies.diagnostics.iter().any(Diagnostic::is_error);
     let (mut cubes, mut metrics, mut policies) = (entries.cubes.items, entries.metrics.items, entries.policies.items);
     diagnostics.extend(entries.cubes.diagnostics);

@@ -7,7 +7,7 @@
 //! the command line reads its configuration and a project's expectations with it, so that places,
 //! limits and words are the same everywhere.
 
-mod slip;
+mod recovery;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -288,10 +288,10 @@ fn plain(text: &str) -> Plain {
 
 /// The slip behind a complaint of the parser, at its own place.
 fn slip_before(file: &Arc<SourceFile>, line: usize) -> Option<Diagnostic> {
-    let slip = slip::find(&file.text, line)?;
-    let length = file.text.get(slip.at.clone()).map_or(1, |text| text.chars().count());
-    let place = Origin::at(file, slip.at.start, length as u32).span();
-    Some(Diagnostic::error(Code::YamlSyntax, slip.message).hint(slip.hint).at(place))
+    let mistake = recovery::find_mistake(&file.text, line)?;
+    let length = file.text.get(mistake.at.clone()).map_or(1, |text| text.chars().count());
+    let place = Origin::at(file, mistake.at.start, length as u32).span();
+    Some(Diagnostic::error(Code::YamlSyntax, mistake.message).hint(mistake.hint).at(place))
 }
 
 /// The parser's complaint in the words of this project, with what usually helps.

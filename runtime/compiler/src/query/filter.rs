@@ -223,7 +223,7 @@ impl Condition<'_> {
         QueryError::ValueCount { member: self.member.text.clone(), operator: self.operator.as_str(), expected, found }
     }
 
-    fn misfit(&self, value: &Value, expected: &'static str) -> QueryError {
+    fn invalid_value(&self, value: &Value, expected: &'static str) -> QueryError {
         QueryError::ValueDoesNotFit { member: self.member.text.clone(), value: display(value), expected }
     }
 
@@ -241,7 +241,7 @@ impl Condition<'_> {
     fn time_text<'v>(&self, value: &'v Value) -> Result<&'v str, QueryError> {
         match value {
             Value::Text(text) => Ok(text),
-            _ => Err(self.misfit(value, "a date or timestamp as text, like \"2024-01-31\"")),
+            _ => Err(self.invalid_value(value, "a date or timestamp as text, like \"2024-01-31\"")),
         }
     }
 
@@ -276,7 +276,7 @@ impl Condition<'_> {
     fn text_match(&self, kind: TextMatch, value: &Value) -> Result<Test, QueryError> {
         match self.scalar(value)? {
             text @ Value::Text(_) => Ok(Test::Match { kind, text }),
-            _ => Err(self.misfit(value, "text")),
+            _ => Err(self.invalid_value(value, "text")),
         }
     }
 
@@ -344,7 +344,7 @@ impl Condition<'_> {
             Comparable::Time { .. } => None,
         };
         fitted.ok_or_else(|| {
-            self.misfit(
+            self.invalid_value(
                 value,
                 match self.comparable {
                     Comparable::Text => "text fits, like \"a\"",

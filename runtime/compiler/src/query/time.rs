@@ -50,15 +50,15 @@ const WHAT_FITS: &str = "a date (2024-01-31), a timestamp (2024-01-31T15:00:00, 
                          instants), or a period (2024, 2024-Q1, 2024-02, 2024-W09)";
 
 impl TimeAxis<'_> {
-    fn misfit(&self, text: &str, expected: &'static str) -> QueryError {
+    fn invalid_value(&self, text: &str, expected: &'static str) -> QueryError {
         QueryError::ValueDoesNotFit { member: self.member.into(), value: text.to_owned(), expected }
     }
 
     fn moment(&self, text: &str) -> Result<Moment, QueryError> {
-        let moment = parse_moment(text, self.granularity).ok_or_else(|| self.misfit(text, WHAT_FITS))?;
+        let moment = parse_moment(text, self.granularity).ok_or_else(|| self.invalid_value(text, WHAT_FITS))?;
         let has_offset = matches!(moment, Moment::Instant(_) | Moment::InstantStretch { .. });
         if has_offset && self.kind == TimeKind::WallClock {
-            return Err(self.misfit(text, "a local date or timestamp without an offset"));
+            return Err(self.invalid_value(text, "a local date or timestamp without an offset"));
         }
         Ok(moment)
     }
@@ -232,7 +232,7 @@ impl TimeAxis<'_> {
         }
         match parse_moment(words.trim(), None) {
             Some(Moment::Stretch { start, end }) => Ok(Phrase::Stretch(start, end)),
-            _ => Err(self.misfit(
+            _ => Err(self.invalid_value(
                 words,
                 "`today`, `yesterday`, `this month`, `last quarter`, `last 7 days`, `2024`, `2024-Q3`, `2024-W09`, \
                  `2024-02`, a date, or `from 2024-01-01 to 2024-03-31`",

@@ -5,8 +5,8 @@
 //! judged, nor is one that the dialect writes like a type that fits: there a text may be a time, and an integer a
 //! boolean. Texts take everything. Not here: asking the warehouse (app).
 
+use super::dialect_profile::DialectProfile;
 use super::join_comparison::{JoinOperandId, dimension_of, operands};
-use super::profile::DialectProfile;
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::model::{
     Aggregate, AggregateFunction, ColumnTypes, Cube, Dimension, DimensionType, Join, Measure, MeasureKind, Model,
@@ -45,7 +45,7 @@ fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) ->
         DimensionType::Boolean => (BOOLEANS, "true or false"),
         DimensionType::String | DimensionType::Geo => return None,
     };
-    let (found, natural) = misfit(dimension.column_type, fitting, profile)?;
+    let (found, natural) = mismatch(dimension.column_type, fitting, profile)?;
     let message = format!("dimension `{}.{}` is {wanted}, and its column is not", cube.name, dimension.name);
     let hint = format!("write `type: {natural}`, or an `sql` that makes {wanted} of it");
     Some(warning(message, format!("it is {found}"), hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))
@@ -56,7 +56,7 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
         return None;
     };
     let verb = verb_of(aggregate)?;
-    let (found, natural) = misfit(aggregate.argument_type, NUMBERS, profile)?;
+    let (found, natural) = mismatch(aggregate.argument_type, NUMBERS, profile)?;
     let message = format!("measure `{}.{}` {verb} what is no number", cube.name, measure.name);
     let hint = match natural {
         "boolean" => "count the rows where it is true: `type: count`, with it in `filters`",
@@ -91,8 +91,8 @@ fn of_join(
         if *left_type != LogicalType::Text && *right_type != LogicalType::Text {
             return None;
         }
-        let (found, _) = misfit(*left_type, &[*right_type], profile)?;
-        let (other, _) = misfit(*right_type, &[*left_type], profile)?;
+        let (found, _) = mismatch(*left_type, &[*right_type], profile)?;
+        let (other, _) = mismatch(*right_type, &[*left_type], profile)?;
         Some((operand_name(model, left)?, found, operand_name(model, right)?, other))
     });
     let (left, found, right, other) = mismatch?;
@@ -121,7 +121,7 @@ fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
 }
 
 /// What the column is in words, and the type of a dimension over it; `None` where it may be one of `fitting`.
-fn misfit(
+fn mismatch(
     found: LogicalType,
     fitting: &[LogicalType],
     profile: &DialectProfile,

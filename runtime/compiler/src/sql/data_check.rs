@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
 use super::compiled::{ColumnFormat, ResultColumn};
+use super::dialect_profile::{DialectProfile, Op};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
-use super::profile::{DialectProfile, Op};
 use super::scope::{RowScope, Texts};
 use super::template::Segment;
 use crate::diagnostic::Span;

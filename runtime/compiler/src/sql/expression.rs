@@ -3,11 +3,11 @@
 //! In: nodes of the plan. Out: nodes of the SQL tree, in the scope of one fact's joined rows.
 
 use super::ast::{SqlExpr, TimeFunction};
+use super::dialect_profile::{DialectProfile, Op};
 use super::predicate::{Tested, lower_test};
-use super::profile::{DialectProfile, Op};
 use super::scope::{LOOKUP, RowScope, Texts};
 use super::template::Segment;
-use super::zone::{Reach, Zone, has_zones, in_zone, reach};
+use super::zone::{InstantRange, Zone, has_zones, in_zone, instant_range};
 use crate::model::{AggregateFunction, Dimension, DimensionId, Mask, Snippet, TimeKind};
 use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan, Shape};
 use crate::query::{Axis, Predicate};
@@ -131,9 +131,10 @@ impl<'a> Expressions<'a> {
         let id = fact.groups[index];
         let dimension = self.plan.model.dimension(id);
         // A mask puts another value in its place.
-        let reach = if self.protection.mask_of(id).is_none() { reach(fact, id) } else { Reach::default() };
+        let instants =
+            if self.protection.mask_of(id).is_none() { instant_range(fact, id) } else { InstantRange::default() };
         let (value, bucketed) = self.bucketed(scope, id, granularity);
-        let mut bucket = self.bucket(value, bucketed, dimension.time, dimension.column_type, reach);
+        let mut bucket = self.bucket(value, bucketed, dimension.time, dimension.column_type, instants);
         let ty = self.bucket_type(granularity, dimension);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
         if let Some(shift) = shift.filter(|_| fact.period.is_previous) {
@@ -175,15 +176,15 @@ impl<'a> Expressions<'a> {
         granularity: Granularity,
         kind: TimeKind,
         column_type: LogicalType,
-        reach: Reach,
+        instants: InstantRange,
     ) -> SqlExpr<'a> {
         let time = |function, args| SqlExpr::Time { granularity, function, args };
         match (kind == TimeKind::Utc, self.zone) {
             (true, Some(zone)) if granularity.is_sub_day() => {
-                let local = zone.local(value.clone(), column_type, reach);
+                let local = zone.local(value.clone(), column_type, instants);
                 time(TimeFunction::TruncInstant, vec![value, local])
             }
-            (true, Some(zone)) => time(TimeFunction::Trunc, vec![zone.local(value, column_type, reach)]),
+            (true, Some(zone)) => time(TimeFunction::Trunc, vec![zone.local(value, column_type, instants)]),
             (true, None) if column_type == LogicalType::TimestampTz && self.has_zones => {
                 time(TimeFunction::Trunc, vec![in_zone(value, "UTC", column_type)])
             }
@@ -213,13 +214,13 @@ impl<'a> Expressions<'a> {
         dimension: &Dimension,
     ) -> SqlExpr<'a> {
         let of = axis.step;
-        let reach = axis.bounds.as_ref().map_or_else(Reach::default, Reach::of_steps);
+        let instants = axis.bounds.as_ref().map_or_else(InstantRange::default, InstantRange::of_steps);
         let is_instant = dimension.time == TimeKind::Utc && of.is_sub_day();
         let kind = if is_instant { TimeKind::Utc } else { TimeKind::WallClock };
         let ty = self.bucket_type(of, dimension);
         // In UTC a step is a wall clock already.
         let kind = if self.zone.is_none() { TimeKind::WallClock } else { kind };
-        self.bucket(step, granularity, kind, ty, reach).cast(self.bucket_type(granularity, dimension))
+        self.bucket(step, granularity, kind, ty, instants).cast(self.bucket_type(granularity, dimension))
     }
 
     /// A step that is known, in microseconds.

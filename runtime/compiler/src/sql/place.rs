@@ -6,7 +6,7 @@
 use super::join_comparison::JoinOperandId;
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
-use crate::model::{Cube, CubeId, Model, Relation, complained_of, shown_of};
+use crate::model::{Cube, CubeId, Model, Relation, named_in_error, shown_in_error};
 use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
 
 /// What the warehouse complains of.
@@ -25,7 +25,7 @@ pub fn culprit(model: &Model, definitions: &Definitions, cube: CubeId, member: P
     let (what, span) = named(model, cube, member);
     let texts = texts_of(model, definitions, cube, member);
     let is_cube = |name: &str| model.cube_named(name).is_some();
-    match complained_of(&texts, message, is_cube) {
+    match named_in_error(&texts, message, is_cube) {
         Some((at, word)) => Culprit { what, span: Some(at), word: Some(word.to_owned()) },
         None => Culprit { what, span, word: None },
     }
@@ -44,9 +44,9 @@ pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> 
     let texts = models.iter().filter_map(|(name, _)| Some(&text_of(name)?.sql)).chain([&relation.sql]);
     let texts: Vec<&SqlText> = texts.collect();
     if !models.is_empty() {
-        return shown_of(&texts, message).map(|(span, _)| span);
+        return shown_in_error(&texts, message).map(|(span, _)| span);
     }
-    let complained = complained_of(&texts, message, |_| false).map(|(span, _)| span);
+    let complained = named_in_error(&texts, message, |_| false).map(|(span, _)| span);
     complained.or_else(|| relation.is_table.then(|| relation.sql.span()))
 }
 

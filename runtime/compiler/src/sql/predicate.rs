@@ -5,7 +5,7 @@
 //! pushed down to the tests, where null is accounted for.
 
 use super::ast::SqlExpr;
-use super::profile::Op;
+use super::dialect_profile::Op;
 use crate::query::Operand;
 use crate::query::{Predicate, Test, TextMatch};
 use crate::types::Value;

@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr, TimeFunction};
+use super::dialect_profile::{DialectProfile, LimitStyle, NullOrder, Op, PlaceholderStyle};
 use super::literal;
 use super::lower::Lowered;
-use super::profile::{DialectProfile, LimitStyle, NullOrder, Op, PlaceholderStyle};
 use super::template::{Segment, Template};
 use crate::model::{ColumnName, Cube, Relation};
 use crate::query::QueryError;

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
+use super::dialect_profile::DialectProfile;
 use super::join_comparison::{JoinOperandId, dimension_of, operands};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
-use super::profile::DialectProfile;
 use super::scope::{RowScope, Texts};
 use crate::model::{
     ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart, grammar,

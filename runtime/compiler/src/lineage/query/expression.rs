@@ -12,8 +12,8 @@ use sqlparser::ast::{
 };
 
 use super::arena::Reason;
-use super::relation::{Origins, Use};
-use super::scope::{Analysis, Clause, Outcome, idents};
+use super::relation::{ColumnOrigins, Use};
+use super::scope::{Analysis, AnalysisResult, Clause, idents};
 use crate::model::calls::{method_of, picks_columns};
 use crate::model::{is_aggregate, is_unit, takes_unit};
 
@@ -26,8 +26,8 @@ enum Open<'e> {
 
 impl Analysis<'_, '_> {
     /// Where an expression's value comes from.
-    pub(super) fn expr(&mut self, root: &Expr, clause: Clause) -> Outcome<Origins> {
-        let mut origins = Origins::new();
+    pub(super) fn expr(&mut self, root: &Expr, clause: Clause) -> AnalysisResult<ColumnOrigins> {
+        let mut origins = ColumnOrigins::new();
         let mut open = vec![Open::Expr(root)];
         while let Some(next) = open.pop() {
             self.spend(1)?;
@@ -68,17 +68,17 @@ impl Analysis<'_, '_> {
     }
 
     /// An expression that the relation's rows depend on.
-    pub(super) fn used(&mut self, expr: &Expr, usage: Use, clause: Clause) -> Outcome<()> {
+    pub(super) fn used(&mut self, expr: &Expr, usage: Use, clause: Clause) -> AnalysisResult<()> {
         let origins = self.expr(expr, clause)?;
         self.add_uses(usage, &origins)
     }
 
     /// Rows are looked for; what they show is nothing to anybody.
-    fn exists(&mut self, query: &Query) -> Outcome<()> {
+    fn exists(&mut self, query: &Query) -> AnalysisResult<()> {
         self.query(query).map(|_| ())
     }
 
-    pub(super) fn window(&mut self, spec: &WindowSpec) -> Outcome<()> {
+    pub(super) fn window(&mut self, spec: &WindowSpec) -> AnalysisResult<()> {
         let bounds = spec.window_frame.iter().flat_map(|frame| [Some(&frame.start_bound), frame.end_bound.as_ref()]);
         let bounds = bounds.flatten().filter_map(|bound| match bound {
             WindowFrameBound::Preceding(Some(by)) | WindowFrameBound::Following(Some(by)) => Some(&**by),
@@ -96,8 +96,8 @@ impl Analysis<'_, '_> {
         function: &'e Function,
         clause: Clause,
         open: &mut Vec<Open<'e>>,
-        origins: &mut Origins,
-    ) -> Outcome<()> {
+        origins: &mut ColumnOrigins,
+    ) -> AnalysisResult<()> {
         let name = idents(&function.name).last().map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
         if let Some(WindowType::WindowSpec(spec)) = &function.over {
             self.window(spec)?;
@@ -173,7 +173,7 @@ impl Analysis<'_, '_> {
     }
 
     /// `x -> x + rate`: what the body takes from outside.
-    fn lambda(&mut self, lambda: &LambdaFunction, clause: Clause) -> Outcome<Origins> {
+    fn lambda(&mut self, lambda: &LambdaFunction, clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let before = self.parameters.len();
         let keys: Vec<Arc<str>> = parameters(lambda).map(|ident| self.key(ident)).collect();
         self.parameters.extend(keys);
@@ -189,8 +189,8 @@ impl Analysis<'_, '_> {
         chain: &'e [AccessExpr],
         clause: Clause,
         open: &mut Vec<Open<'e>>,
-        origins: &mut Origins,
-    ) -> Outcome<()> {
+        origins: &mut ColumnOrigins,
+    ) -> AnalysisResult<()> {
         let mut path: Vec<Ident> = match root {
             Expr::Identifier(ident) => vec![ident.clone()],
             Expr::CompoundIdentifier(path) => path.clone(),

@@ -12,8 +12,8 @@ use sqlparser::ast::{
 };
 
 use super::arena::Reason;
-use super::relation::{Column, Name, Origin, Origins, Rest, Slot, Use};
-use super::scope::{Analysis, Clause, Frame, Named, Outcome, idents};
+use super::relation::{Column, ColumnOrigin, ColumnOrigins, Name, Rest, Slot, Use};
+use super::scope::{Analysis, AnalysisResult, Clause, Frame, Named, idents};
 use crate::model::{ColumnName, column_name};
 
 /// Table functions whose rows are those of files, not of tables.
@@ -63,7 +63,7 @@ const GENERATORS: &[&str] = &[
 
 impl Analysis<'_, '_> {
     /// All relations of a FROM, side by side.
-    pub(super) fn from(&mut self, from: &[TableWithJoins]) -> Outcome<Frame> {
+    pub(super) fn from(&mut self, from: &[TableWithJoins]) -> AnalysisResult<Frame> {
         let mut frame = Frame::default();
         for item in from {
             let next = self.joined(item, &mut frame)?;
@@ -75,7 +75,7 @@ impl Analysis<'_, '_> {
     }
 
     /// One item with its joins; `around` has what stands before it, which laterals see.
-    fn joined(&mut self, item: &TableWithJoins, around: &mut Frame) -> Outcome<Frame> {
+    fn joined(&mut self, item: &TableWithJoins, around: &mut Frame) -> AnalysisResult<Frame> {
         let mut frame = self.factor(&item.relation, around, &mut Frame::default())?;
         for join in &item.joins {
             frame = self.join(frame, join, around)?;
@@ -83,7 +83,7 @@ impl Analysis<'_, '_> {
         Ok(frame)
     }
 
-    fn join(&mut self, mut left: Frame, join: &Join, around: &mut Frame) -> Outcome<Frame> {
+    fn join(&mut self, mut left: Frame, join: &Join, around: &mut Frame) -> AnalysisResult<Frame> {
         use JoinOperator as Op;
         if let Op::ArrayJoin | Op::LeftArrayJoin | Op::InnerArrayJoin = join.join_operator {
             return self.array_join(left, &join.relation);
@@ -137,7 +137,7 @@ impl Analysis<'_, '_> {
     }
 
     /// Columns of `USING` stand first and once.
-    fn using(&mut self, left: &Frame, right: &Frame, names: &[Ident], keeps: Keeps) -> Outcome<Vec<Slot>> {
+    fn using(&mut self, left: &Frame, right: &Frame, names: &[Ident], keeps: Keeps) -> AnalysisResult<Vec<Slot>> {
         let mut slots = Vec::with_capacity(left.slots.len() + right.slots.len());
         let mut merged = BTreeSet::new();
         for ident in names {
@@ -168,7 +168,7 @@ impl Analysis<'_, '_> {
     }
 
     /// `USING` what both sides have; nobody knows where a side's columns are not known.
-    fn natural(&mut self, left: &Frame, right: &Frame, keeps: Keeps) -> Outcome<Option<Vec<Slot>>> {
+    fn natural(&mut self, left: &Frame, right: &Frame, keeps: Keeps) -> AnalysisResult<Option<Vec<Slot>>> {
         if left.slots.iter().chain(&right.slots).any(Slot::is_open) {
             let origins = self.unresolved(Reason::Positions("a natural join"), None);
             self.add_uses(Use::Join, &origins)?;
@@ -189,7 +189,7 @@ impl Analysis<'_, '_> {
     }
 
     /// ClickHouse: an array's elements beside the row.
-    fn array_join(&mut self, mut left: Frame, relation: &TableFactor) -> Outcome<Frame> {
+    fn array_join(&mut self, mut left: Frame, relation: &TableFactor) -> AnalysisResult<Frame> {
         let TableFactor::Table { name, alias, .. } = relation else { return Ok(left) };
         let path: Vec<Ident> = idents(name).into_iter().cloned().collect();
         self.frames.push(left);
@@ -203,7 +203,7 @@ impl Analysis<'_, '_> {
     }
 
     /// One relation. `around` and `left` are what a lateral one sees.
-    fn factor(&mut self, factor: &TableFactor, around: &mut Frame, left: &mut Frame) -> Outcome<Frame> {
+    fn factor(&mut self, factor: &TableFactor, around: &mut Frame, left: &mut Frame) -> AnalysisResult<Frame> {
         match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
                 let path = idents(name);
@@ -246,7 +246,7 @@ impl Analysis<'_, '_> {
             }
             TableFactor::UNNEST { alias, array_exprs, with_offset_alias, with_offset, .. } => {
                 let origins = self.with_siblings(around, left, |own| {
-                    let mut origins = Origins::new();
+                    let mut origins = ColumnOrigins::new();
                     for expr in array_exprs {
                         origins.extend(own.expr(expr, Clause::Where)?);
                     }
@@ -291,7 +291,7 @@ impl Analysis<'_, '_> {
         what: &'static str,
         around: &mut Frame,
         left: &mut Frame,
-    ) -> Outcome<Frame> {
+    ) -> AnalysisResult<Frame> {
         self.factor(table, around, left)?;
         let origins = self.unresolved(Reason::NotFollowed(what), None);
         self.one(vec![Slot::star(Rest::Made(origins))], alias, None)
@@ -302,8 +302,8 @@ impl Analysis<'_, '_> {
         &mut self,
         around: &mut Frame,
         left: &mut Frame,
-        read: impl FnOnce(&mut Self) -> Outcome<T>,
-    ) -> Outcome<T> {
+        read: impl FnOnce(&mut Self) -> AnalysisResult<T>,
+    ) -> AnalysisResult<T> {
         let mut seen = around.clone();
         seen.named.extend(left.named.iter().cloned());
         seen.slots.extend(left.slots.iter().cloned());
@@ -320,7 +320,12 @@ impl Analysis<'_, '_> {
     }
 
     /// BigQuery, Redshift: `FROM orders, orders.items`.
-    fn path_into_a_row(&mut self, path: &[&Ident], around: &mut Frame, left: &mut Frame) -> Outcome<Option<Vec<Slot>>> {
+    fn path_into_a_row(
+        &mut self,
+        path: &[&Ident],
+        around: &mut Frame,
+        left: &mut Frame,
+    ) -> AnalysisResult<Option<Vec<Slot>>> {
         if path.len() < 2 || !matches!(self.warehouse, "bigquery" | "redshift") {
             return Ok(None);
         }
@@ -335,7 +340,7 @@ impl Analysis<'_, '_> {
     }
 
     /// A table, a model, or a query of a WITH.
-    pub(super) fn table(&mut self, path: &[&Ident]) -> Outcome<Vec<Slot>> {
+    pub(super) fn table(&mut self, path: &[&Ident]) -> AnalysisResult<Vec<Slot>> {
         if let [ident] = path {
             let key = self.key(ident);
             if let Some(cte) = self.ctes.iter().rev().find(|cte| cte.name == key) {
@@ -360,12 +365,12 @@ impl Analysis<'_, '_> {
         let written: Vec<ColumnName> = path.iter().map(|ident| column_name(ident)).collect();
         let (table, slots) = self.catalog.relation(&written, self.arena);
         self.spend_slots(&slots)?;
-        self.uses.insert((Use::Rows, Origin::Table(table)));
+        self.uses.insert((Use::Rows, ColumnOrigin::Table(table)));
         Ok(slots)
     }
 
-    fn table_function(&mut self, name: &ObjectName, args: &[FunctionArg]) -> Outcome<Vec<Slot>> {
-        let mut origins = Origins::new();
+    fn table_function(&mut self, name: &ObjectName, args: &[FunctionArg]) -> AnalysisResult<Vec<Slot>> {
+        let mut origins = ColumnOrigins::new();
         for arg in args {
             let (FunctionArg::Named { arg, .. } | FunctionArg::ExprNamed { arg, .. } | FunctionArg::Unnamed(arg)) = arg;
             if let FunctionArgExpr::Expr(expr) = arg {
@@ -377,7 +382,7 @@ impl Analysis<'_, '_> {
         self.made_by(name, origins)
     }
 
-    fn made_by(&mut self, name: &ObjectName, mut origins: Origins) -> Outcome<Vec<Slot>> {
+    fn made_by(&mut self, name: &ObjectName, mut origins: ColumnOrigins) -> AnalysisResult<Vec<Slot>> {
         let ident = idents(name).last().copied();
         let plain = ident.map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
         if GENERATORS.binary_search(&plain.as_str()).is_err() {
@@ -393,7 +398,7 @@ impl Analysis<'_, '_> {
     }
 
     /// Hive's and Spark's `LATERAL VIEW explode(tags) t AS tag`.
-    pub(super) fn lateral_view(&mut self, view: &LateralView, origins: Origins) {
+    pub(super) fn lateral_view(&mut self, view: &LateralView, origins: ColumnOrigins) {
         let columns = view.lateral_col_alias.iter().map(|ident| Slot::column(self.output_name(ident), origins.clone()));
         let mut slots: Vec<Slot> = columns.collect();
         if slots.is_empty() {
@@ -406,7 +411,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    fn one(&mut self, slots: Vec<Slot>, alias: Option<&TableAlias>, name: Option<&Ident>) -> Outcome<Frame> {
+    fn one(&mut self, slots: Vec<Slot>, alias: Option<&TableAlias>, name: Option<&Ident>) -> AnalysisResult<Frame> {
         let slots = match alias {
             Some(alias) => self.renamed(slots, alias)?,
             None => slots,
@@ -417,7 +422,7 @@ impl Analysis<'_, '_> {
         Ok(Frame { named: vec![Named { parts, slots: slots.clone() }], slots, ..Frame::default() })
     }
 
-    fn named_table(&mut self, slots: Vec<Slot>, alias: Option<&TableAlias>, path: &[&Ident]) -> Outcome<Frame> {
+    fn named_table(&mut self, slots: Vec<Slot>, alias: Option<&TableAlias>, path: &[&Ident]) -> AnalysisResult<Frame> {
         if alias.is_some() {
             return self.one(slots, alias, None);
         }

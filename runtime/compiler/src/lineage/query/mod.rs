@@ -9,11 +9,11 @@
 //! ```
 
 mod arena;
-mod catalog;
 mod expression;
 mod from;
 mod parse;
 mod relation;
+mod relation_catalog;
 mod scope;
 mod select;
 mod star;
@@ -28,10 +28,10 @@ use sqlparser::dialect::Dialect;
 use arena::Place;
 pub use arena::Reason;
 pub(super) use arena::{Arena, TableName};
-pub(super) use catalog::{Catalog, Seen, Shape};
 pub(super) use from::as_relation;
 pub use relation::Use;
-pub(super) use relation::{Name, Origin, Origins, Relation, Rest, Slot, Star};
+pub(super) use relation::{ColumnOrigin, ColumnOrigins, Name, Relation, Rest, Slot, Star};
+pub(super) use relation_catalog::{RelationCatalog, Seen, Shape};
 use scope::Analysis;
 pub(super) use scope::NOWHERE;
 
@@ -86,7 +86,7 @@ pub struct Unresolved {
 
 /// The columns of one query, and those that they are made of. `warehouse` names the grammar: `duckdb`.
 pub fn columns_of(sql: &str, warehouse: &str, known: &KnownColumns) -> QueryColumns {
-    let catalog = Catalog { known, models: Default::default(), spelling: Spelling::of(warehouse) };
+    let catalog = RelationCatalog { known, models: Default::default(), spelling: Spelling::of(warehouse) };
     let mut arena = Arena::default();
     let read = read(sql, warehouse, &*grammar(warehouse), &catalog, &mut arena);
     let shown = Shown { arena: &arena, sql };
@@ -99,13 +99,13 @@ pub fn columns_of(sql: &str, warehouse: &str, known: &KnownColumns) -> QueryColu
     };
     for (usage, origin) in &read.relation.uses {
         match origin {
-            Origin::Table(table) => {
+            ColumnOrigin::Table(table) => {
                 columns.tables.insert(shown.table(*table));
             }
-            Origin::Column(column) => {
+            ColumnOrigin::Column(column) => {
                 columns.uses.insert((*usage, shown.column(*column)));
             }
-            Origin::Unresolved(place) => columns.unresolved.push((*usage, shown.unresolved(*place))),
+            ColumnOrigin::Unresolved(place) => columns.unresolved.push((*usage, shown.unresolved(*place))),
         }
     }
     columns
@@ -122,7 +122,7 @@ pub(super) fn read(
     sql: &str,
     warehouse: &str,
     dialect: &dyn Dialect,
-    catalog: &Catalog<'_>,
+    catalog: &RelationCatalog<'_>,
     arena: &mut Arena,
 ) -> Read {
     let reason = match parse::query(sql, dialect) {
@@ -138,7 +138,7 @@ pub(super) fn read(
         }
         Err(reason) => reason,
     };
-    let place = Origin::Unresolved(arena.unresolved(reason, scope::NOWHERE, 1));
+    let place = ColumnOrigin::Unresolved(arena.unresolved(reason, scope::NOWHERE, 1));
     let relation =
         Relation { slots: vec![Slot::star(Rest::Made([place].into()))], uses: [(Use::Filter, place)].into() };
     Read { relation, is_recursive: false }
@@ -149,9 +149,9 @@ pub(super) fn column_of(
     slots: &[Slot],
     name: &ColumnName,
     warehouse: &str,
-    catalog: &Catalog<'_>,
+    catalog: &RelationCatalog<'_>,
     arena: &mut Arena,
-) -> Origins {
+) -> ColumnOrigins {
     let ident = match name.quoted {
         true => Ident::with_quote('"', name.text.replace('"', "\"\"")),
         false => Ident::new(&*name.text),
@@ -183,11 +183,11 @@ impl Shown<'_> {
             Slot::Star(Star { of: Rest::Undeclared(_), .. }) => return None,
         };
         let inputs = origins.iter().filter_map(|origin| match origin {
-            Origin::Column(column) => Some(self.column(*column)),
+            ColumnOrigin::Column(column) => Some(self.column(*column)),
             _ => None,
         });
         let unresolved = origins.iter().filter_map(|origin| match origin {
-            Origin::Unresolved(place) => Some(self.unresolved(*place)),
+            ColumnOrigin::Unresolved(place) => Some(self.unresolved(*place)),
             _ => None,
         });
         Some(Output { name, inputs: inputs.collect(), unresolved: unresolved.collect() })

@@ -1,21 +1,21 @@
 //! What is known of a relation while a query is read.
 //!
 //! In: nothing; made by the other files of this room. Out: columns with their origins, and stars that
-//! stand for columns nobody knows. Origins are numbers of an [`Arena`](super::arena::Arena).
+//! stand for columns nobody knows. ColumnOrigins are numbers of an [`Arena`](super::arena::Arena).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Where a value comes from, or what rows depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Origin {
+pub(crate) enum ColumnOrigin {
     Table(u32),
     Column(u32),
     /// Something could not be resolved here.
     Unresolved(u32),
 }
 
-pub(crate) type Origins = BTreeSet<Origin>;
+pub(crate) type ColumnOrigins = BTreeSet<ColumnOrigin>;
 
 /// What a query does with a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +61,7 @@ pub(crate) enum Slot {
 pub(crate) struct Column {
     /// `None`: the engine makes a name up.
     pub(crate) name: Option<Name>,
-    pub(crate) origins: Origins,
+    pub(crate) origins: ColumnOrigins,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,14 +85,14 @@ pub(crate) enum Rest {
     /// What a table has beyond the columns that were declared, if anything.
     Undeclared(u32),
     /// Whatever the name, it is made of these: `unnest(tags)`.
-    Made(Origins),
+    Made(ColumnOrigins),
 }
 
 /// A query's columns, and what its rows depend on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Relation {
     pub(crate) slots: Vec<Slot>,
-    pub(crate) uses: BTreeSet<(Use, Origin)>,
+    pub(crate) uses: BTreeSet<(Use, ColumnOrigin)>,
 }
 
 impl Column {
@@ -102,7 +102,7 @@ impl Column {
 }
 
 impl Slot {
-    pub(crate) fn column(name: Name, origins: Origins) -> Slot {
+    pub(crate) fn column(name: Name, origins: ColumnOrigins) -> Slot {
         Slot::Column(Column { name: Some(name), origins })
     }
 
@@ -116,11 +116,11 @@ impl Slot {
     }
 
     /// Everything that a value made of the whole row is made of.
-    pub(crate) fn origins(&self) -> Origins {
+    pub(crate) fn origins(&self) -> ColumnOrigins {
         match self {
             Slot::Column(column) => column.origins.clone(),
             Slot::Star(Star { of: Rest::Made(origins), .. }) => origins.clone(),
-            Slot::Star(_) => Origins::new(),
+            Slot::Star(_) => ColumnOrigins::new(),
         }
     }
 }

@@ -11,8 +11,8 @@ use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use sqlparser::tokenizer::Location;
 
 use super::arena::{Arena, Reason};
-use super::catalog::Catalog;
-use super::relation::{Name, Origin, Origins, Relation, Rest, Slot, Star, Use};
+use super::relation::{ColumnOrigin, ColumnOrigins, Name, Relation, Rest, Slot, Star, Use};
+use super::relation_catalog::RelationCatalog;
 use crate::lineage::spelling::Spelling;
 use crate::model::column_name;
 
@@ -28,7 +28,7 @@ pub(crate) const NOWHERE: Location = Location { line: 0, column: 0 };
 #[derive(Debug)]
 pub(crate) struct Exhausted;
 
-pub(crate) type Outcome<T> = Result<T, Exhausted>;
+pub(crate) type AnalysisResult<T> = Result<T, Exhausted>;
 
 /// A relation under its name in a FROM.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub(super) struct Frame {
     /// What a star stands for; columns of `USING` once.
     pub(super) slots: Vec<Slot>,
     /// What the SELECT list names.
-    pub(super) aliases: HashMap<Arc<str>, Origins>,
+    pub(super) aliases: HashMap<Arc<str>, ColumnOrigins>,
 }
 
 /// A query of a WITH.
@@ -69,7 +69,7 @@ pub(super) enum Clause {
 }
 
 pub(crate) struct Analysis<'a, 'k> {
-    pub(super) catalog: &'a Catalog<'k>,
+    pub(super) catalog: &'a RelationCatalog<'k>,
     pub(super) arena: &'a mut Arena,
     pub(super) warehouse: &'a str,
     pub(super) spelling: Spelling,
@@ -82,13 +82,13 @@ pub(crate) struct Analysis<'a, 'k> {
     /// Queries of the same `WITH RECURSIVE` that stand further down.
     pub(super) later: Vec<Arc<str>>,
     /// What the rows of the relation being read depend on.
-    pub(super) uses: BTreeSet<(Use, Origin)>,
+    pub(super) uses: BTreeSet<(Use, ColumnOrigin)>,
     pub(super) is_recursive: bool,
     fuel: usize,
 }
 
 impl<'a, 'k> Analysis<'a, 'k> {
-    pub(crate) fn new(catalog: &'a Catalog<'k>, arena: &'a mut Arena, warehouse: &'a str) -> Self {
+    pub(crate) fn new(catalog: &'a RelationCatalog<'k>, arena: &'a mut Arena, warehouse: &'a str) -> Self {
         Analysis {
             catalog,
             arena,
@@ -104,13 +104,13 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    pub(super) fn spend(&mut self, work: usize) -> Outcome<()> {
+    pub(super) fn spend(&mut self, work: usize) -> AnalysisResult<()> {
         self.fuel = self.fuel.checked_sub(work + 1).ok_or(Exhausted)?;
         Ok(())
     }
 
     /// Pays for slots that are copied.
-    pub(super) fn spend_slots(&mut self, slots: &[Slot]) -> Outcome<()> {
+    pub(super) fn spend_slots(&mut self, slots: &[Slot]) -> AnalysisResult<()> {
         if slots.len() > MAX_SLOTS {
             return Err(Exhausted);
         }
@@ -119,7 +119,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         self.spend(slots.len() + origins)
     }
 
-    pub(super) fn add_uses(&mut self, usage: Use, origins: &Origins) -> Outcome<()> {
+    pub(super) fn add_uses(&mut self, usage: Use, origins: &ColumnOrigins) -> AnalysisResult<()> {
         self.spend(origins.len())?;
         self.uses.extend(origins.iter().map(|origin| (usage, *origin)));
         Ok(())
@@ -134,18 +134,18 @@ impl<'a, 'k> Analysis<'a, 'k> {
         Name { key: self.spelling.key(&name), shown: self.spelling.shown(&name) }
     }
 
-    pub(super) fn unresolved(&mut self, reason: Reason, ident: Option<&Ident>) -> Origins {
+    pub(super) fn unresolved(&mut self, reason: Reason, ident: Option<&Ident>) -> ColumnOrigins {
         let at = ident.map_or(NOWHERE, |ident| ident.span.start);
         let length =
             ident.map_or(1, |ident| ident.value.chars().count() + 2 * usize::from(ident.quote_style.is_some()));
-        [Origin::Unresolved(self.arena.unresolved(reason, at, length))].into()
+        [ColumnOrigin::Unresolved(self.arena.unresolved(reason, at, length))].into()
     }
 
     /// A name on its own.
-    pub(super) fn bare(&mut self, ident: &Ident, clause: Clause) -> Outcome<Origins> {
+    pub(super) fn bare(&mut self, ident: &Ident, clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let key = self.key(ident);
         if self.parameters.contains(&key) {
-            return Ok(Origins::new());
+            return Ok(ColumnOrigins::new());
         }
         let alias = self.frames.last().and_then(|frame| frame.aliases.get(&key)).cloned();
         if let Some(origins) = alias.as_ref().filter(|_| self.prefers_aliases(clause)) {
@@ -156,7 +156,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
             let is_innermost = depth + 1 == self.frames.len();
             self.spend(self.frames[depth].slots.len())?;
             let frame = &self.frames[depth];
-            let mut found: Vec<&Origins> = Vec::new();
+            let mut found: Vec<&ColumnOrigins> = Vec::new();
             for slot in &frame.slots {
                 match slot {
                     Slot::Column(column) if column.key() == Some(&key) => found.push(&column.origins),
@@ -223,9 +223,9 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 
     /// Notes that the text names the columns of this name.
-    fn named_by(&mut self, key: &Arc<str>, origins: Origins) -> Origins {
+    fn named_by(&mut self, key: &Arc<str>, origins: ColumnOrigins) -> ColumnOrigins {
         for origin in &origins {
-            if let Origin::Column(column) = origin
+            if let ColumnOrigin::Column(column) = origin
                 && self.arena.columns[*column as usize].name.key == *key
             {
                 self.arena.named.insert(*column);
@@ -234,23 +234,23 @@ impl<'a, 'k> Analysis<'a, 'k> {
         origins
     }
 
-    fn of_star(&mut self, rest: &Rest, ident: &Ident) -> Origins {
+    fn of_star(&mut self, rest: &Rest, ident: &Ident) -> ColumnOrigins {
         match rest {
             Rest::Table(table) | Rest::Undeclared(table) => {
                 let key = self.key(ident);
                 let name = Name { key: Arc::clone(&key), shown: key };
                 let column = self.arena.column(*table, name);
                 self.arena.named.insert(column);
-                [Origin::Column(column)].into()
+                [ColumnOrigin::Column(column)].into()
             }
             Rest::Made(origins) => origins.clone(),
         }
     }
 
     /// `{orders}` as a value: all that its row has.
-    pub(super) fn whole_row(&mut self, slots: &[Slot], ident: &Ident) -> Outcome<Origins> {
+    pub(super) fn whole_row(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend_slots(slots)?;
-        let mut origins = Origins::new();
+        let mut origins = ColumnOrigins::new();
         for slot in slots {
             origins.extend(self.all_of(slot, Some(ident)));
         }
@@ -258,7 +258,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 
     /// Everything that a slot's values are made of; columns that nobody knows are unresolved.
-    pub(super) fn all_of(&mut self, slot: &Slot, ident: Option<&Ident>) -> Origins {
+    pub(super) fn all_of(&mut self, slot: &Slot, ident: Option<&Ident>) -> ColumnOrigins {
         match slot {
             Slot::Star(Star { of: Rest::Table(table), .. }) => {
                 let name = self.table_shown(*table);
@@ -269,7 +269,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 
     /// Rows depend on all of these columns: which there are, or which are alike.
-    pub(super) fn use_all(&mut self, usage: Use, slots: &[Slot]) -> Outcome<()> {
+    pub(super) fn use_all(&mut self, usage: Use, slots: &[Slot]) -> AnalysisResult<()> {
         self.spend_slots(slots)?;
         for slot in slots {
             let origins = self.all_of(slot, None);
@@ -285,11 +285,11 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 
     /// `orders.amount`, `raw.orders.amount`, `payload.id`.
-    pub(super) fn compound(&mut self, idents: &[Ident], clause: Clause) -> Outcome<Origins> {
-        let [first, ..] = idents else { return Ok(Origins::new()) };
+    pub(super) fn compound(&mut self, idents: &[Ident], clause: Clause) -> AnalysisResult<ColumnOrigins> {
+        let [first, ..] = idents else { return Ok(ColumnOrigins::new()) };
         let keys: Vec<Arc<str>> = idents.iter().map(|ident| self.key(ident)).collect();
         if self.parameters.contains(&keys[0]) {
-            return Ok(Origins::new());
+            return Ok(ColumnOrigins::new());
         }
         let Some((named, used)) = self.named(&keys) else {
             // A field of a column.
@@ -324,10 +324,10 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 
     /// A column of one relation.
-    pub(super) fn member_of(&mut self, slots: &[Slot], ident: &Ident) -> Outcome<Origins> {
+    pub(super) fn member_of(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend(slots.len())?;
         let key = self.key(ident);
-        let mut found: Vec<&Origins> = Vec::new();
+        let mut found: Vec<&ColumnOrigins> = Vec::new();
         let (mut open, mut undeclared): (Vec<&Star>, Vec<&Star>) = (Vec::new(), Vec::new());
         for slot in slots {
             match slot {

@@ -12,12 +12,12 @@ use sqlparser::ast::{
 
 use super::arena::Reason;
 use super::from::as_relation;
-use super::relation::{Column, Name, Origins, Relation, Slot, Use};
-use super::scope::{Analysis, Clause, Exhausted, Frame, MAX_SLOTS, NamedQuery, Outcome};
+use super::relation::{Column, ColumnOrigins, Name, Relation, Slot, Use};
+use super::scope::{Analysis, AnalysisResult, Clause, Exhausted, Frame, MAX_SLOTS, NamedQuery};
 
 impl Analysis<'_, '_> {
     /// A query's columns. Its uses join those of the relation around.
-    pub(crate) fn query(&mut self, query: &Query) -> Outcome<Vec<Slot>> {
+    pub(crate) fn query(&mut self, query: &Query) -> AnalysisResult<Vec<Slot>> {
         self.spend(1)?;
         let before = self.ctes.len();
         let slots = self.query_within(query);
@@ -25,7 +25,7 @@ impl Analysis<'_, '_> {
         slots
     }
 
-    fn query_within(&mut self, query: &Query) -> Outcome<Vec<Slot>> {
+    fn query_within(&mut self, query: &Query) -> AnalysisResult<Vec<Slot>> {
         if let Some(with) = &query.with {
             // Some engines want no `RECURSIVE`.
             let may_be_recursive = with.recursive || matches!(self.warehouse, "sqlite" | "snowflake");
@@ -57,7 +57,7 @@ impl Analysis<'_, '_> {
     }
 
     /// How many rows there are may be asked of other tables.
-    fn limits(&mut self, query: &Query) -> Outcome<()> {
+    fn limits(&mut self, query: &Query) -> AnalysisResult<()> {
         let mut counts: Vec<&Expr> = Vec::new();
         match &query.limit_clause {
             Some(LimitClause::LimitOffset { limit, offset, .. }) => {
@@ -81,7 +81,7 @@ impl Analysis<'_, '_> {
         self.uses.extend(unresolved.into_iter().map(|origin| (Use::Filter, origin)));
     }
 
-    fn cte(&mut self, cte: &Cte, may_be_recursive: bool) -> Outcome<()> {
+    fn cte(&mut self, cte: &Cte, may_be_recursive: bool) -> AnalysisResult<()> {
         let name = self.key(&cte.alias.name);
         let around = std::mem::take(&mut self.uses);
         let slots = if may_be_recursive && matches!(*cte.query.body, SetExpr::SetOperation { .. }) {
@@ -96,7 +96,7 @@ impl Analysis<'_, '_> {
     }
 
     /// The first query's columns, then what the steps add to them until nothing is new.
-    fn recursive(&mut self, cte: &Cte, name: &Arc<str>) -> Outcome<Vec<Slot>> {
+    fn recursive(&mut self, cte: &Cte, name: &Arc<str>) -> AnalysisResult<Vec<Slot>> {
         let before = self.ctes.len();
         for inner in cte.query.with.iter().flat_map(|with| &with.cte_tables) {
             self.cte(inner, false)?;
@@ -128,7 +128,7 @@ impl Analysis<'_, '_> {
     }
 
     /// `t(a, b)`: the first columns under other names.
-    pub(super) fn renamed(&mut self, mut slots: Vec<Slot>, alias: &TableAlias) -> Outcome<Vec<Slot>> {
+    pub(super) fn renamed(&mut self, mut slots: Vec<Slot>, alias: &TableAlias) -> AnalysisResult<Vec<Slot>> {
         if alias.columns.is_empty() {
             return Ok(slots);
         }
@@ -161,7 +161,7 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    fn set_expr(&mut self, body: &SetExpr) -> Outcome<Vec<Slot>> {
+    fn set_expr(&mut self, body: &SetExpr) -> AnalysisResult<Vec<Slot>> {
         let mut pending = Vec::new();
         let mut at = body;
         while let SetExpr::SetOperation { left, op, set_quantifier, right } = at {
@@ -176,7 +176,7 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    fn operand(&mut self, body: &SetExpr) -> Outcome<Vec<Slot>> {
+    fn operand(&mut self, body: &SetExpr) -> AnalysisResult<Vec<Slot>> {
         match body {
             SetExpr::Select(select) => self.select(select, None, &[]),
             SetExpr::Query(query) => self.query(query),
@@ -200,7 +200,7 @@ impl Analysis<'_, '_> {
         op: SetOperator,
         quantifier: SetQuantifier,
         right: Vec<Slot>,
-    ) -> Outcome<Vec<Slot>> {
+    ) -> AnalysisResult<Vec<Slot>> {
         self.spend_slots(&left)?;
         self.spend_slots(&right)?;
         // Rows of the right side only decide which of the left side's there are; whole rows are compared.
@@ -253,13 +253,13 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    fn values(&mut self, values: &Values) -> Outcome<Vec<Slot>> {
-        let mut columns: Vec<Origins> = Vec::new();
+    fn values(&mut self, values: &Values) -> AnalysisResult<Vec<Slot>> {
+        let mut columns: Vec<ColumnOrigins> = Vec::new();
         for row in &values.rows {
             for (index, value) in row.content.iter().enumerate() {
                 let origins = self.expr(value, Clause::Where)?;
                 if index == columns.len() {
-                    columns.push(Origins::new());
+                    columns.push(ColumnOrigins::new());
                 }
                 columns[index].extend(origins);
             }
@@ -276,7 +276,7 @@ impl Analysis<'_, '_> {
         Ok(named.collect())
     }
 
-    fn order_of_slots(&mut self, slots: &[Slot], order_by: Option<&OrderBy>) -> Outcome<()> {
+    fn order_of_slots(&mut self, slots: &[Slot], order_by: Option<&OrderBy>) -> AnalysisResult<()> {
         if order_by.is_none() {
             return Ok(());
         }
@@ -286,7 +286,7 @@ impl Analysis<'_, '_> {
         outcome
     }
 
-    fn order(&mut self, order_by: Option<&OrderBy>, slots: &[Slot]) -> Outcome<()> {
+    fn order(&mut self, order_by: Option<&OrderBy>, slots: &[Slot]) -> AnalysisResult<()> {
         match order_by.map(|order_by| &order_by.kind) {
             None => Ok(()),
             Some(OrderByKind::All(_)) => self.use_all(Use::Order, slots),
@@ -302,7 +302,7 @@ impl Analysis<'_, '_> {
     }
 
     /// One item of `GROUP BY` or `ORDER BY`; a number is a place among the columns.
-    fn by(&mut self, expr: &Expr, slots: &[Slot], usage: Use, clause: Clause) -> Outcome<()> {
+    fn by(&mut self, expr: &Expr, slots: &[Slot], usage: Use, clause: Clause) -> AnalysisResult<()> {
         let place = match expr {
             Expr::Value(value) => match &value.value {
                 sqlparser::ast::Value::Number(digits, _) => digits.parse::<usize>().ok(),
@@ -322,7 +322,7 @@ impl Analysis<'_, '_> {
         self.add_uses(usage, &origins)
     }
 
-    fn select(&mut self, select: &Select, order_by: Option<&OrderBy>, limit_by: &[Expr]) -> Outcome<Vec<Slot>> {
+    fn select(&mut self, select: &Select, order_by: Option<&OrderBy>, limit_by: &[Expr]) -> AnalysisResult<Vec<Slot>> {
         let frame = self.from(&select.from)?;
         self.frames.push(frame);
         let outcome = self.select_within(select, order_by, limit_by);
@@ -330,7 +330,12 @@ impl Analysis<'_, '_> {
         outcome
     }
 
-    fn select_within(&mut self, select: &Select, order_by: Option<&OrderBy>, limit_by: &[Expr]) -> Outcome<Vec<Slot>> {
+    fn select_within(
+        &mut self,
+        select: &Select,
+        order_by: Option<&OrderBy>,
+        limit_by: &[Expr],
+    ) -> AnalysisResult<Vec<Slot>> {
         for view in &select.lateral_views {
             let origins = self.expr(&view.lateral_view, Clause::Where)?;
             self.lateral_view(view, origins);
@@ -366,7 +371,7 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    fn group(&mut self, select: &Select, slots: &[Slot]) -> Outcome<()> {
+    fn group(&mut self, select: &Select, slots: &[Slot]) -> AnalysisResult<()> {
         match &select.distinct {
             Some(Distinct::On(by)) => {
                 for expr in by {
@@ -404,7 +409,7 @@ impl Analysis<'_, '_> {
     }
 
     /// The SELECT list; each name is seen by what comes after it.
-    fn projection(&mut self, select: &Select) -> Outcome<Vec<Slot>> {
+    fn projection(&mut self, select: &Select) -> AnalysisResult<Vec<Slot>> {
         let mut slots = Vec::new();
         if select.flavor == sqlparser::ast::SelectFlavor::FromFirstNoSelect {
             slots = self.frames.last().map(|frame| frame.slots.clone()).unwrap_or_default();

@@ -12,12 +12,12 @@ use sqlparser::ast::{
 };
 
 use super::arena::Reason;
-use super::relation::{Column, Name, Origins, Rest, Slot};
-use super::scope::{Analysis, Clause, Outcome, idents};
+use super::relation::{Column, ColumnOrigins, Name, Rest, Slot};
+use super::scope::{Analysis, AnalysisResult, Clause, idents};
 
 impl Analysis<'_, '_> {
     /// The columns of one item, and whether the author named it.
-    pub(super) fn item(&mut self, item: &SelectItem) -> Outcome<(Vec<Slot>, bool)> {
+    pub(super) fn item(&mut self, item: &SelectItem) -> AnalysisResult<(Vec<Slot>, bool)> {
         Ok(match item {
             SelectItem::UnnamedExpr(expr) => {
                 if let Some(slots) = self.columns_expression(expr)? {
@@ -45,7 +45,7 @@ impl Analysis<'_, '_> {
         })
     }
 
-    fn qualified(&mut self, of: &SelectItemQualifiedWildcardKind) -> Outcome<Vec<Slot>> {
+    fn qualified(&mut self, of: &SelectItemQualifiedWildcardKind) -> AnalysisResult<Vec<Slot>> {
         match of {
             SelectItemQualifiedWildcardKind::ObjectName(name) => {
                 let path = idents(name);
@@ -73,7 +73,7 @@ impl Analysis<'_, '_> {
     }
 
     /// A star with what it leaves out, replaces and renames.
-    fn starred(&mut self, slots: Vec<Slot>, options: &WildcardAdditionalOptions) -> Outcome<Vec<Slot>> {
+    fn starred(&mut self, slots: Vec<Slot>, options: &WildcardAdditionalOptions) -> AnalysisResult<Vec<Slot>> {
         self.spend_slots(&slots)?;
         let mut excluded: BTreeSet<Arc<str>> = BTreeSet::new();
         match &options.opt_exclude {
@@ -87,7 +87,7 @@ impl Analysis<'_, '_> {
             excluded.insert(self.key(&except.first_element));
             excluded.extend(except.additional_elements.iter().map(|ident| self.key(ident)));
         }
-        let mut replaced: BTreeMap<Arc<str>, (Name, Origins)> = BTreeMap::new();
+        let mut replaced: BTreeMap<Arc<str>, (Name, ColumnOrigins)> = BTreeMap::new();
         for element in options.opt_replace.iter().flat_map(|replace| &replace.items) {
             let origins = self.expr(&element.expr, Clause::Select)?;
             let name = self.output_name(&element.column_name);
@@ -150,7 +150,7 @@ impl Analysis<'_, '_> {
     }
 
     /// DuckDB's `COLUMNS('…')` stands for columns that a pattern chooses.
-    fn columns_expression(&mut self, expr: &Expr) -> Outcome<Option<Vec<Slot>>> {
+    fn columns_expression(&mut self, expr: &Expr) -> AnalysisResult<Option<Vec<Slot>>> {
         let Expr::Function(function) = expr else { return Ok(None) };
         let is_it = idents(&function.name).last().is_some_and(|ident| ident.value.eq_ignore_ascii_case("columns"));
         if !is_it || self.warehouse != "duckdb" {

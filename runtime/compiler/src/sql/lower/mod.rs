@@ -10,9 +10,9 @@ mod guard;
 mod steps;
 
 use super::ast::{Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
+use super::dialect_profile::{DialectProfile, Op};
 use super::expression::Expressions;
 use super::predicate::{Tested, connect, lower_test};
-use super::profile::{DialectProfile, Op};
 use crate::model::{Aggregate, AggregateFunction};
 use crate::plan::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Protection, SecuredPlan, ValueExpr};
 use crate::types::LogicalType;

@@ -9,8 +9,8 @@ use super::{ADDED, GROUPED, IS_SELECTED, Lowering, MERGED, Name, Query, Select, 
 use crate::model::Dimension;
 use crate::query::{Axis, AxisBounds, Group, MAX_STEPS};
 use crate::sql::ast::{JoinClause, JoinKind};
+use crate::sql::dialect_profile::Op;
 use crate::sql::expression::added;
-use crate::sql::profile::Op;
 use crate::types::LogicalType;
 
 const PARTS: &str = "parts";

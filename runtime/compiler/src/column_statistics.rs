@@ -12,19 +12,19 @@ use crate::governance::Authorized;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, DimensionId, Governed, MeasureId, MeasureKind, Member, Model, Snippet, SqlPart,
 };
-use crate::plan::{PlannedAggregate, Shape, plan_profile, secure};
+use crate::plan::{PlannedAggregate, Shape, plan_statistics, secure};
 use crate::query::{
     DateRange, Filter, Group, GroupBy, MemberRef, Operand, Predicate, QueryError, ResolvedQuery, RowFilter,
     SemanticQuery, Test, TimeRange, resolve,
 };
 use crate::security::Access;
 use crate::sql::CompiledSql;
-use crate::sql::profile::{DialectProfile, Op};
+use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::types::{LogicalType, Value};
 
 /// A dimension, or the column beneath a measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProfileColumn {
+pub struct StatisticsColumn {
     pub name: Arc<str>,
     pub title: Arc<str>,
     pub ty: LogicalType,
@@ -36,7 +36,7 @@ pub struct ProfileColumn {
 
 /// One statement of a profile.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProfileQuery {
+pub struct StatisticsQuery {
     pub cube: Arc<str>,
     /// Of the cube's primary time dimension.
     pub range: Option<DateRange>,
@@ -82,13 +82,13 @@ pub fn has_quantiles(profile: &DialectProfile) -> bool {
 ///
 /// # Errors
 /// There is no such cube for the caller.
-pub fn profile_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec<ProfileColumn>, QueryError> {
+pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec<StatisticsColumn>, QueryError> {
     let access = authorized.access();
     let cube = public_cube(&access, cube)?;
     let reads = |name: &Arc<str>| column(&access, cube, name).ok();
     let dimensions =
         cube.dimensions.iter().filter(|dimension| !dimension.presentation.hidden).filter_map(|dimension| {
-            reads(&dimension.name).map(|_| ProfileColumn {
+            reads(&dimension.name).map(|_| StatisticsColumn {
                 name: Arc::clone(&dimension.name),
                 title: Arc::clone(&dimension.presentation.title),
                 ty: dimension.column_type,
@@ -101,7 +101,7 @@ pub fn profile_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec<Pr
     let measures = cube.measures.iter().filter(|measure| !measure.presentation.hidden).filter_map(|measure| {
         let column = reads(&measure.name).filter(|column| is_number(column.ty) && !seen.contains(&column.sql))?;
         seen.push(column.sql);
-        Some(ProfileColumn {
+        Some(StatisticsColumn {
             name: Arc::clone(&measure.name),
             title: Arc::clone(&measure.presentation.title),
             ty: column.ty,
@@ -121,7 +121,7 @@ fn is_number(ty: LogicalType) -> bool {
 ///
 /// # Errors
 /// There is no such cube, or nothing in it.
-pub fn profile_as_query(model: &Model, query: &ProfileQuery) -> Result<SemanticQuery, QueryError> {
+pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<SemanticQuery, QueryError> {
     let unknown = || QueryError::UnknownCube { name: Arc::clone(&query.cube), nearest: Vec::new() };
     let cube = model.cube_named(&query.cube).ok_or_else(unknown)?;
     let mut asked = narrowed(query);
@@ -161,7 +161,7 @@ fn members_of(filter: &Filter) -> Vec<&MemberRef> {
 }
 
 /// Everything of a query but what it shows.
-fn narrowed(query: &ProfileQuery) -> SemanticQuery {
+fn narrowed(query: &StatisticsQuery) -> SemanticQuery {
     SemanticQuery {
         cube: Some(Arc::clone(&query.cube)),
         time_range: query.range.clone().map(|range| TimeRange { member: None, granularity: None, range }),
@@ -175,9 +175,9 @@ fn narrowed(query: &ProfileQuery) -> SemanticQuery {
 ///
 /// # Errors
 /// [`QueryError`]: a member that is not there, or not open to the caller; a condition that does not fit.
-pub fn compile_profile(
+pub fn compile_statistics(
     profile: &DialectProfile,
-    query: &ProfileQuery,
+    query: &StatisticsQuery,
     authorized: &Authorized<'_>,
     environment: &Environment,
 ) -> Result<CompiledSql, QueryError> {
@@ -204,7 +204,7 @@ pub fn compile_profile(
     let planned = aggregates.iter().zip(shapes);
     let planned =
         planned.map(|(aggregate, shape)| PlannedAggregate { fact: 0, aggregate, metrics: Vec::new(), shape }).collect();
-    let plan = plan_profile(model, resolved, cube.id, planned)?;
+    let plan = plan_statistics(model, resolved, cube.id, planned)?;
     compiled(&secure(plan, &access)?, profile)
 }
 
@@ -212,7 +212,7 @@ pub fn compile_profile(
 fn resolved(
     access: &Access<'_>,
     cube: &Cube,
-    query: &ProfileQuery,
+    query: &StatisticsQuery,
     environment: &Environment,
 ) -> Result<(ResolvedQuery, Vec<Predicate>), QueryError> {
     let conditions = query.statistics.iter().filter_map(|(_, statistic)| match statistic {
@@ -277,7 +277,7 @@ fn column(access: &Access<'_>, cube: &Cube, name: &str) -> Result<Column, QueryE
         Some(Member::Dimension(_)) => {
             let id = dimension(access, cube, name)?;
             let sql =
-                Snippet { parts: vec![SqlPart::Dimension(id)], is_atomic: true, is_total: true, has_query: false };
+                Snippet { parts: vec![SqlPart::Dimension(id)], is_atomic: true, is_infallible: true, has_query: false };
             Ok(Column { sql, ty: model.dimension(id).column_type })
         }
         Some(member @ Member::Measure(id)) if access.offers(member) => beneath(access, cube, id),

@@ -17,11 +17,11 @@ pub(super) fn of_mask(constant: &WrittenValue, cube: &Cube, dimension: &Dimensio
     let (error @ QueryError::ValueDoesNotFit { .. }, _) = found? else { return None };
     let diagnostic =
         Diagnostic::warning(Code::ValueMismatch, format!("what the mask shows is of another type: {error}"));
-    Some(diagnostic.hint(cure(&constant.value, dimension)).at(constant.origin.span()))
+    Some(diagnostic.hint(hint(&constant.value, dimension)).at(constant.origin.span()))
 }
 
 /// What to write in the place of a value that doesn't fit.
-pub(super) fn cure(value: &Value, dimension: &Dimension) -> String {
+pub(super) fn hint(value: &Value, dimension: &Dimension) -> String {
     let name = &dimension.name;
     match (dimension.ty, value) {
         (DimensionType::String | DimensionType::Geo, _) => "write it in quotes, as a text".to_owned(),

@@ -1,13 +1,13 @@
 //! Cubes that have rows in common: a cube's aliases, and others over the same table or query.
 //!
-//! In: a model. Out: a [`Kin`] for each cube, computed at first use, then kept. What a hook says of one
+//! In: a model. Out: a [`SharedRows`] for each cube, computed at first use, then kept. What a hook says of one
 //! cube must not be undone by asking for another.
 
 use super::{CubeId, Model};
 
 /// The relatives of a cube that is no alias.
 #[derive(Debug, Default)]
-pub(crate) struct Kin {
+pub(crate) struct SharedRows {
     /// The names that joins give it.
     pub(crate) aliases: Vec<CubeId>,
     /// Other cubes that read, or may read, the table or the query whose rows it has.
@@ -16,29 +16,29 @@ pub(crate) struct Kin {
     pub(crate) protected: Vec<CubeId>,
 }
 
-impl Kin {
-    fn of(model: &Model, id: CubeId) -> Kin {
+impl SharedRows {
+    fn of(model: &Model, id: CubeId) -> SharedRows {
         let tables = |id: CubeId| &model.tables[id.0 as usize];
         let is_read = |of: CubeId, by: CubeId| tables(of).protected().any(|table| tables(by).may_read(table));
-        let mut kin = Kin::default();
+        let mut shared_rows = SharedRows::default();
         for cube in model.cubes.iter().filter(|cube| cube.id != id) {
             match cube.alias_of {
-                Some(original) if original == id => kin.aliases.push(cube.id),
+                Some(original) if original == id => shared_rows.aliases.push(cube.id),
                 Some(_) => {}
                 None => {
-                    kin.readers.extend(is_read(id, cube.id).then_some(cube.id));
-                    kin.protected.extend(is_read(cube.id, id).then_some(cube.id));
+                    shared_rows.readers.extend(is_read(id, cube.id).then_some(cube.id));
+                    shared_rows.protected.extend(is_read(cube.id, id).then_some(cube.id));
                 }
             }
         }
-        kin
+        shared_rows
     }
 }
 
 impl Model {
     /// The relatives of a cube.
-    pub(crate) fn kin(&self, id: CubeId) -> &Kin {
-        self.kin[id.0 as usize].get_or_init(|| Kin::of(self, id))
+    pub(crate) fn shared_rows(&self, id: CubeId) -> &SharedRows {
+        self.shared_rows[id.0 as usize].get_or_init(|| SharedRows::of(self, id))
     }
 
     /// Whether a cube has the rows of another one's table, with the columns that they have there.

@@ -7,14 +7,14 @@ use crate::diagnostic::Span;
 use crate::project::{ModelDefinition, SqlText};
 
 /// The place in a model's text; its beginning where nothing of it is named.
-pub fn place_of_complaint(model: &ModelDefinition, message: &str) -> Span {
+pub fn place_of_warehouse_error(model: &ModelDefinition, message: &str) -> Span {
     let text = &*model.sql.text;
     let beginning = || model.sql.locate(text.len() - text.trim_start().len(), 1);
-    complained_of(&[&model.sql], message, |_| false).map_or_else(beginning, |(span, _)| span)
+    named_in_error(&[&model.sql], message, |_| false).map_or_else(beginning, |(span, _)| span)
 }
 
 /// What the engine's arrow points at, where the line that it shows is one of a text: the place, and the word there.
-pub(crate) fn shown_of<'t>(texts: &[&'t SqlText], message: &str) -> Option<(Span, &'t str)> {
+pub(crate) fn shown_in_error<'t>(texts: &[&'t SqlText], message: &str) -> Option<(Span, &'t str)> {
     texts.iter().find_map(|sql| {
         let (at, characters) = shown_in(&sql.text, message)?;
         Some(told(sql, at, characters))
@@ -27,7 +27,7 @@ fn told(sql: &SqlText, at: usize, characters: usize) -> (Span, &str) {
 }
 
 /// The same; else the first name that the message quotes and one of the texts has, but for names that `is_other`.
-pub(crate) fn complained_of<'t>(
+pub(crate) fn named_in_error<'t>(
     texts: &[&'t SqlText],
     message: &str,
     is_other: impl Fn(&str) -> bool,
@@ -39,7 +39,7 @@ pub(crate) fn complained_of<'t>(
             texts.iter().find_map(|sql| place(sql))
         })
     };
-    shown_of(texts, message).or_else(named)
+    shown_in_error(texts, message).or_else(named)
 }
 
 /// Where a text has the line that the engine shows, once: the byte under its arrow, and the characters of the word.
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaints_are_found_by_the_names_they_quote() {
+    fn errors_are_located_by_the_names_they_quote() {
         let text = "SELECT amount, \"raw\".x FROM raw.orders";
         let found = |message: &str| quoted(message).find_map(|name| word_in(text, name)).map(|at| &text[at..]);
         assert_eq!(found("Referenced column \"Amount\" not found"), Some("amount, \"raw\".x FROM raw.orders"));

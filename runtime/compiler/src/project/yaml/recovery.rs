@@ -1,6 +1,6 @@
 //! The slip of the pen that ended the reading of a YAML file.
 //!
-//! In: a text that the parser gave up on, and the line where it did. Out: the [`Slip`] in the lines up
+//! In: a text that the parser gave up on, and the line where it did. Out: the [`SyntaxMistake`] in the lines up
 //! to there, at its own place: the parser stops where it can't go on, which for a quote that is never
 //! closed is the end of the file. Not here: a second parser. What this reading, line by line, can't
 //! explain is told in the parser's own words.
@@ -8,27 +8,27 @@
 use std::ops::Range;
 
 /// What is wrong, at bytes of the text.
-pub(super) struct Slip {
+pub(super) struct SyntaxMistake {
     pub(super) at: Range<usize>,
     pub(super) message: String,
     pub(super) hint: String,
 }
 
 /// The first slip that can have stopped the parser in `line`, counted from 1.
-pub(super) fn find(text: &str, line: usize) -> Option<Slip> {
-    let mut reading = Reading { text, levels: Vec::new(), last: Last::Opened };
+pub(super) fn find_mistake(text: &str, line: usize) -> Option<SyntaxMistake> {
+    let mut reader = LineReader { text, levels: Vec::new(), last: Last::Opened };
     let mut at = 0;
     for (number, written) in (1..).zip(text.split_inclusive('\n')) {
         // What opens in a line above may be what the parser missed below, never the other way round.
         if number > line + 1 {
             return None;
         }
-        if at < reading.skipped_to() {
+        if at < reader.skipped_to() {
             at += written.len();
             continue;
         }
-        if let Some(slip) = reading.line(at, written.trim_end()) {
-            return Some(slip);
+        if let Some(mistake) = reader.line(at, written.trim_end()) {
+            return Some(mistake);
         }
         at += written.len();
     }
@@ -59,18 +59,18 @@ enum Last {
     SkipTo(usize),
 }
 
-struct Reading<'t> {
+struct LineReader<'t> {
     text: &'t str,
     levels: Vec<Level>,
     last: Last,
 }
 
-impl Reading<'_> {
+impl LineReader<'_> {
     fn skipped_to(&self) -> usize {
         if let Last::SkipTo(end) = self.last { end } else { 0 }
     }
 
-    fn line(&mut self, start: usize, written: &str) -> Option<Slip> {
+    fn line(&mut self, start: usize, written: &str) -> Option<SyntaxMistake> {
         let content = written.trim_start();
         let mut column = written.len() - content.len();
         if content.is_empty() || content.starts_with('#') || content.starts_with("---") || content == "..." {
@@ -78,7 +78,7 @@ impl Reading<'_> {
         }
         if let Some(tab) = written[..column].find('\t') {
             let tabs = written[tab..column].chars().take_while(|c| *c == '\t').count();
-            return Some(Slip {
+            return Some(SyntaxMistake {
                 at: start + tab..start + tab + tabs,
                 message: "a tab indents this line, and YAML knows only spaces there".to_owned(),
                 hint: "replace the tab by spaces: two for each level".to_owned(),
@@ -88,7 +88,7 @@ impl Reading<'_> {
         if leading.starts_with('\u{a0}') {
             let at = start + written.len() - leading.len();
             let length = leading.len() - leading.trim_start_matches('\u{a0}').len();
-            return Some(Slip {
+            return Some(SyntaxMistake {
                 at: at..at + length,
                 message: "a no-break space indents this line, and YAML knows only plain spaces there".to_owned(),
                 hint: "replace the no-break space by a plain space".to_owned(),
@@ -96,8 +96,8 @@ impl Reading<'_> {
         }
         let mut content = content;
         while content == "-" || content.starts_with("- ") {
-            if let Some(slip) = self.step(Level::Dash(column), start, content) {
-                return Some(slip);
+            if let Some(mistake) = self.step(Level::Dash(column), start, content) {
+                return Some(mistake);
             }
             let rest = content[1..].trim_start();
             column += content.len() - rest.len();
@@ -112,7 +112,7 @@ impl Reading<'_> {
             && let Some(colon) = content.find(":\u{a0}")
         {
             let space = at + colon + 1;
-            return Some(Slip {
+            return Some(SyntaxMistake {
                 at: space..space + '\u{a0}'.len_utf8(),
                 message: "a no-break space follows this colon, and YAML wants a plain space there".to_owned(),
                 hint: "replace the no-break space by a plain space".to_owned(),
@@ -120,8 +120,8 @@ impl Reading<'_> {
         }
         match key_of(content) {
             Some(key) => {
-                if let Some(slip) = self.step(Level::Key(column), start, content) {
-                    return Some(slip);
+                if let Some(mistake) = self.step(Level::Key(column), start, content) {
+                    return Some(mistake);
                 }
                 let value = content[key + 1..].trim_start();
                 let value_at = at + content.len() - value.len();
@@ -133,7 +133,7 @@ impl Reading<'_> {
     }
 
     /// Goes to the level of a key or a dash.
-    fn step(&mut self, level: Level, start: usize, content: &str) -> Option<Slip> {
+    fn step(&mut self, level: Level, start: usize, content: &str) -> Option<SyntaxMistake> {
         let column = level.column();
         let mut left = None;
         while let Some(top) = self.levels.last().copied() {
@@ -163,7 +163,7 @@ impl Reading<'_> {
         let what = key_of(content).map_or("-", |key| &content[..key]);
         let neighbour = left.or(top).map_or(0, Level::column);
         let at = start + column;
-        Some(Slip {
+        Some(SyntaxMistake {
             at: at..at + what.len(),
             message: format!(
                 "`{what}` stands in column {}, and the lines around it in column {}",
@@ -174,7 +174,7 @@ impl Reading<'_> {
         })
     }
 
-    fn value(&mut self, at: usize, value: &str, key: &str) -> Option<Slip> {
+    fn value(&mut self, at: usize, value: &str, key: &str) -> Option<SyntaxMistake> {
         // `&shared` and `!!str` stand before a value.
         if let Some(rest) = value.strip_prefix(['&', '!']) {
             let rest = rest.split_once(' ').map_or("", |(_, rest)| rest.trim_start());
@@ -187,7 +187,7 @@ impl Reading<'_> {
             Some(quote @ ('"' | '\'')) => {
                 let Some(end) = closing_quote(self.text, at, quote).filter(|end| !self.swallows_keys(at, *end)) else {
                     let inside = value[1..].trim_end_matches([quote, ' ']);
-                    return Some(Slip {
+                    return Some(SyntaxMistake {
                         at: at..at + 1,
                         message: format!("this {quote} is never closed"),
                         hint: format!(
@@ -196,7 +196,7 @@ impl Reading<'_> {
                         ),
                     });
                 };
-                return self.rest_of_line(end, |rest, at| Slip {
+                return self.rest_of_line(end, |rest, at| SyntaxMistake {
                     at: at..at + word(rest).len(),
                     message: format!("`{rest}` stands after the closing quote"),
                     hint: if quote == '\'' {
@@ -221,7 +221,7 @@ impl Reading<'_> {
                         return Some(in_quotes(at, value, "a text that begins with a brace needs quotes", assign));
                     }
                 }
-                return self.rest_of_line(end, |rest, at| Slip {
+                return self.rest_of_line(end, |rest, at| SyntaxMistake {
                     at: at..at + word(rest).len(),
                     message: format!("`{rest}` stands after the closing bracket"),
                     hint: "remove it, or put the whole text in quotes".to_owned(),
@@ -229,7 +229,7 @@ impl Reading<'_> {
             }
             Some(mark @ ('@' | '`' | '%')) => {
                 let message = format!("a text that begins with `{mark}` needs quotes");
-                return Some(Slip { at: at..at + 1, ..in_quotes(at, value, &message, assign) });
+                return Some(SyntaxMistake { at: at..at + 1, ..in_quotes(at, value, &message, assign) });
             }
             Some('*') if !value[1..].starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
                 let message = "a text that begins with `*` needs quotes";
@@ -239,7 +239,10 @@ impl Reading<'_> {
                 let plain = value.split(" #").next().unwrap_or(value).trim_end();
                 if let Some(colon) = plain.find(": ").or_else(|| plain.ends_with(':').then(|| plain.len() - 1)) {
                     let message = "a text with `: ` in it needs quotes";
-                    return Some(Slip { at: at + colon..at + colon + 1, ..in_quotes(at, plain, message, assign) });
+                    return Some(SyntaxMistake {
+                        at: at + colon..at + colon + 1,
+                        ..in_quotes(at, plain, message, assign)
+                    });
                 }
                 self.last = Last::Plain;
             }
@@ -248,7 +251,7 @@ impl Reading<'_> {
     }
 
     /// A line that is neither a key with its value nor the rest of a text above.
-    fn no_key(&mut self, at: usize, column: usize, content: &str) -> Option<Slip> {
+    fn no_key(&mut self, at: usize, column: usize, content: &str) -> Option<SyntaxMistake> {
         let deepest = self.levels.iter().rev().find(|level| matches!(level, Level::Key(_))).map(|level| level.column());
         let is_rest = match self.last {
             Last::Plain => deepest.is_none_or(|key| column > key),
@@ -268,7 +271,7 @@ impl Reading<'_> {
         let (key, value) = content.split_at(separator);
         let value = value.trim_start_matches([':', '=', ' ']);
         let value = if value.is_empty() { "…" } else { value };
-        Some(Slip {
+        Some(SyntaxMistake {
             at: at..at + content.len(),
             message: format!("`{content}` is no key with a value"),
             hint: format!("write a colon and a space between them: {key}: {value}"),
@@ -299,30 +302,38 @@ impl Reading<'_> {
         })
     }
 
-    fn rest_of_line(&mut self, end: usize, slip: impl FnOnce(&str, usize) -> Slip) -> Option<Slip> {
+    fn rest_of_line(
+        &mut self,
+        end: usize,
+        mistake: impl FnOnce(&str, usize) -> SyntaxMistake,
+    ) -> Option<SyntaxMistake> {
         let line = self.text[end..].lines().next().unwrap_or_default();
         let rest = line.trim();
         if rest.is_empty() || rest.starts_with('#') {
             self.last = Last::SkipTo(end + line.len());
             return None;
         }
-        Some(slip(rest, end + line.len() - line.trim_start().len()))
+        Some(mistake(rest, end + line.len() - line.trim_start().len()))
     }
 }
 
-fn unclosed(at: usize, open: char) -> Slip {
+fn unclosed(at: usize, open: char) -> SyntaxMistake {
     let close = if open == '[' { ']' } else { '}' };
-    Slip { at: at..at + 1, message: format!("this `{open}` is never closed"), hint: format!("close it with `{close}`") }
+    SyntaxMistake {
+        at: at..at + 1,
+        message: format!("this `{open}` is never closed"),
+        hint: format!("close it with `{close}`"),
+    }
 }
 
 /// The whole value in quotes that it doesn't have in it.
-fn in_quotes(at: usize, value: &str, message: &str, assign: impl Fn(&str) -> String) -> Slip {
+fn in_quotes(at: usize, value: &str, message: &str, assign: impl Fn(&str) -> String) -> SyntaxMistake {
     let quoted = if value.contains('"') && !value.contains('\'') {
         format!("'{value}'")
     } else {
         format!("\"{}\"", value.replace('"', "\\\""))
     };
-    Slip { at: at..at + 1, message: message.to_owned(), hint: format!("write {}", assign(&quoted)) }
+    SyntaxMistake { at: at..at + 1, message: message.to_owned(), hint: format!("write {}", assign(&quoted)) }
 }
 
 /// Where the colon of a key stands: at the line's end, or before a space.

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::arena::{Arena, TableName};
-use super::relation::{Name, Origin, Rest, Slot, Star};
+use super::relation::{ColumnOrigin, Name, Rest, Slot, Star};
 use crate::lineage::known::{KnownColumn, KnownColumns};
 use crate::lineage::spelling::Spelling;
 use crate::model::ColumnName;
@@ -34,14 +34,14 @@ pub(crate) enum Seen {
 }
 
 #[derive(Debug)]
-pub(crate) struct Catalog<'k> {
+pub(crate) struct RelationCatalog<'k> {
     pub(crate) known: &'k KnownColumns,
     /// By name in small letters.
     pub(crate) models: HashMap<String, Shape>,
     pub(crate) spelling: Spelling,
 }
 
-impl Catalog<'_> {
+impl RelationCatalog<'_> {
     /// The table or model of a name, and its columns. `written`: the name's parts.
     pub(crate) fn relation(&self, written: &[ColumnName], arena: &mut Arena) -> (u32, Vec<Slot>) {
         let parts: Vec<&str> = written.iter().map(|part| &*part.text).collect();
@@ -62,7 +62,7 @@ impl Catalog<'_> {
         let mut slots: Vec<Slot> = Vec::with_capacity(known.columns.len() + 1);
         for KnownColumn { name: column, is_declared } in &known.columns {
             let name = Name { key: self.spelling.key_of_known(column), shown: Arc::clone(column) };
-            let origin = Origin::Column(arena.column_of(table, name.clone(), !is_declared));
+            let origin = ColumnOrigin::Column(arena.column_of(table, name.clone(), !is_declared));
             slots.push(Slot::column(name, [origin].into()));
         }
         match (known.is_complete, known.columns.is_empty()) {
@@ -85,7 +85,7 @@ impl Catalog<'_> {
 
 fn model(shape: &Shape, table: u32, arena: &mut Arena) -> Vec<Slot> {
     let mut column =
-        |name: &Name, is_inspected| [Origin::Column(arena.column_of(table, name.clone(), is_inspected))].into();
+        |name: &Name, is_inspected| [ColumnOrigin::Column(arena.column_of(table, name.clone(), is_inspected))].into();
     let slots = shape.outputs.iter().map(|output| match output {
         Seen::Column { name, is_inspected } => Slot::column(name.clone(), column(name, *is_inspected)),
         Seen::Unnamed(name) => Slot::Column(super::relation::Column { name: None, origins: column(name, false) }),

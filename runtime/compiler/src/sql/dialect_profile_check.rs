@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use crate::sql::profile::{
+use crate::sql::dialect_profile::{
     DialectProfile, LimitStyle, Op, OpOverload, PlaceholderStyle, ProfileError, ProfileFault, Quoting, RawOp,
     RawProfile, RawTime, TimeTemplates,
 };

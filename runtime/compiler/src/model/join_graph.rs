@@ -1,6 +1,6 @@
 //! Which cubes a cube reaches, and by which path (semantics, rule 6).
 //!
-//! In: the joins of a model. Out: a [`Reach`] per starting cube. Among paths to a cube those of
+//! In: the joins of a model. Out: a [`JoinPaths`] per starting cube. Among paths to a cube those of
 //! to-one hops only win, then the fewest hops, then the position in each cube's `joins:`, hop by hop.
 
 use std::collections::{HashMap, VecDeque};
@@ -21,7 +21,7 @@ pub struct Hop {
 
 /// The best paths from one cube, as a tree of last hops.
 #[derive(Debug, Clone)]
-pub struct Reach {
+pub struct JoinPaths {
     pub start: CubeId,
     /// Reached by to-one hops, in the order in which they were found: by depth, then by position.
     pub order: Vec<CubeId>,
@@ -31,10 +31,10 @@ pub struct Reach {
     to_many_order: Vec<CubeId>,
 }
 
-impl Reach {
+impl JoinPaths {
     /// Breadth first in the order of `joins:`, so the first path found is the best one.
-    pub(super) fn from(model: &Model, start: CubeId) -> Reach {
-        let mut reach = Reach {
+    pub(super) fn from(model: &Model, start: CubeId) -> JoinPaths {
+        let mut paths = JoinPaths {
             start,
             order: Vec::new(),
             to_one: HashMap::new(),
@@ -44,17 +44,17 @@ impl Reach {
         let mut queue = VecDeque::from([(start, 0)]);
         while let Some((from, depth)) = queue.pop_front() {
             for (index, join) in model.cube(from).joins.iter().enumerate() {
-                let is_new = join.target != start && !reach.to_one.contains_key(&join.target);
+                let is_new = join.target != start && !paths.to_one.contains_key(&join.target);
                 if join.relationship.is_to_one() && is_new {
                     let hop = Hop { from, join: index as u32, depth: depth + 1 };
-                    reach.to_one.insert(join.target, hop);
-                    reach.order.push(join.target);
+                    paths.to_one.insert(join.target, hop);
+                    paths.order.push(join.target);
                     queue.push_back((join.target, depth + 1));
                 }
             }
         }
-        reach.follow_to_many(model);
-        reach
+        paths.follow_to_many(model);
+        paths
     }
 
     /// What is left is reached from the cubes above, nearest first, by hops of any kind. Among cubes of
@@ -143,20 +143,20 @@ impl Tie {
 
 /// The real ties among the to-one paths from a cube. What lies behind a tied cube is not told again.
 pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
-    let reach = model.reach(start);
+    let paths = model.join_paths(start);
     let path = |to: CubeId| {
         let mut cubes = vec![to];
-        while let Some(hop) = reach.hop(cubes[cubes.len() - 1]).filter(|hop| hop.from != start) {
+        while let Some(hop) = paths.hop(cubes[cubes.len() - 1]).filter(|hop| hop.from != start) {
             cubes.push(hop.from);
         }
         cubes.reverse();
         cubes
     };
-    let depth = |cube: CubeId| reach.hop(cube).map_or(0, |hop| hop.depth);
+    let depth = |cube: CubeId| paths.hop(cube).map_or(0, |hop| hop.depth);
     let mut ties: Vec<Tie> = Vec::new();
-    for from in std::iter::once(start).chain(reach.order.iter().copied()) {
+    for from in std::iter::once(start).chain(paths.order.iter().copied()) {
         for (index, join) in model.cube(from).joins.iter().enumerate() {
-            let Some(best) = reach.hop(join.target).filter(|_| join.relationship.is_to_one()) else { continue };
+            let Some(best) = paths.hop(join.target).filter(|_| join.relationship.is_to_one()) else { continue };
             let is_best = best.from == from && best.join == index as u32;
             let is_told = ties.iter().any(|tie| tie.to == join.target);
             if is_best || is_told || depth(from) + 1 != best.depth || from == best.from {

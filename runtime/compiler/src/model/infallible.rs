@@ -14,7 +14,7 @@ use super::scope::Place;
 use super::walk::is_comparison;
 
 /// `parts`: what the stand-ins stand for.
-pub(super) fn is_total(expr: &Expr, parts: &[SqlPart], place: Place) -> bool {
+pub(super) fn is_infallible(expr: &Expr, parts: &[SqlPart], place: Place) -> bool {
     let form = Form { parts, compares_columns: matches!(place, Place::Join(_)) };
     form.is_column(expr) || form.is_test(expr)
 }

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
-use terrane_compiler::model::nearest::suggest;
+use terrane_compiler::text::nearest::suggest;
 use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;

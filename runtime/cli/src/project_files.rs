@@ -13,7 +13,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::model::nearest::resembling;
+use terrane_compiler::text::nearest::resembling;
 use terrane_compiler::project::{SourceTree, names_in};
 
 use crate::config::{Folders, PROJECT_FILE};

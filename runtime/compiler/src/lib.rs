@@ -11,6 +11,7 @@ mod explain;
 pub mod explanation;
 pub mod governance;
 pub mod graph;
+mod ids;
 pub mod lineage;
 pub mod model;
 mod parallel;
@@ -18,7 +19,9 @@ pub mod plan;
 pub mod project;
 pub mod query;
 mod security;
+pub mod snippet;
 pub mod sql;
+pub mod text;
 pub mod types;
 
 pub use compile::{Environment, compile, compile_count, compile_inline, compile_totals};

@@ -1,4 +1,4 @@
-//! The small vocabulary that every stage shares: logical types, granularities, bound values.
+//! The small vocabulary that every stage shares: logical types, granularities, bound values, kinds of members.
 //!
 //! In: nothing. Out: plain data. Not here: anything that knows a dialect, a file or a wire format.
 
@@ -148,4 +148,43 @@ impl Value {
             Value::TimestampTz(_) => LogicalType::TimestampTz,
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DimensionType {
+    String,
+    Number,
+    Time,
+    Boolean,
+    Geo,
+}
+
+/// The meaning of a time dimension's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeKind {
+    /// An instant; shown in the query's timezone.
+    Utc,
+    /// A wall clock, never shifted.
+    WallClock,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Relationship {
+    ManyToOne,
+    OneToMany,
+    OneToOne,
+}
+
+impl Relationship {
+    /// A hop that neither loses nor repeats rows.
+    pub fn is_to_one(self) -> bool {
+        !matches!(self, Relationship::OneToMany)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetricKind {
+    Simple,
+    Ratio,
+    Derived,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::model::{likely, nearest};
+use terrane_compiler::text::nearest::{likely, nearest};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 use terrane_server::Refused;

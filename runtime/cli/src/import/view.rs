@@ -5,7 +5,7 @@
 //! a measure counts the rows of its own; whoever asks for both gets both in one answer.
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::model::nearest::suggest;
+use terrane_compiler::text::nearest::suggest;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
 use super::draft::{DIMENSIONS, Draft, ITEMS, MEASURES, Member, SEGMENTS};

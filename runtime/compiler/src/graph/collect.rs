@@ -11,9 +11,9 @@ use super::{Node, NodeType, Subject};
 use crate::lineage::KnownColumns;
 use crate::model::{
     Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet, SqlPart,
-    tables_named_in,
 };
 use crate::project::{CubeDefinition, Definitions, Origin, RelationDefinition};
+use crate::snippet::tables_named_in;
 
 pub(super) struct Collected {
     pub(super) nodes: Vec<Node>,
@@ -105,7 +105,7 @@ impl<'d> Collecting<'d> {
             self.place(at, &model.origin);
             self.models.insert(&model.value, at);
         }
-        let grammar = crate::model::grammar(&self.definitions.warehouse);
+        let grammar = crate::snippet::grammar(&self.definitions.warehouse);
         for (model, _) in all {
             let at = self.models[&*model.name.value];
             self.needs_relations(at, model.refs.iter().map(|reference| &*reference.name), &model.sources);

@@ -17,9 +17,10 @@ use super::spelling::Spelling;
 use super::{IncompleteTable, Lineage, Node, NodeType, Subject};
 use crate::model::{
     Aggregate, ColumnName, Cube, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Relation,
-    SegmentId, Snippet, SqlPart, grammar,
+    SegmentId, Snippet, SqlPart,
 };
 use crate::project::{CubeDefinition, Definitions, SqlText};
+use crate::snippet::grammar;
 
 pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColumns) -> Lineage {
     let spelling = Spelling::of(&definitions.warehouse);

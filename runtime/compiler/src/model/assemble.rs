@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 use sqlparser::dialect::Dialect;
 
 use super::inherit::{Inherited, Merged};
-use super::nearest::suggest;
 use super::relation::Models;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
@@ -17,6 +16,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
+use crate::text::nearest::suggest;
 use crate::types::LogicalType;
 
 /// A model without snippets.

@@ -11,9 +11,7 @@ use sqlparser::dialect::Dialect;
 
 use super::assemble::{Skeleton, assemble};
 use super::cycles::{self, Edge, Item, Items, References};
-use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
-use super::nearest::suggest;
 use super::read::read;
 use super::scope::{NameScope, Place};
 use super::source_text::SourceText;
@@ -26,6 +24,8 @@ use super::{
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;
 use crate::project::{Definitions, MeasureDefinition, SqlText};
+use crate::snippet::grammar::{Problem, grammar};
+use crate::text::nearest::suggest;
 
 /// Resolves every reference. What is broken is reported and left out; the rest stays usable.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {

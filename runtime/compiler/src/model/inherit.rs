@@ -6,12 +6,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::nearest::suggest;
 use crate::diagnostic::{Code, Diagnostic, Step, circle};
 use crate::project::{
     CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MAX_ANCESTORS, MeasureDefinition,
     RelationDefinition, SegmentDefinition, Text,
 };
+use crate::text::nearest::suggest;
 
 /// A definition and the cube whose file has it: that cube's name in its SQL means whoever inherits it.
 #[derive(Debug)]

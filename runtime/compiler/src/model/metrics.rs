@@ -10,8 +10,6 @@ use sqlparser::dialect::Dialect;
 
 use super::assemble::presentation;
 use super::cycles::{Item, Items};
-use super::grammar::Problem;
-use super::nearest::{likely_word, suggest};
 use super::read::read;
 use super::scope::{NameScope, Place};
 use super::{
@@ -21,6 +19,9 @@ use super::{
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
 use crate::query::{Operator, QueryError, refusal};
+use crate::snippet::grammar::Problem;
+use crate::snippet::likely_word;
+use crate::text::nearest::suggest;
 use crate::types::Value;
 
 /// Adds the metrics to the model.

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use sqlparser::dialect::Dialect;
 
 use super::kept::Notes;
-use super::nearest::suggest;
 use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
 use super::scope::{NameScope, Place};
@@ -20,6 +19,7 @@ use super::transfer::{is_plain, transfer};
 use super::{Cube, CubeId, Member, Model, Snippet, invalid_value};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text, is_registered};
+use crate::text::nearest::suggest;
 
 /// Reads every policy for every cube that it reaches, and closes what can't be protected.
 pub(super) fn add(

@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::nearest::suggest;
 use super::{Cube, DimensionType, Member, Model};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{CubeDefinition, SqlText, Text};
+use crate::text::nearest::suggest;
 
 /// Every name of every pre-aggregation of a cube.
 pub(super) fn check(

@@ -11,14 +11,14 @@ use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::calls::settle;
-use super::grammar::{Problem, balanced, explain, is_space, is_unseen, offset_of, tokenize, unseen};
-use super::nearest::likely;
 use super::scope::{NameScope, Place, Target};
 use super::walk::Walk;
 use super::{ColumnName, Snippet, SqlPart, UserPart, UserValue};
 use crate::diagnostic::Code;
 use crate::project::SqlText;
+use crate::snippet::calls::read_as_engine;
+use crate::snippet::grammar::{Problem, balanced, explain, is_space, is_unseen, offset_of, tokenize, unseen};
+use crate::text::nearest::likely;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;
 /// Trees are as deep as their longest chain of operators, and a stack is finite.
@@ -94,7 +94,7 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
         );
         return Err(vec![problem.at(offset_of(text, rest.span.start), found.chars().count())]);
     }
-    settle(&mut expr, dialect);
+    read_as_engine(&mut expr, dialect);
     let mut walk = Walk::new(scope, dialect, &braces, text);
     walk.expression(&mut expr);
     walk.finish(&expr)
@@ -209,7 +209,7 @@ fn resolve_braces(
             Token::LParen => {
                 let before = out.iter().rev().find(|token| !is_space(token));
                 let is_aggregate = before.is_some_and(|token| match &token.token {
-                    Token::Word(word) => super::aggregate::is_aggregate(&word.value) || is_filter_where(word),
+                    Token::Word(word) => crate::snippet::aggregate::is_aggregate(&word.value) || is_filter_where(word),
                     _ => false,
                 });
                 calls.push(is_aggregate);

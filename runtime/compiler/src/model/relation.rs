@@ -14,13 +14,13 @@ use sqlparser::dialect::Dialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
-use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
-use super::nearest::likely;
 use super::warehouse_error::word_in;
 use super::{ColumnName, Cube, Relation, TableName};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
+use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
 use crate::sql::print_rows_of;
+use crate::text::nearest::likely;
 
 const MAX_QUERY_BYTES: usize = 1024 * 1024;
 /// Longer queries are not parsed for warnings: the parser recurses on them.

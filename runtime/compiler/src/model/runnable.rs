@@ -6,10 +6,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::grammar::grammar;
 use super::relation::{Models, built_relation, over_built};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, quote_name};
+use crate::snippet::grammar::grammar;
 use crate::sql::{print_queries, print_rows_of};
 
 /// One model's query.

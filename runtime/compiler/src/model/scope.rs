@@ -7,9 +7,9 @@ use crate::diagnostic::Code;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::grammar::Problem;
-use super::nearest::suggest;
 use super::{Cube, CubeId, Member, Model, SqlPart};
+use crate::snippet::grammar::Problem;
+use crate::text::nearest::suggest;
 
 /// Where a snippet stands; it decides what it may refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

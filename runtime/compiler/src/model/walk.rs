@@ -12,14 +12,14 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::Dialect;
 
-use super::aggregate;
-use super::calls::{has_methods, method_of, picks_columns};
-use super::grammar::{Problem, column_name, offset_of, placeholder};
 use super::infallible::is_infallible;
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, put_back, stand_in};
 use super::scope::{NameScope, Place, Target};
 use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
 use crate::diagnostic::Code;
+use crate::snippet::aggregate;
+use crate::snippet::calls::{has_methods, method_of, picks_columns};
+use crate::snippet::grammar::{Problem, column_name, offset_of, placeholder};
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {
@@ -493,59 +493,6 @@ fn without_brackets(mut expr: &Expr) -> &Expr {
 pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
-}
-
-/// Whether an argument of the function, whose name has small letters, may be a bare word such as `day`.
-pub(crate) fn takes_unit(function: &str) -> bool {
-    TAKES_UNIT.contains(&function)
-}
-
-/// Functions whose first or last argument may be a bare word such as `day`.
-const TAKES_UNIT: &[&str] = &[
-    "date_add",
-    "date_diff",
-    "date_part",
-    "date_sub",
-    "date_trunc",
-    "dateadd",
-    "datediff",
-    "datename",
-    "datepart",
-    "datetime_add",
-    "datetime_diff",
-    "datetime_sub",
-    "datetime_trunc",
-    "last_day",
-    "time_diff",
-    "time_trunc",
-    "timestamp_add",
-    "timestamp_diff",
-    "timestamp_sub",
-    "timestamp_trunc",
-    "timestampadd",
-    "timestampdiff",
-];
-pub(crate) fn is_unit(word: &str) -> bool {
-    const UNITS: &[&str] = &[
-        "microsecond",
-        "millisecond",
-        "second",
-        "minute",
-        "hour",
-        "day",
-        "dayofweek",
-        "dayofyear",
-        "week",
-        "isoweek",
-        "month",
-        "quarter",
-        "year",
-        "isoyear",
-        "decade",
-        "century",
-    ];
-    let lower = word.to_ascii_lowercase();
-    UNITS.contains(&lower.as_str()) || UNITS.contains(&lower.trim_end_matches('s'))
 }
 
 /// Marks a name that is no column.

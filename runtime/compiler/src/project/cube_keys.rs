@@ -4,8 +4,9 @@
 
 use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, Words};
-use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
+use crate::snippet::AggregateFunction;
 use crate::types::Granularity;
+use crate::types::{DimensionType, Relationship, TimeKind};
 
 pub(super) static CUBE: Shape =
     Shape {

@@ -11,18 +11,19 @@ use super::cube_keys::{
     CUBE, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE, MEASURE_TYPES, PRE_AGGREGATION,
     REFRESH, RELATIONSHIPS, SEGMENT, TIME_KINDS,
 };
+use super::definitions::Governed;
 use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
     RelationDefinition, SegmentDefinition, Wording,
 };
 use super::fields::{Fields, choice_of, shorten};
 use super::jinja::Renderer;
-use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{DimensionType, Governed, Relationship, TimeKind};
 use crate::query::METRIC_TIME;
+use crate::text::{SqlText, Text};
 use crate::types::Granularity;
+use crate::types::{DimensionType, Relationship, TimeKind};
 
 /// One cube; the names of members and joins that could not be read become `unread`.
 pub(super) fn cube(

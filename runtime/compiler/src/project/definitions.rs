@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::source::{Origin, SqlText, Text};
 use crate::diagnostic::Span;
-use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
+use crate::snippet::AggregateFunction;
+use crate::text::{Origin, SqlText, Text};
+use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
 use crate::types::{Granularity, Value};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,7 +60,7 @@ pub(crate) const MAX_ANCESTORS: usize = 32;
 
 impl CubeDefinition {
     /// The cube and those it extends, itself first: as far as they are there, and each of a circle once.
-    pub(crate) fn line<'d>(&'d self, named: impl Fn(&str) -> Option<&'d CubeDefinition>) -> Vec<&'d CubeDefinition> {
+    pub fn line<'d>(&'d self, named: impl Fn(&str) -> Option<&'d CubeDefinition>) -> Vec<&'d CubeDefinition> {
         let mut line = vec![self];
         let mut at = self;
         while let Some(parent) = at.extends.as_ref().and_then(|name| named(&name.value)) {
@@ -325,4 +326,12 @@ pub enum MaskDefinition {
     Null,
     Constant(WrittenValue),
     Sql(SqlText),
+}
+
+/// The part of a member's `meta` that governance hooks see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Governed {
+    pub tags: Vec<Arc<str>>,
+    pub pii: bool,
+    pub classification: Option<Arc<str>>,
 }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use super::definitions::{CubeDefinition, MetricDefinition, PolicyDefinition, SourceDefinition};
 use super::fields::Fields;
 use super::jinja::{Renderer, TemplateContext};
-use super::source::SourceFile;
 use super::yaml::{Node, NodeValue};
 use super::{EMPTY_FILE, FILE, cubes, fields, list_without_key, metrics, names_in, policies, sources, yaml};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::parallel;
+use crate::text::SourceFile;
 
 /// A parsed file, and the definitions in it that no other file affects.
 pub(super) struct ParsedFile {

@@ -8,10 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::keys::{self, Kind, Shape, Words};
-use super::source::{Origin, Text};
 use super::yaml::{Key, Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::nearest::{likely, likely_word, nearest};
+use crate::snippet::likely_word;
+use crate::text::nearest::{likely, nearest};
+use crate::text::{Origin, Text};
 
 /// ``measure `revenue` ``: what the messages call a mapping. Only put into words when one is written.
 #[derive(Clone)]

@@ -7,7 +7,7 @@
 
 use super::registered::RegisteredCube;
 use super::{Inputs, SourceTree, settings};
-use crate::model::allowed;
+use crate::snippet::allowed;
 
 /// Endings of files that an engine reads by their names, in lower case.
 const ENDINGS: &[&str] = &[

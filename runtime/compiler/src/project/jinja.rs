@@ -15,9 +15,9 @@ use sqlparser::dialect::Dialect;
 
 use super::definitions::{Materialization, Reference, RelationDefinition};
 use super::limits;
-use super::source::{SqlText, Text};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::nearest::{likely, suggest};
+use crate::text::nearest::{likely, suggest};
+use crate::text::{SqlText, Text};
 
 const FUEL: u64 = 50_000;
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;

@@ -10,11 +10,11 @@ use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition, W
 use super::fields::Fields;
 use super::jinja::Renderer;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
-use super::source::SqlText;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::MetricKind;
 use crate::query::Operator;
+use crate::text::SqlText;
+use crate::types::MetricKind;
 use crate::types::Value;
 
 pub(super) static METRIC: Shape = Shape {

@@ -10,8 +10,8 @@ use super::definitions::ModelDefinition;
 use super::fields::{is_snake_case, snake_case};
 use super::jinja::Renderer;
 use super::settings::Settings;
-use super::source::{Origin, SourceFile, Text};
 use crate::diagnostic::{Code, Diagnostic, Step, circle};
+use crate::text::{Origin, SourceFile, Text};
 
 /// Larger models are refused before they are read.
 const MAX_MODEL_BYTES: usize = 256 * 1024;

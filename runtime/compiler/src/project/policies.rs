@@ -7,10 +7,10 @@ use super::definitions::{MaskDefinition, MissingAttribute, PolicyCondition, Poli
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
 use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
 use super::metrics::{value, values};
-use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::security::attribute_value;
+use crate::text::{SqlText, Text};
 use crate::types::Value;
 
 pub(super) static POLICY: Shape = Shape {

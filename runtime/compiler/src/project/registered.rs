@@ -2,7 +2,7 @@
 //!
 //! In: [`RegisteredCube`]s, each one entry of a `cubes:` list as JSON, and the cubes of the files. Out: their
 //! definitions. A name that a file defines too stays the file's, and is told; nothing is lost, since who
-//! registered it still has it. Not here: who may register, and what SQL they may write (`model::allowed`).
+//! registered it still has it. Not here: who may register, and what SQL they may write (`snippet::allowed`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::cubes;
 use super::definitions::{CubeDefinition, MetricDefinition};
 use super::jinja::Renderer;
-use super::source::SourceFile;
 use super::yaml::{self, NodeValue};
 use crate::diagnostic::{Code, Diagnostic, Severity, Span};
+use crate::text::SourceFile;
 
 /// The folder that diagnostics name; no project has one of this name, for it begins with a bracket.
 const PLACE: &str = "(registered)";

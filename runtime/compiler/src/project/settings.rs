@@ -9,9 +9,9 @@ use minijinja::Value;
 use super::definitions::Materialization;
 use super::fields::{Fields, wrong_type};
 use super::keys::{Key, Kind, NAME, Shape, Words};
-use super::source::{Origin, SourceFile, Text};
 use super::yaml::{self, Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::text::{Origin, SourceFile, Text};
 
 pub(super) const FILE: &str = "service_project.yml";
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{self as granit, Event, Parser, ScalarStyle, ScanError, Span as EventSpan};
 
-use super::source::{Origin, SourceFile};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::text::{Origin, SourceFile};
 
 /// Larger files are refused before they are parsed.
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;

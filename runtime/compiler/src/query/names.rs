@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::resolved::{GroupBy, ValueId};
 use super::{ExpectedMember, MemberRef, QueryError, SemanticQuery};
-use crate::model::{Cube, CubeId, DimensionId, Member, MetricId, Model, SegmentId, TimeKind, nearest};
+use crate::model::{Cube, CubeId, DimensionId, Member, MetricId, Model, SegmentId, TimeKind};
 use crate::security::Access;
+use crate::text::nearest::nearest;
 use crate::types::Granularity;
 
 pub(super) struct Names<'a> {

@@ -11,10 +11,11 @@ use super::{Attribute, SecurityContext, attribute_value};
 use crate::governance::Bound;
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
-    Relation, Snippet, SqlPart, UserValue, column_owners,
+    Relation, Snippet, SqlPart, UserValue,
 };
 use crate::project::{MissingAttribute, PolicyCondition};
 use crate::query::Predicate;
+use crate::snippet::table_names::column_owners;
 use crate::types::Value;
 
 /// One caller's view of a model.

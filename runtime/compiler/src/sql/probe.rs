@@ -15,11 +15,12 @@ use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::scope::{RowScope, Texts};
 use crate::model::{
-    ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart, grammar,
+    ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart,
 };
 use crate::plan::{Protection, joins_for};
 use crate::project::{Definitions, SourceDefinition, TableDefinition, Text, quote_name};
 use crate::query::QueryError;
+use crate::snippet::grammar;
 
 /// What the n-th column of a [`TypeProbe`] tells the type of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 use terrane_app::projects::RegisterError;
 use terrane_compiler::Access as Visible;
-use terrane_compiler::model::allowed::{NotAllowed, allowed_functions};
+use terrane_compiler::snippet::allowed::{NotAllowed, allowed_functions};
 
 use crate::app::{App, Scope};
 use crate::call::Call;

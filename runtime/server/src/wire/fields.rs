@@ -3,7 +3,7 @@
 //! In: a parsed value and the names that may stand in it. Out: typed fields, or a [`Misfit`].
 
 use serde_json::{Map, Value as Json};
-use terrane_compiler::model::likely;
+use terrane_compiler::text::nearest::likely;
 use terrane_compiler::query::QueryError;
 
 use crate::error::{ApiError, Code};

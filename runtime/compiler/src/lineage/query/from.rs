@@ -14,7 +14,7 @@ use sqlparser::ast::{
 use super::arena::Reason;
 use super::relation::{Column, ColumnOrigin, ColumnOrigins, Name, Rest, Slot, Use};
 use super::scope::{Analysis, AnalysisResult, Clause, Frame, Named, idents};
-use crate::model::{ColumnName, column_name};
+use crate::snippet::{ColumnName, column_name};
 
 /// Table functions whose rows are those of files, not of tables.
 const FILE_READERS: &[&str] = &[

@@ -11,8 +11,8 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::arena::Reason;
-use crate::model::calls::settle;
-use crate::model::{is_space, tokenize};
+use crate::snippet::calls::read_as_engine;
+use crate::snippet::{is_space, tokenize};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOKENS: usize = 4_000;
@@ -24,7 +24,7 @@ pub(super) fn query(text: &str, dialect: &dyn Dialect) -> Result<Box<Query>, Rea
     let mut parser = parser(text, dialect)?;
     match parser.parse_statement().map_err(|error| reason(&error))? {
         Statement::Query(mut query) if parser.peek_token_ref().token == Token::EOF => {
-            settle(&mut *query, dialect);
+            read_as_engine(&mut *query, dialect);
             Ok(query)
         }
         _ => Err(Reason::NotFollowed("a statement that is no query")),

@@ -10,7 +10,7 @@ use super::arena::{Arena, TableName};
 use super::relation::{ColumnOrigin, Name, Rest, Slot, Star};
 use crate::lineage::known::{KnownColumn, KnownColumns};
 use crate::lineage::spelling::Spelling;
-use crate::model::ColumnName;
+use crate::snippet::ColumnName;
 
 /// What others see of a model.
 #[derive(Debug, Clone, Default)]

@@ -4,21 +4,16 @@
 //! [`build`] only, together with every [`crate::diagnostic::Diagnostic`] found. A query never copies
 //! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
 
-mod aggregate;
-pub mod allowed;
 mod assemble;
 mod build;
-pub(crate) mod calls;
 mod column_types;
 mod cycles;
 mod expansion;
-mod grammar;
 mod infallible;
 mod inherit;
 mod invalid_value;
 mod join_graph;
 mod metrics;
-pub mod nearest;
 mod policies;
 mod policy;
 mod pre_aggregations;
@@ -28,10 +23,7 @@ mod relation;
 mod runnable;
 mod scope;
 mod shared_rows;
-mod snippet;
 mod source_text;
-mod table_functions;
-mod table_names;
 mod tables;
 mod transfer;
 mod walk;
@@ -41,57 +33,22 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-pub(crate) use aggregate::is_aggregate;
 pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
-pub(crate) use grammar::{column_name, grammar, is_space, offset_of, tokenize};
 pub use join_graph::{Hop, JoinPaths, Tie};
-pub use nearest::{likely, nearest};
 pub use policy::{CubePolicy, Mask, Policy};
 pub use runnable::{ModelQueries, RunnableModel, runnable_models};
 pub(crate) use shared_rows::SharedRows;
-pub use snippet::{ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
-pub(crate) use table_names::column_owners;
-pub(crate) use tables::tables_named_in;
-pub(crate) use walk::{is_unit, takes_unit};
 pub use warehouse_error::place_of_warehouse_error;
 pub(crate) use warehouse_error::{named_in_error, shown_in_error};
 
-use crate::diagnostic::Span;
+pub use crate::ids::{CubeId, DimensionId, MeasureId, Member, MetricId, SegmentId};
+pub use crate::project::Governed;
+pub use crate::snippet::{Aggregate, AggregateFunction, ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
+pub use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
+
+use crate::text::Span;
 use crate::types::{Granularity, LogicalType, Value};
-
-/// Index of a cube (or a role-playing alias of one) in its [`Model`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CubeId(pub u32);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MeasureId {
-    pub cube: CubeId,
-    pub index: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DimensionId {
-    pub cube: CubeId,
-    pub index: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SegmentId {
-    pub cube: CubeId,
-    pub index: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MetricId(pub u32);
-
-/// What a name in a cube stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Member {
-    Measure(MeasureId),
-    Dimension(DimensionId),
-    Segment(SegmentId),
-}
 
 /// One immutable snapshot of a project.
 #[derive(Debug)]
@@ -188,14 +145,6 @@ pub struct Presentation {
     pub governed: Governed,
 }
 
-/// What a member's `meta` says to governance hooks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Governed {
-    pub tags: Vec<Arc<str>>,
-    pub pii: bool,
-    pub classification: Option<Arc<str>>,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measure {
     pub name: Arc<str>,
@@ -215,47 +164,6 @@ pub enum MeasureKind {
         aggregate: Aggregate,
         from_all: bool,
     },
-}
-
-/// An aggregation over the rows of the measure's own cube.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Aggregate {
-    pub function: AggregateFunction,
-    /// `None` only for `count`: rows are counted.
-    pub argument: Option<Snippet>,
-    /// Only rows that pass all of these are measured.
-    pub filters: Vec<Snippet>,
-    /// Type of `argument`, as the warehouse told; `Unknown` until types are read.
-    pub argument_type: LogicalType,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AggregateFunction {
-    Count,
-    CountDistinct,
-    CountDistinctApprox,
-    Sum,
-    Avg,
-    Min,
-    Max,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DimensionType {
-    String,
-    Number,
-    Time,
-    Boolean,
-    Geo,
-}
-
-/// How a time dimension's values are meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TimeKind {
-    /// An instant; shown in the query's timezone.
-    Utc,
-    /// A wall clock, never shifted.
-    WallClock,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -285,20 +193,6 @@ pub struct Segment {
     pub sql_span: Option<Span>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Relationship {
-    ManyToOne,
-    OneToMany,
-    OneToOne,
-}
-
-impl Relationship {
-    /// A hop that neither loses nor repeats rows.
-    pub fn is_to_one(self) -> bool {
-        !matches!(self, Relationship::OneToMany)
-    }
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Join {
     /// The target under the name the author gave it: a cube or an alias.
@@ -308,13 +202,6 @@ pub struct Join {
     /// Every row finds one, so an inner join is the same.
     pub always: bool,
     pub span: Option<Span>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MetricKind {
-    Simple,
-    Ratio,
-    Derived,
 }
 
 /// A metric: an expression over measures and other metrics, whatever its kind.
@@ -403,4 +290,33 @@ impl Cube {
     pub fn member(&self, name: &str) -> Option<Member> {
         self.members.get(name).copied()
     }
+
+    /// Returns the columns that the members name, each with its cube.
+    pub fn referenced_columns(&self) -> Vec<(CubeId, &ColumnName)> {
+        let mut found = Vec::new();
+        for dimension in &self.dimensions {
+            columns_in(&dimension.sql, &mut found);
+        }
+        for measure in &self.measures {
+            match &measure.kind {
+                MeasureKind::Number(sql) => columns_in(sql, &mut found),
+                MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                    columns_within(aggregate, &mut found);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn columns_in<'m>(sql: &'m Snippet, found: &mut Vec<(CubeId, &'m ColumnName)>) {
+    sql.for_each(&mut |part| match part {
+        SqlPart::Column { cube, name } => found.push((*cube, name)),
+        SqlPart::Aggregate(aggregate) => columns_within(aggregate, found),
+        _ => {}
+    });
+}
+
+fn columns_within<'m>(aggregate: &'m Aggregate, found: &mut Vec<(CubeId, &'m ColumnName)>) {
+    aggregate.argument.iter().chain(&aggregate.filters).for_each(|sql| columns_in(sql, found));
 }

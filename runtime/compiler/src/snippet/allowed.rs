@@ -12,9 +12,9 @@ use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgum
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-use super::calls::settle;
+use super::aggregate;
+use super::calls::read_as_engine;
 use super::grammar::{grammar, tokenize};
-use super::{Aggregate, ColumnName, Cube, CubeId, MeasureKind, Snippet, SqlPart, aggregate};
 
 const MAX_BYTES: usize = 8 * 1024;
 const MAX_TOKENS: usize = 1_000;
@@ -151,7 +151,7 @@ pub fn check_expression(sql: &str, warehouse: &str) -> Result<(), NotAllowed> {
     if parser.peek_token_ref().token != Token::EOF {
         return Err(syntax(format!("`{}` stands after its end", parser.peek_token_ref().token)));
     }
-    settle(&mut expression, &*dialect);
+    read_as_engine(&mut expression, &*dialect);
     match expression.visit(&mut Check) {
         ControlFlow::Break(refusal) => Err(refusal),
         ControlFlow::Continue(()) => Ok(()),
@@ -197,35 +197,6 @@ pub fn check_table(table: &str, warehouse: &str) -> Result<(), NotAllowed> {
 /// written it, now or while less was refused.
 pub fn is_looked_up(table: &str, warehouse: &str) -> bool {
     matches!(check_table(table, warehouse), Ok(()) | Err(NotAllowed::FileTable { .. }))
-}
-
-/// The columns that a cube's members name, of whatever cube.
-pub fn columns_of(cube: &Cube) -> Vec<(CubeId, &ColumnName)> {
-    let mut found = Vec::new();
-    for dimension in &cube.dimensions {
-        columns_in(&dimension.sql, &mut found);
-    }
-    for measure in &cube.measures {
-        match &measure.kind {
-            MeasureKind::Number(sql) => columns_in(sql, &mut found),
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
-                columns_within(aggregate, &mut found);
-            }
-        }
-    }
-    found
-}
-
-fn columns_in<'m>(sql: &'m Snippet, found: &mut Vec<(CubeId, &'m ColumnName)>) {
-    sql.for_each(&mut |part| match part {
-        SqlPart::Column { cube, name } => found.push((*cube, name)),
-        SqlPart::Aggregate(aggregate) => columns_within(aggregate, found),
-        _ => {}
-    });
-}
-
-fn columns_within<'m>(aggregate: &'m Aggregate, found: &mut Vec<(CubeId, &'m ColumnName)>) {
-    aggregate.argument.iter().chain(&aggregate.filters).for_each(|sql| columns_in(sql, found));
 }
 
 /// References read as names: what they stand for is checked where it is defined.

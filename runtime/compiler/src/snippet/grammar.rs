@@ -10,35 +10,35 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::ColumnName;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::project::SqlText;
+use crate::text::SqlText;
 
 /// The grammar of a warehouse's type; a generic one for a type that the parser doesn't know.
-pub(crate) fn grammar(warehouse: &str) -> Box<dyn Dialect> {
+pub fn grammar(warehouse: &str) -> Box<dyn Dialect> {
     dialect_from_str(warehouse).unwrap_or_else(|| Box::new(GenericDialect {}))
 }
 
 /// What is wrong with a text, at a byte offset of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Problem {
-    pub(super) code: Code,
+pub struct Problem {
+    pub(crate) code: Code,
     pub(crate) message: String,
-    pub(super) hint: String,
-    pub(super) offset: usize,
-    pub(super) length: usize,
+    pub(crate) hint: String,
+    pub(crate) offset: usize,
+    pub(crate) length: usize,
 }
 
 impl Problem {
-    pub(super) fn new(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Problem {
+    pub(crate) fn new(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Problem {
         Problem { code, message: message.into(), hint: hint.into(), offset: 0, length: 1 }
     }
 
-    pub(super) fn at(mut self, offset: usize, length: usize) -> Problem {
+    pub(crate) fn at(mut self, offset: usize, length: usize) -> Problem {
         (self.offset, self.length) = (offset, length);
         self
     }
 
     /// At the very name that is unknown, where the place is a reference in braces or with a dot.
-    pub(super) fn narrowed(self, text: &str) -> Problem {
+    pub(crate) fn narrowed(self, text: &str) -> Problem {
         if !matches!(self.code, Code::UnknownMember | Code::UnknownCube | Code::UnknownMetric) {
             return self;
         }
@@ -57,18 +57,18 @@ impl Problem {
     }
 
     /// The whole text is meant.
-    pub(super) fn whole(self) -> Problem {
+    pub(crate) fn whole(self) -> Problem {
         self.at(0, usize::MAX)
     }
 
-    pub(super) fn in_text(self, sql: &SqlText) -> Diagnostic {
+    pub(crate) fn in_text(self, sql: &SqlText) -> Diagnostic {
         let length = if self.length == usize::MAX { sql.text.trim().chars().count() } else { self.length };
         Diagnostic::error(self.code, self.message).hint(self.hint).at(sql.locate(self.offset, length))
     }
 }
 
 /// The byte offset of a parser's line and column (characters, from 1); the text's end for "nowhere".
-pub(crate) fn offset_of(text: &str, location: Location) -> usize {
+pub fn offset_of(text: &str, location: Location) -> usize {
     if location.line == 0 {
         return text.trim_end().len();
     }
@@ -79,7 +79,7 @@ pub(crate) fn offset_of(text: &str, location: Location) -> usize {
 }
 
 /// Byte offsets of places that only go forward, each found from the one before.
-pub(super) struct Offsets<'t> {
+pub(crate) struct Offsets<'t> {
     text: &'t str,
     at: usize,
     line: u64,
@@ -87,11 +87,11 @@ pub(super) struct Offsets<'t> {
 }
 
 impl<'t> Offsets<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Offsets { text, at: 0, line: 1, column: 1 }
     }
 
-    pub(super) fn advance(&mut self, to: Location) -> usize {
+    pub(crate) fn advance(&mut self, to: Location) -> usize {
         for c in self.text[self.at..].chars() {
             if (self.line, self.column) >= (to.line, to.column) {
                 break;
@@ -107,7 +107,7 @@ impl<'t> Offsets<'t> {
 }
 
 /// The tokens of a text, comments and spaces among them, strings as written.
-pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
+pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
     let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
     let tokens = tokenizer.tokenize_with_location().map_err(|error| {
         let at = offset_of(text, error.location);
@@ -140,13 +140,13 @@ pub(crate) fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWit
 }
 
 /// A place for a value that is bound: it would take one of those that the host binds.
-pub(super) fn placeholder(written: &str) -> Problem {
+pub(crate) fn placeholder(written: &str) -> Problem {
     let message = format!("`{written}` is a place for a value that is bound, and nothing is bound here");
     Problem::new(Code::Placeholder, message, "write the value itself")
 }
 
 /// Brackets that nothing closes, or that close nothing.
-pub(super) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
+pub(crate) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     let mut open: Vec<&TokenWithSpan> = Vec::new();
     for token in tokens {
         match token.token {
@@ -166,7 +166,7 @@ pub(super) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Probl
 }
 
 /// A name of the warehouse. Tokens are as written, so the quotes inside a quoted name are still doubled.
-pub(crate) fn column_name(ident: &Ident) -> ColumnName {
+pub fn column_name(ident: &Ident) -> ColumnName {
     let text = match ident.quote_style {
         Some('[') => ident.value.replace("]]", "]"),
         Some(quote) => ident.value.replace(&format!("{quote}{quote}"), &quote.to_string()),
@@ -176,7 +176,7 @@ pub(crate) fn column_name(ident: &Ident) -> ColumnName {
 }
 
 /// The parser's complaint with its place; `readable` turns stand-ins back into what was written.
-pub(super) fn explain(
+pub(crate) fn explain(
     error: &ParserError,
     text: &str,
     tokens: &[TokenWithSpan],
@@ -282,16 +282,16 @@ fn article(wanted: &str) -> String {
     }
 }
 
-pub(crate) fn is_space(token: &TokenWithSpan) -> bool {
+pub fn is_space(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 
 /// A character that nobody sees, and that SQL doesn't take for a space.
-pub(super) fn is_unseen(token: &TokenWithSpan) -> bool {
+pub(crate) fn is_unseen(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Char('\u{200b}' | '\u{2060}' | '\u{feff}'))
 }
 
-pub(super) fn unseen(token: &TokenWithSpan, text: &str) -> Problem {
+pub(crate) fn unseen(token: &TokenWithSpan, text: &str) -> Problem {
     let message = "this character has no width, so that nobody sees it, and no meaning in SQL";
     Problem::new(Code::SqlSyntax, message, "remove it").at(offset_of(text, token.span.start), 1)
 }

@@ -17,7 +17,7 @@ use sqlparser::dialect::{Dialect, DuckDbDialect, MySqlDialect, PostgreSqlDialect
 const SCHEMAS: [&str; 3] = ["main", "pg_catalog", "system"];
 
 /// Reads all calls of a tree as the warehouse does.
-pub(crate) fn settle(tree: &mut impl VisitMut, dialect: &dyn Dialect) {
+pub fn read_as_engine(tree: &mut impl VisitMut, dialect: &dyn Dialect) {
     let is_duckdb = dialect.is::<DuckDbDialect>();
     let looks_into_documents = is_duckdb
         || dialect.is::<PostgreSqlDialect>()
@@ -40,7 +40,7 @@ pub(crate) fn has_methods(dialect: &dyn Dialect) -> bool {
 }
 
 /// What stands left of a method's name, if the warehouse has methods.
-pub(crate) fn method_of(name: &ObjectName) -> Option<Vec<&Ident>> {
+pub fn method_of(name: &ObjectName) -> Option<Vec<&Ident>> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     let (_, of) = parts.split_last().filter(|(_, of)| !of.is_empty())?;
     let is_schema =
@@ -49,7 +49,7 @@ pub(crate) fn method_of(name: &ObjectName) -> Option<Vec<&Ident>> {
 }
 
 /// Whether a function stands for columns that are picked by a pattern.
-pub(crate) fn picks_columns(name: &ObjectName) -> bool {
+pub fn picks_columns(name: &ObjectName) -> bool {
     name.0.last().and_then(|part| part.as_ident()).is_some_and(|name| name.value.eq_ignore_ascii_case("columns"))
 }
 
@@ -217,13 +217,13 @@ mod tests {
     use sqlparser::parser::Parser;
 
     use super::*;
-    use crate::model::grammar::grammar;
+    use crate::snippet::grammar;
 
     /// The text again, and the names of an expression that are no parameters.
     fn settled(sql: &str, warehouse: &str) -> (String, Vec<String>) {
         let dialect = grammar(warehouse);
         let mut expr = Parser::new(&*dialect).try_with_sql(sql).unwrap().parse_expr().unwrap();
-        settle(&mut expr, &*dialect);
+        read_as_engine(&mut expr, &*dialect);
         let mut names = Vec::new();
         let _ = sqlparser::ast::visit_expressions(&expr, |expr| {
             if let Expr::Identifier(ident) = expr {
@@ -260,7 +260,7 @@ mod tests {
         let is_lambda = |sql: &str, warehouse: &str, index: usize| {
             let dialect = grammar(warehouse);
             let mut expr = Parser::new(&*dialect).try_with_sql(sql).unwrap().parse_expr().unwrap();
-            settle(&mut expr, &*dialect);
+            read_as_engine(&mut expr, &*dialect);
             let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = expr else { panic!("{sql}") };
             matches!(list.args[index], FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Lambda(_))))
         };

@@ -4,9 +4,26 @@
 //! references, so that no later stage reads names in text. Bare columns are qualified with their
 //! cube, divisions are nodes of their own (they are real and null on zero), comments are gone.
 
+pub(crate) mod aggregate;
+pub mod allowed;
+mod calculation_words;
+pub mod calls;
+pub(crate) mod grammar;
+mod table_functions;
+pub(crate) mod table_names;
+mod tables;
+mod units;
+
 use std::sync::Arc;
 
-use super::{Aggregate, CubeId, DimensionId, MeasureId, MetricId};
+pub use aggregate::is_aggregate;
+pub(crate) use calculation_words::likely_word;
+pub use grammar::{Problem, column_name, grammar, is_space, offset_of, tokenize};
+pub use tables::tables_named_in;
+pub(crate) use tables::{CreatedView, created_views, names_in};
+pub use units::{is_unit, takes_unit};
+
+use crate::ids::{CubeId, DimensionId, MeasureId, MetricId};
 use crate::types::LogicalType;
 
 /// A name of the warehouse as the author wrote it.
@@ -79,6 +96,29 @@ pub enum UserValue {
     Attribute(Arc<str>),
 }
 
+/// An aggregation over the rows of the measure's own cube.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aggregate {
+    pub function: AggregateFunction,
+    /// `None` only for `count`: rows are counted.
+    pub argument: Option<Snippet>,
+    /// Only rows that pass all of these are measured.
+    pub filters: Vec<Snippet>,
+    /// Type of `argument`, as the warehouse told; `Unknown` until types are read.
+    pub argument_type: LogicalType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    Count,
+    CountDistinct,
+    CountDistinctApprox,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
 impl Snippet {
     /// Visits every part, also inside divisions, in reading order.
     pub fn for_each<'a>(&'a self, visit: &mut impl FnMut(&'a SqlPart)) {
@@ -103,7 +143,7 @@ impl Snippet {
     }
 
     /// The same, to be typed. A condition has no divisions of ours to look into.
-    pub(super) fn user_parts_mut(&mut self) -> impl Iterator<Item = &mut UserPart> {
+    pub(crate) fn user_parts_mut(&mut self) -> impl Iterator<Item = &mut UserPart> {
         self.parts.iter_mut().filter_map(|part| match part {
             SqlPart::User(user) => Some(user),
             _ => None,

@@ -5,8 +5,6 @@
 
 use std::fmt::Write as _;
 
-use super::aggregate::is_aggregate;
-
 /// As many names as a message may list.
 pub const MAX_NAMES: usize = 20;
 
@@ -38,42 +36,6 @@ pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> 
         mistakes <= limit && 2 * mistakes < length.max(found.chars().count())
     })
 }
-
-/// As [`likely`], where the candidates are a closed list of words: a word with a meaning of its own, such as
-/// `median`, is no typing mistake.
-pub fn likely_word<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let folded = fold(word);
-    let has_meaning = is_aggregate(&folded) || MEANINGFUL.contains(&&*folded);
-    likely(word, candidates).filter(|found| !has_meaning || fold(found) == folded)
-}
-
-/// Words for calculations and types that people know from elsewhere, besides SQL's aggregates.
-const MEANINGFUL: &[&str] = &[
-    "array",
-    "binary",
-    "bytes",
-    "delta",
-    "diff",
-    "first",
-    "hash",
-    "interval",
-    "json",
-    "last",
-    "moving_total",
-    "percentile",
-    "range",
-    "rank",
-    "rolling_avg",
-    "rolling_sum",
-    "rolling_total",
-    "running_avg",
-    "running_count",
-    "running_max",
-    "running_min",
-    "std",
-    "uuid",
-    "var",
-];
 
 /// The candidate that resembles `name` most, if it shares a part with it or much of its letters.
 pub fn resembling<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -113,7 +75,7 @@ fn distance(wanted: &str, candidate: &str) -> u32 {
 }
 
 /// Case, `_` and `-` make no difference between names that people mix up.
-fn fold(name: &str) -> String {
+pub(crate) fn fold(name: &str) -> String {
     name.chars().map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() }).take(200).collect()
 }
 
@@ -149,16 +111,6 @@ mod tests {
         ] {
             assert!(!one(name, candidate), "{name}");
         }
-    }
-
-    #[test]
-    fn words_with_a_meaning_are_no_typing_mistakes() {
-        let types = ["count", "sum", "avg", "min", "max", "number", "running_total"];
-        for word in ["median", "MEDIAN", "mad", "countif", "rolling_total", "mode", "stddev"] {
-            assert_eq!(likely_word(word, types), None, "{word}");
-        }
-        assert_eq!(likely_word("summ", types), Some("sum"));
-        assert_eq!(likely_word("Sum", types), Some("sum"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ const MAX_RECURSIVE_GLOBS: usize = 4;
 
 /// The canonical name of a table that is named by parts, outermost first, and other names that an engine may read
 /// the parts as.
-pub(super) fn of_parts(parts: &[String]) -> (String, Vec<String>) {
+pub(crate) fn of_parts(parts: &[String]) -> (String, Vec<String>) {
     let joined = parts.join(".");
     let last = parts.last().map_or("", String::as_str);
     let is_format = parts.len() == 2 && FORMATS.contains(&&*parts[0].to_lowercase());
@@ -35,12 +35,12 @@ pub(super) fn of_parts(parts: &[String]) -> (String, Vec<String>) {
 }
 
 /// The canonical name of a table whose name is one text.
-pub(super) fn of_table(text: &str) -> String {
+pub(crate) fn of_table(text: &str) -> String {
     if has_path(text) { of_file(text) } else { text.to_lowercase().replace(['"', '`'], "") }
 }
 
 /// The canonical name of a file, or of several if the path is a pattern.
-pub(super) fn of_file(path: &str) -> String {
+pub(crate) fn of_file(path: &str) -> String {
     let path = path.to_lowercase().replace('\\', "/").replace(['"', '`'], "");
     let path = without_scheme(path.trim_start_matches('@'));
     let mut components: Vec<&str> = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn of_file(path: &str) -> String {
 }
 
 /// The canonical name of a file that may be a directory of files.
-pub(super) fn of_directory(path: &str) -> String {
+pub(crate) fn of_directory(path: &str) -> String {
     of_file(&[path, "/"].concat())
 }
 
@@ -98,13 +98,13 @@ fn with_escapes_open(location: &str) -> String {
 }
 
 /// Whether a canonical name is a file's.
-pub(super) fn is_file(name: &str) -> bool {
+pub(crate) fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
 /// Returns whether a canonical name may mean several tables or files. Tables have patterns with `*` alone: a name is a
 /// file's only by its folder or its suffix.
-pub(super) fn is_pattern(name: &str) -> bool {
+pub(crate) fn is_pattern(name: &str) -> bool {
     if is_file(name) || has_file_suffix(name) { has_glob(name) } else { name.contains('*') }
 }
 
@@ -113,13 +113,13 @@ fn has_glob(text: &str) -> bool {
 }
 
 /// Returns the last component of a file's path, or the last part of a table's name.
-pub(super) fn last_component(name: &str) -> &str {
+pub(crate) fn last_component(name: &str) -> &str {
     let separator = if is_file(name) { '/' } else { '.' };
     name.trim_end_matches('/').rsplit(separator).next().unwrap_or(name)
 }
 
 /// A key that names share if they compare as the same; `None` for names that have to be compared with all.
-pub(super) fn index_key(name: &str) -> Option<&str> {
+pub(crate) fn index_key(name: &str) -> Option<&str> {
     let last = name.rsplit('/').next().unwrap_or(name);
     let is_open = if is_file(name) { has_glob(last) || !last.contains('.') } else { is_pattern(last) };
     (!is_open).then(|| last.rsplit('.').next().unwrap_or(last))
@@ -136,7 +136,7 @@ pub(crate) fn column_owners(parts: &[&str]) -> Vec<String> {
 }
 
 /// Whether two canonical names may mean the same table or file, or one of them a part of the other.
-pub(super) fn is_same(a: &str, b: &str) -> bool {
+pub(crate) fn is_same(a: &str, b: &str) -> bool {
     match (is_file(a), is_file(b)) {
         (false, false) => is_same_table(a, b),
         (true, true) => is_same_file(a, b),

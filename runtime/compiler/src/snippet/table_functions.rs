@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Valu
 
 /// What a call in FROM reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reads {
+pub(crate) enum Reads {
     /// Its arguments alone.
     Nothing,
     /// Files at the paths of its first argument; `is_directory`: a path is a folder's.
@@ -153,7 +153,7 @@ const READING_SCALARS: &[&str] = &[
 
 impl Reads {
     /// By the last part of a function's name, in lower case.
-    pub(super) fn of(function: &str) -> Reads {
+    pub(crate) fn of(function: &str) -> Reads {
         let is_in = |list: &[&str]| list.contains(&function);
         match function {
             "query_table" => Reads::Tables,
@@ -169,18 +169,18 @@ impl Reads {
 }
 
 /// Whether a function in an expression may read any table or file. The name is in lower case.
-pub(super) fn is_reading_scalar(function: &str) -> bool {
+pub(crate) fn is_reading_scalar(function: &str) -> bool {
     READING_SCALARS.contains(&function) || function.starts_with("dictget")
 }
 
 /// The arguments as texts; `None` for one that is computed.
-pub(super) fn texts(args: &[FunctionArg]) -> Vec<Option<Vec<String>>> {
+pub(crate) fn texts(args: &[FunctionArg]) -> Vec<Option<Vec<String>>> {
     args.iter().map(|arg| value(arg).and_then(literals)).collect()
 }
 
 /// The texts of the first argument without a name, and of those whose names say that they are paths or queries.
 /// `None`: some of it is computed, or there is none.
-pub(super) fn main_texts(args: &[FunctionArg]) -> Option<Vec<String>> {
+pub(crate) fn main_texts(args: &[FunctionArg]) -> Option<Vec<String>> {
     let is_main =
         |name: &str| ["file", "files", "filename", "location", "path", "paths", "query", "uri", "url"].contains(&name);
     let mut found = Vec::new();
@@ -207,7 +207,7 @@ fn value(arg: &FunctionArg) -> Option<&Expr> {
 }
 
 /// A text, or a list of texts.
-pub(super) fn literals(expr: &Expr) -> Option<Vec<String>> {
+pub(crate) fn literals(expr: &Expr) -> Option<Vec<String>> {
     let all = |parts: Vec<Option<Vec<String>>>| {
         let texts: Option<Vec<Vec<String>>> = parts.into_iter().collect();
         texts.map(|texts| texts.concat())

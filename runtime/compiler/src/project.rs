@@ -20,13 +20,13 @@ mod policies;
 mod registered;
 pub mod schema;
 mod settings;
-mod source;
 mod sources;
 pub mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+pub use crate::text::{Origin, SourceFile, SqlText, Text};
 pub use cubes::refresh_interval;
 pub(crate) use definitions::MAX_ANCESTORS;
 pub use definitions::{
@@ -39,7 +39,6 @@ pub use definitions::{
 pub use files::{may_read_files, project_may_read_files};
 pub(crate) use jinja::{quote as quote_name, quoted};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
-pub use source::{Origin, SourceFile, SqlText, Text};
 
 use crate::diagnostic::{self, Code, Diagnostic, Span};
 use jinja::{Renderer, TemplateContext};
@@ -123,7 +122,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     let mut unread_files: Vec<Span> = inputs.unread_files.iter().cloned().chain(spans).collect();
     unread_files.dedup_by(|a, b| a.file == b.file);
     let is_misplaced = yaml_files.iter().any(|file| file.has_misplaced_policies);
-    let dialect = crate::model::grammar(&inputs.warehouse);
+    let dialect = crate::snippet::grammar(&inputs.warehouse);
 
     let mut sources: Vec<SourceDefinition> = Vec::new();
     for file in &mut yaml_files {

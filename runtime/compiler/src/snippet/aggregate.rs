@@ -12,10 +12,10 @@ use super::AggregateFunction;
 use super::grammar::Problem;
 
 /// What a hidden aggregate is made of, before its argument is read.
-pub(super) struct Call {
-    pub(super) function: AggregateFunction,
-    pub(super) argument: Option<Expr>,
-    pub(super) filter: Option<Expr>,
+pub(crate) struct Call {
+    pub(crate) function: AggregateFunction,
+    pub(crate) argument: Option<Expr>,
+    pub(crate) filter: Option<Expr>,
 }
 
 /// Functions that make one value of many rows, in the warehouses at hand.
@@ -77,13 +77,13 @@ const AGGREGATES: &[&str] = &[
     "variance",
 ];
 
-pub(crate) fn is_aggregate(name: &str) -> bool {
+pub fn is_aggregate(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     AGGREGATES.binary_search(&lower.as_str()).is_ok()
 }
 
 /// The plain name of a call.
-pub(super) fn name(function: &Function) -> Option<&str> {
+pub(crate) fn name(function: &Function) -> Option<&str> {
     match function.name.0.as_slice() {
         [ObjectNamePart::Identifier(ident)] => Some(&ident.value),
         _ => None,
@@ -91,7 +91,7 @@ pub(super) fn name(function: &Function) -> Option<&str> {
 }
 
 /// Takes a call apart; the problem names what a number measure can't hold.
-pub(super) fn call(function: &mut Function) -> Result<Call, Problem> {
+pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     let name = name(function).unwrap_or_default().to_ascii_uppercase();
     let unsupported = |what: &str| {
         let hint =

@@ -1,13 +1,13 @@
 //! Texts of a project that know where they stand.
 //!
-//! In: the files of the tree. Out: [`Text`] and [`SqlText`], whose places become a
-//! [`Span`](crate::diagnostic::Span) only when somebody is told. An offset inside a YAML scalar is
-//! found by walking the file beside the value, so block, folded and quoted scalars all point right.
+//! In: the files of the tree. Out: [`Text`] and [`SqlText`], whose places become a [`Span`] only when they are
+//! shown. An offset inside a YAML scalar is found by walking the file beside the value, so that block, folded and
+//! quoted scalars have correct places.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::diagnostic::Span;
+use super::Span;
 
 /// One file of the project.
 #[derive(Debug, PartialEq, Eq)]

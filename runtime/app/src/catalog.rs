@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use terrane_compiler::Access;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_compiler::graph::{DependencyGraph, NodeType};
-use terrane_compiler::lineage::{KnownColumns, Lineage};
+use terrane_lineage::graph::{DependencyGraph, NodeType};
+use terrane_lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::column_mistakes;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
-use terrane_compiler::lineage::{IncompleteTable, KnownColumns};
+use terrane_lineage::{IncompleteTable, KnownColumns};
 use terrane_compiler::sql::columns_probe;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mimalloc::MiMalloc;
-use terrane_compiler::graph::DependencyGraph;
-use terrane_compiler::lineage::{KnownColumns, Lineage};
+use terrane_lineage::graph::DependencyGraph;
+use terrane_lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, ColumnTypes, CubeId, DimensionId};
 use terrane_compiler::project::{self, Definitions};
 use terrane_compiler::sql::type_probe;

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::lineage::{KnownColumns, Lineage, Sight};
+use terrane_lineage::{KnownColumns, Lineage, Sight};
 use terrane_compiler::model::{DimensionId, Member, Model, SqlPart, build};
 use terrane_compiler::project::{Definitions, Inputs, RegisteredCube, SourceTree, read};
 use terrane_compiler::{Access, SecurityContext};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::graph::DependencyGraph;
-use terrane_compiler::lineage::{
+use terrane_lineage::graph::DependencyGraph;
+use terrane_lineage::{
     KnownColumns, Lineage, NodeType, OutputName, QueryColumns, Reached, Sight, TableColumn, columns_of,
 };
 use terrane_compiler::model::{self, Model};

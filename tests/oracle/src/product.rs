@@ -17,7 +17,7 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings, RequestContext, RunError};
-use terrane_compiler::lineage::Lineage;
+use terrane_lineage::Lineage;
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::dialect_profile::DialectProfile;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::catalog::Snapshot;
-use terrane_compiler::lineage::{KnownColumns, Lineage, QueryColumns, Sight, columns_of};
+use terrane_lineage::{KnownColumns, Lineage, QueryColumns, Sight, columns_of};
 use terrane_compiler::model::CubeId;
 use terrane_compiler::project::SourceTree;
 use terrane_oracle_tests::case::{read, settings};

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use serde_json::Value as Json;
 use terrane_compiler::Access as Visible;
-use terrane_compiler::lineage::{Lineage, Sight};
+use terrane_lineage::{Lineage, Sight};
 use terrane_compiler::text::nearest::nearest;
 
 use crate::app::{App, Scope};

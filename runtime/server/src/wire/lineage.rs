@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
-use terrane_compiler::lineage::{Lineage, NodeType, Reached, Sight};
+use terrane_lineage::{Lineage, NodeType, Reached, Sight};
 
 use super::body::parse;
 use super::fields::{Fields, Misfit, Path};

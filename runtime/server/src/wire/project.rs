@@ -11,7 +11,7 @@ use terrane_app::builds::{ModelBuild, Outcome};
 use terrane_app::ports::builder::BuildError;
 use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
-use terrane_compiler::graph::DependencyGraph;
+use terrane_lineage::graph::DependencyGraph;
 
 use super::body::parse;
 use super::fields::{Fields, Misfit, Path};

@@ -52,8 +52,9 @@ const SQL_TEXT: &[Ban] = &[
 ];
 
 #[test]
-fn the_compiler_is_pure() {
+fn compiler_and_lineage_are_pure() {
     assert_none(&search("runtime/compiler/src", IMPURE, &[]));
+    assert_none(&search("runtime/lineage/src", IMPURE, &[]));
 }
 
 #[test]

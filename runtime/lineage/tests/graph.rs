@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use terrane_compiler::graph::{DependencyGraph, Node};
 use terrane_compiler::model::build;
 use terrane_compiler::project::{Inputs, SourceTree, read};
+use terrane_lineage::graph::{DependencyGraph, Node};
 
 fn graph(files: &[(&str, &str)]) -> DependencyGraph {
     let mut tree = SourceTree::default();

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::{Lineage, Node, Subject, Use};
-use crate::security::Access;
+use terrane_compiler::Access;
 
 /// Which nodes a caller may know of.
 #[derive(Debug)]
@@ -45,9 +45,9 @@ impl Sight {
             Subject::Cube(id) => !access.is_closed(model.cube(id)),
             Subject::Member(member) => {
                 let cube = match member {
-                    crate::model::Member::Dimension(id) => id.cube,
-                    crate::model::Member::Measure(id) => id.cube,
-                    crate::model::Member::Segment(id) => id.cube,
+                    terrane_compiler::model::Member::Dimension(id) => id.cube,
+                    terrane_compiler::model::Member::Measure(id) => id.cube,
+                    terrane_compiler::model::Member::Segment(id) => id.cube,
                 };
                 access.offers(member) && !access.is_closed(model.cube(cube))
             }

@@ -13,10 +13,10 @@ mod diagnostics;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
-use crate::model::{CubeId, Member, MetricId, Model};
-use crate::project::Definitions;
-use crate::security::Access;
+use terrane_compiler::Access;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::model::{CubeId, Member, MetricId, Model};
+use terrane_compiler::project::Definitions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NodeType {

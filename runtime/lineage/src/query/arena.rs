@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sqlparser::tokenizer::Location;
 
 use super::relation::Name;
-use crate::snippet::ColumnName;
+use terrane_compiler::snippet::ColumnName;
 
 /// A table or a model that a text reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

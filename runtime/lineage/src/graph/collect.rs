@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::diagnostics::Places;
 use super::{Node, NodeType, Subject};
-use crate::lineage::KnownColumns;
-use crate::model::{
+use crate::KnownColumns;
+use terrane_compiler::model::{
     Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet, SqlPart,
 };
-use crate::project::{CubeDefinition, Definitions, Origin, RelationDefinition};
-use crate::snippet::tables_named_in;
+use terrane_compiler::project::{CubeDefinition, Definitions, Origin, RelationDefinition};
+use terrane_compiler::snippet::tables_named_in;
 
 pub(super) struct Collected {
     pub(super) nodes: Vec<Node>,
@@ -105,7 +105,7 @@ impl<'d> Collecting<'d> {
             self.place(at, &model.origin);
             self.models.insert(&model.value, at);
         }
-        let grammar = crate::snippet::grammar(&self.definitions.warehouse);
+        let grammar = terrane_compiler::snippet::grammar(&self.definitions.warehouse);
         for (model, _) in all {
             let at = self.models[&*model.name.value];
             self.needs_relations(at, model.refs.iter().map(|reference| &*reference.name), &model.sources);
@@ -276,8 +276,8 @@ impl<'d> Collecting<'d> {
             let at = self.node(NodeType::Metric, name, name, id.map_or(Subject::Broken, Subject::Metric));
             self.place(at, &definition.name.origin);
             match &definition.body {
-                crate::project::MetricBody::Expression(sql) => self.place(at, &sql.origin),
-                crate::project::MetricBody::Ratio { numerator, denominator } => {
+                terrane_compiler::project::MetricBody::Expression(sql) => self.place(at, &sql.origin),
+                terrane_compiler::project::MetricBody::Ratio { numerator, denominator } => {
                     self.place(at, &numerator.origin);
                     self.place(at, &denominator.origin);
                 }

@@ -8,9 +8,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use terrane_compiler::lineage::{KnownColumns, Lineage, Sight};
 use terrane_compiler::{model, project};
 use terrane_golden_tests::large_project::{every_member_over_one_column, inputs, large_project};
+use terrane_lineage::{KnownColumns, Lineage, Sight};
 
 fn benchmark(c: &mut Criterion) {
     let projects = [("as_written", large_project(1_000)), ("over_one_column", every_member_over_one_column(1_000))];

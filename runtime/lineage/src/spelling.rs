@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::snippet::ColumnName;
+use terrane_compiler::snippet::ColumnName;
 
 /// What an engine makes of a name's case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

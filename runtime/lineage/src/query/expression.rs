@@ -14,8 +14,8 @@ use sqlparser::ast::{
 use super::arena::Reason;
 use super::relation::{ColumnOrigins, Use};
 use super::scope::{Analysis, AnalysisResult, Clause, idents};
-use crate::snippet::calls::{method_of, picks_columns};
-use crate::snippet::{is_aggregate, is_unit, takes_unit};
+use terrane_compiler::snippet::calls::{method_of, picks_columns};
+use terrane_compiler::snippet::{is_aggregate, is_unit, takes_unit};
 
 /// What of a tree is left to look at.
 enum Open<'e> {

@@ -11,8 +11,8 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::arena::Reason;
-use crate::snippet::calls::read_as_engine;
-use crate::snippet::{is_space, tokenize};
+use terrane_compiler::snippet::calls::read_as_engine;
+use terrane_compiler::snippet::{is_space, tokenize};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOKENS: usize = 4_000;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::project::{Definitions, SourceDefinition, TableDefinition};
+use terrane_compiler::project::{Definitions, SourceDefinition, TableDefinition};
 
 /// The columns of tables by name: `orders`, `raw.orders`, `main.raw.orders`; case is nothing.
 #[derive(Debug, Clone, Default)]

@@ -9,6 +9,7 @@
 //! A policy's row filter leads to the rows of its cube and to the policy; policies are ends.
 
 mod build;
+pub mod graph;
 mod known;
 mod query;
 mod spelling;
@@ -21,9 +22,9 @@ pub use known::KnownColumns;
 pub use query::{Output, OutputName, QueryColumns, Reason, TableColumn, Unresolved, Use, columns_of};
 pub use walk::{Reached, Sight};
 
-use crate::diagnostic::Span;
-use crate::model::{ColumnName, CubeId, Member, MetricId, Model};
-use crate::project::Definitions;
+use terrane_compiler::diagnostic::Span;
+use terrane_compiler::model::{ColumnName, CubeId, Member, MetricId, Model};
+use terrane_compiler::project::Definitions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NodeType {

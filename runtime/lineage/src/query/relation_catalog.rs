@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::arena::{Arena, TableName};
 use super::relation::{ColumnOrigin, Name, Rest, Slot, Star};
-use crate::lineage::known::{KnownColumn, KnownColumns};
-use crate::lineage::spelling::Spelling;
-use crate::snippet::ColumnName;
+use crate::known::{KnownColumn, KnownColumns};
+use crate::spelling::Spelling;
+use terrane_compiler::snippet::ColumnName;
 
 /// What others see of a model.
 #[derive(Debug, Clone, Default)]

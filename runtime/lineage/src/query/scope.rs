@@ -13,8 +13,8 @@ use sqlparser::tokenizer::Location;
 use super::arena::{Arena, Reason};
 use super::relation::{ColumnOrigin, ColumnOrigins, Name, Relation, Rest, Slot, Star, Use};
 use super::relation_catalog::RelationCatalog;
-use crate::lineage::spelling::Spelling;
-use crate::snippet::column_name;
+use crate::spelling::Spelling;
+use terrane_compiler::snippet::column_name;
 
 /// The work that one text may cost: columns looked at, origins copied.
 const FUEL: usize = 20_000_000;

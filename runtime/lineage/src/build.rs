@@ -15,12 +15,12 @@ use super::query::{
 };
 use super::spelling::Spelling;
 use super::{IncompleteTable, Lineage, Node, NodeType, Subject};
-use crate::model::{
+use terrane_compiler::model::{
     Aggregate, ColumnName, Cube, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Relation,
     SegmentId, Snippet, SqlPart,
 };
-use crate::project::{CubeDefinition, Definitions, SqlText};
-use crate::snippet::grammar;
+use terrane_compiler::project::{CubeDefinition, Definitions, SqlText};
+use terrane_compiler::snippet::grammar;
 
 pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColumns) -> Lineage {
     let spelling = Spelling::of(&definitions.warehouse);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{DependencyGraph, NodeType};
-use crate::diagnostic::{Code, Diagnostic, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 
 /// A place where a text of a node begins.
 pub(super) type Places = BTreeMap<(Arc<str>, u32, u32), u32>;

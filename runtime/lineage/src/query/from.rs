@@ -14,7 +14,7 @@ use sqlparser::ast::{
 use super::arena::Reason;
 use super::relation::{Column, ColumnOrigin, ColumnOrigins, Name, Rest, Slot, Use};
 use super::scope::{Analysis, AnalysisResult, Clause, Frame, Named, idents};
-use crate::snippet::{ColumnName, column_name};
+use terrane_compiler::snippet::{ColumnName, column_name};
 
 /// Table functions whose rows are those of files, not of tables.
 const FILE_READERS: &[&str] = &[
@@ -433,7 +433,7 @@ impl Analysis<'_, '_> {
 }
 
 /// A query's columns as its readers see them: DuckDB gives the second `id` another name.
-pub(in crate::lineage) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
+pub(crate) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
     if warehouse != "duckdb" {
         return slots;
     }

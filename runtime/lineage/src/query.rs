@@ -37,7 +37,7 @@ pub(super) use scope::NOWHERE;
 
 use super::known::KnownColumns;
 use super::spelling::Spelling;
-use crate::snippet::{ColumnName, grammar, offset_of};
+use terrane_compiler::snippet::{ColumnName, grammar, offset_of};
 
 /// A query's columns, and what its rows depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,17 +7,19 @@
 
 use std::sync::Arc;
 
-use crate::compile::{Environment, compiled};
-use crate::governance::Authorized;
+use crate::access::Access;
+use crate::access::Authorized;
+use crate::compile::compiled;
+use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, DimensionId, Governed, MeasureId, MeasureKind, Member, Model, Snippet, SqlPart,
 };
 use crate::plan::{PlannedAggregate, Shape, plan_statistics, secure};
 use crate::query::{
     DateRange, Filter, Group, GroupBy, MemberRef, Operand, Predicate, QueryError, ResolvedQuery, RowFilter,
-    SemanticQuery, Test, TimeRange, resolve,
+    SemanticQuery, Test, TimeRange,
 };
-use crate::security::Access;
+use crate::resolve::resolve;
 use crate::sql::CompiledSql;
 use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::types::{LogicalType, Value};

@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
-use crate::compile::Environment;
+use crate::access::Authorized;
+use crate::environment::Environment;
 use crate::explain::explain_plan;
-use crate::governance::Authorized;
 use crate::model::{CubeId, Model, Relationship};
 use crate::plan::{Fact, PlannedJoin, plan, secure};
-use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId, resolve};
+use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId};
+use crate::resolve::resolve;
 use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower, print, print_explain};
 use crate::types::{Granularity, Value};

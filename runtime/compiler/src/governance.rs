@@ -1,11 +1,10 @@
 //! What governance hooks are told of a query, and what they may oblige it to.
 //!
 //! In: a query and its caller; then the [`Obligations`] that each hook answered. Out: [`QueryFacts`] to
-//! show to hooks, and an [`Authorized`]: the caller with everything that narrows the query, which is what
+//! show to hooks, and an [`Authorized`](crate::Authorized): the caller with everything that narrows the query, which is what
 //! every function that leads to SQL takes. Obligations only narrow: filters are ANDed, the strictest mask
 //! and the lowest limit win. Not here: plugins, who is asked, and what a denial is told as.
 
-mod authorized;
 mod check;
 mod condition;
 mod facts;
@@ -13,8 +12,6 @@ mod inspect;
 
 use std::sync::Arc;
 
-pub use authorized::{Authorized, AuthorizedAccess};
-pub(crate) use check::Bound;
 pub use check::{Checked, MAX_CONDITION_DEPTH, MAX_CONDITION_NODES, ObligationFault};
 pub use facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
 pub use inspect::{Inspection, inspect};

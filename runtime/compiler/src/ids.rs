@@ -32,3 +32,11 @@ pub enum Member {
     Dimension(DimensionId),
     Segment(SegmentId),
 }
+
+/// The n-th operand of the comparisons of a cube's n-th join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JoinOperandId {
+    pub cube: CubeId,
+    pub join: u32,
+    pub operand: u32,
+}

@@ -42,7 +42,7 @@ pub(crate) use shared_rows::SharedRows;
 pub use warehouse_error::place_of_warehouse_error;
 pub(crate) use warehouse_error::{named_in_error, shown_in_error};
 
-pub use crate::ids::{CubeId, DimensionId, MeasureId, Member, MetricId, SegmentId};
+pub use crate::ids::{CubeId, DimensionId, JoinOperandId, MeasureId, Member, MetricId, SegmentId};
 pub use crate::project::Governed;
 pub use crate::snippet::{Aggregate, AggregateFunction, ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
 pub use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};

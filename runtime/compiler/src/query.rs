@@ -3,30 +3,27 @@
 //! In: a [`SemanticQuery`], made from wire types at the edge. Out: a `ResolvedQuery` of ids and typed
 //! values. Not here: JSON, GraphQL or DAX; join paths and SQL (`plan`, `sql`).
 
-mod axis;
 mod error;
-mod filter;
-mod names;
-mod resolve;
-mod resolved;
-mod time;
+pub(crate) mod resolved;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(crate) use axis::MAX_STEPS;
 pub use error::{ErrorCode, ExpectedMember, QueryError};
-pub use filter::MAX_FILTER_DEPTH;
-pub(crate) use filter::{number, refusal};
-pub use resolve::resolve;
 pub use resolved::{
     Axis, AxisBounds, Bound, Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter,
     ResolvedQuery, RowFilter, SelectedValue, Test, TextMatch, ValueId,
 };
-pub(crate) use time::time_point;
 
-use crate::types::{Granularity, Value};
+pub use crate::types::Operator;
+
+use crate::types::{Granularity, METRIC_TIME, Value};
+
+/// Filters are nested at most so deep.
+pub const MAX_FILTER_DEPTH: usize = 32;
+/// Steps that rows are added for, at most (semantics, rule 8).
+pub(crate) const MAX_STEPS: u64 = 100_000;
 
 /// A query as every surface says it. Names are unresolved; `values` holds measures and metrics.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -116,79 +113,6 @@ pub struct OrderBy {
     pub descending: bool,
 }
 
-/// The filter operators of REST, with those of the GraphQL enum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operator {
-    Equals,
-    NotEquals,
-    Contains,
-    NotContains,
-    StartsWith,
-    EndsWith,
-    Gt,
-    Gte,
-    Lt,
-    Lte,
-    Between,
-    InList,
-    NotInList,
-    InDateRange,
-    NotInDateRange,
-    BeforeDate,
-    AfterDate,
-    Set,
-    NotSet,
-}
-
-impl Operator {
-    pub const ALL: [Operator; 19] = [
-        Operator::Equals,
-        Operator::NotEquals,
-        Operator::Contains,
-        Operator::NotContains,
-        Operator::StartsWith,
-        Operator::EndsWith,
-        Operator::Gt,
-        Operator::Gte,
-        Operator::Lt,
-        Operator::Lte,
-        Operator::Between,
-        Operator::InList,
-        Operator::NotInList,
-        Operator::InDateRange,
-        Operator::NotInDateRange,
-        Operator::BeforeDate,
-        Operator::AfterDate,
-        Operator::Set,
-        Operator::NotSet,
-    ];
-
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Operator::Equals => "equals",
-            Operator::NotEquals => "notEquals",
-            Operator::Contains => "contains",
-            Operator::NotContains => "notContains",
-            Operator::StartsWith => "startsWith",
-            Operator::EndsWith => "endsWith",
-            Operator::Gt => "gt",
-            Operator::Gte => "gte",
-            Operator::Lt => "lt",
-            Operator::Lte => "lte",
-            Operator::Between => "between",
-            Operator::InList => "inList",
-            Operator::NotInList => "notInList",
-            Operator::InDateRange => "inDateRange",
-            Operator::NotInDateRange => "notInDateRange",
-            Operator::BeforeDate => "beforeDate",
-            Operator::AfterDate => "afterDate",
-            Operator::Set => "set",
-            Operator::NotSet => "notSet",
-        }
-    }
-}
-
 impl FromStr for Operator {
     type Err = QueryError;
 
@@ -199,9 +123,6 @@ impl FromStr for Operator {
             .ok_or_else(|| QueryError::UnknownOperator { operator: word.into() })
     }
 }
-
-/// The reserved name of each fact's own primary time.
-pub(crate) const METRIC_TIME: &str = "metric_time";
 
 impl MemberRef {
     pub(crate) fn is_metric_time(&self) -> bool {

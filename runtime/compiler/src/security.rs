@@ -1,15 +1,12 @@
-//! Who asks: the identity that policies are evaluated against.
+//! The identity that policies are evaluated against.
 //!
-//! In: claims, read at the edge. Out: an argument of the compiler, and what the policies of a model
-//! mean for it ([`Access`]). Not here: tokens and keys.
+//! In: claims, read at the edge. Out: an argument of the compiler. Not here: tokens and keys, and the policies that
+//! apply to a caller (`access`).
 
-mod access;
 pub(crate) mod attribute_value;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-pub use access::{Access, Closed};
 
 /// The caller of one query.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -23,7 +23,6 @@ pub use column_mistakes::{COLUMN_MISMATCH, column_mistakes};
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
-pub use join_comparison::JoinOperandId;
 pub use lower::{Lowered, lower, lower_count};
 pub use place::{Culprit, culprit, relation_place};
 pub use print::{Parameters, print, print_explain};

@@ -188,3 +188,79 @@ pub enum MetricKind {
     Ratio,
     Derived,
 }
+
+/// The filter operators of REST, with those of the GraphQL enum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    Equals,
+    NotEquals,
+    Contains,
+    NotContains,
+    StartsWith,
+    EndsWith,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    Between,
+    InList,
+    NotInList,
+    InDateRange,
+    NotInDateRange,
+    BeforeDate,
+    AfterDate,
+    Set,
+    NotSet,
+}
+
+impl Operator {
+    pub const ALL: [Operator; 19] = [
+        Operator::Equals,
+        Operator::NotEquals,
+        Operator::Contains,
+        Operator::NotContains,
+        Operator::StartsWith,
+        Operator::EndsWith,
+        Operator::Gt,
+        Operator::Gte,
+        Operator::Lt,
+        Operator::Lte,
+        Operator::Between,
+        Operator::InList,
+        Operator::NotInList,
+        Operator::InDateRange,
+        Operator::NotInDateRange,
+        Operator::BeforeDate,
+        Operator::AfterDate,
+        Operator::Set,
+        Operator::NotSet,
+    ];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operator::Equals => "equals",
+            Operator::NotEquals => "notEquals",
+            Operator::Contains => "contains",
+            Operator::NotContains => "notContains",
+            Operator::StartsWith => "startsWith",
+            Operator::EndsWith => "endsWith",
+            Operator::Gt => "gt",
+            Operator::Gte => "gte",
+            Operator::Lt => "lt",
+            Operator::Lte => "lte",
+            Operator::Between => "between",
+            Operator::InList => "inList",
+            Operator::NotInList => "notInList",
+            Operator::InDateRange => "inDateRange",
+            Operator::NotInDateRange => "notInDateRange",
+            Operator::BeforeDate => "beforeDate",
+            Operator::AfterDate => "afterDate",
+            Operator::Set => "set",
+            Operator::NotSet => "notSet",
+        }
+    }
+}
+
+/// The reserved name of each fact's own primary time.
+pub(crate) const METRIC_TIME: &str = "metric_time";

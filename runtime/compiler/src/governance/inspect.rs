@@ -12,13 +12,14 @@ use super::authorized::Authorized;
 use super::check::{Checked, ObligationFault, check};
 use super::condition::type_of;
 use super::facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
-use crate::compile::Environment;
+use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, ColumnName, Cube, CubeId, DimensionId, DimensionType, Governed, MeasureId,
     MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
 };
 use crate::plan::{Fact, JoinTree, LogicalPlan, RowGuard, SecuredPlan, plan, secure};
-use crate::query::{Operand, OrderTarget, Predicate, QueryError, ResolvedQuery, SemanticQuery, Test, ValueId, resolve};
+use crate::query::{Operand, OrderTarget, Predicate, QueryError, ResolvedQuery, SemanticQuery, Test, ValueId};
+use crate::resolve::resolve;
 use crate::security::SecurityContext;
 use crate::types::LogicalType;
 
@@ -79,7 +80,7 @@ impl<'m> Inspection<'m> {
 
     /// The caller under what each hook, by its id, obliges the query to.
     pub fn authorize(self, obligations: Vec<(Arc<str>, Checked)>) -> Authorized<'m> {
-        Authorized::under(self.model, self.caller, obligations)
+        Authorized::under(self.model, self.caller, merged(obligations))
     }
 
     /// Whether the query reads the cube itself, not only its table by another name.

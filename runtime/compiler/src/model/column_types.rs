@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::{Cube, CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Model, Snippet, TimeKind};
-use crate::sql::JoinOperandId;
+use crate::ids::JoinOperandId;
 use crate::types::LogicalType;
 
 /// What a probe of the warehouse found; a member that is missing stays `Unknown`.

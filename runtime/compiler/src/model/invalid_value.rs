@@ -7,7 +7,8 @@
 use super::{Cube, Dimension, DimensionType};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::WrittenValue;
-use crate::query::{MemberRef, Operator, QueryError, refusal};
+use crate::query::{MemberRef, Operator, QueryError};
+use crate::resolve::refusal;
 use crate::types::Value;
 
 /// A mask's constant that the dimension can't have. It hides the value all the same, so it is a warning.

@@ -18,7 +18,8 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
-use crate::query::{Operator, QueryError, refusal};
+use crate::query::{Operator, QueryError};
+use crate::resolve::refusal;
 use crate::snippet::grammar::Problem;
 use crate::snippet::likely_word;
 use crate::text::nearest::suggest;

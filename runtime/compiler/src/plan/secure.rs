@@ -10,10 +10,10 @@ use super::build::member_name;
 use super::join_path::{JoinTree, joins_for};
 use super::user_values::{fitted, type_of};
 use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedOrder, PlannedTarget, Shape};
-use crate::governance::AuthorizedAccess;
+use crate::access::Access;
+use crate::access::AuthorizedAccess;
 use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserPart, UserValue};
 use crate::query::{Operand, Predicate, QueryError};
-use crate::security::Access;
 use crate::types::{LogicalType, Value};
 
 /// Row filters may name cubes whose own row filters name others; deeper ones hide everything.

@@ -20,10 +20,9 @@ use super::fields::{Fields, choice_of, shorten};
 use super::jinja::Renderer;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::query::METRIC_TIME;
 use crate::text::{SqlText, Text};
 use crate::types::Granularity;
-use crate::types::{DimensionType, Relationship, TimeKind};
+use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};
 
 /// One cube; the names of members and joins that could not be read become `unread`.
 pub(super) fn cube(

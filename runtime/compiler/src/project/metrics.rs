@@ -12,10 +12,9 @@ use super::jinja::Renderer;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::query::Operator;
 use crate::text::SqlText;
-use crate::types::MetricKind;
 use crate::types::Value;
+use crate::types::{MetricKind, Operator};
 
 pub(super) static METRIC: Shape = Shape {
     called: "metric",

@@ -6,8 +6,9 @@
 //! boolean. Texts take everything. Not here: asking the warehouse (app).
 
 use super::dialect_profile::DialectProfile;
-use super::join_comparison::{JoinOperandId, dimension_of, operands};
+use super::join_comparison::{dimension_of, operands};
 use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::ids::JoinOperandId;
 use crate::model::{
     Aggregate, AggregateFunction, ColumnTypes, Cube, Dimension, DimensionType, Join, Measure, MeasureKind, Model,
     SqlPart,

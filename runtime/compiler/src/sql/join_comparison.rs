@@ -5,14 +5,6 @@
 
 use crate::model::{CubeId, Dimension, DimensionId, Model, Snippet, SqlPart};
 
-/// The n-th operand of the comparisons of a cube's n-th join.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct JoinOperandId {
-    pub cube: CubeId,
-    pub join: u32,
-    pub operand: u32,
-}
-
 /// The operands of all comparisons in reading order: left, right, left, right.
 pub(super) fn operands(on: &Snippet) -> Vec<&SqlPart> {
     let parts = &on.parts;

@@ -3,9 +3,9 @@
 //! In: a [`ProbedMember`], the warehouse's complaint. Out: what a person calls it, and the place: the name in
 //! its SQL that the warehouse complains of, else where the member stands.
 
-use super::join_comparison::JoinOperandId;
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
+use crate::ids::JoinOperandId;
 use crate::model::{Cube, CubeId, Model, Relation, named_in_error, shown_in_error};
 use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
 

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
 use super::dialect_profile::DialectProfile;
-use super::join_comparison::{JoinOperandId, dimension_of, operands};
+use super::join_comparison::{dimension_of, operands};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::scope::{RowScope, Texts};
+use crate::ids::JoinOperandId;
 use crate::model::{
     ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart,
 };

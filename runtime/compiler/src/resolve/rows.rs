@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::Resolver;
+use super::axis::{Clock, moved_back, shifts};
+use super::filter::Filters;
+use super::names::Names;
+use super::time::TimeAxis;
 use super::values::metrics_of;
 use crate::model::{CubeId, DimensionId, MetricFilter, MetricId, Model};
-use crate::query::axis::{Clock, moved_back, shifts};
-use crate::query::filter::Filters;
-use crate::query::names::Names;
 use crate::query::resolved::{
     Group, GroupBy, GroupShift, Operand, Predicate, RangeFilter, RowFilter, ValueId, primary_time,
 };
-use crate::query::time::TimeAxis;
-use crate::query::{CompareRange, DateRange, Filter, METRIC_TIME, MemberRef, QueryError, TimeDimension, TimeRange};
-use crate::types::Granularity;
+use crate::query::{CompareRange, DateRange, Filter, MemberRef, QueryError, TimeDimension, TimeRange};
+use crate::types::{Granularity, METRIC_TIME};
 
 impl Resolver<'_> {
     fn filters_of(&self, fact: Option<CubeId>) -> Filters<'_> {
@@ -78,7 +78,7 @@ impl Resolver<'_> {
             match member {
                 Some(member) => self.range(self.time_dimension(member)?, &member.text, range, facts, &mut ranges)?,
                 None if facts.is_empty() => return Err(QueryError::AmbiguousTimeRange),
-                None => self.range(GroupBy::MetricTime, METRIC_TIME, range, facts, &mut ranges)?,
+                None => self.range(GroupBy::MetricTime, range, facts, &mut ranges)?,
             }
         }
         Ok(ranges)

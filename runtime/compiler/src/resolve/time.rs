@@ -10,9 +10,9 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
-use super::resolved::{Bound, Test};
-use super::{DateRange, QueryError};
 use crate::model::TimeKind;
+use crate::query::resolved::{Bound, Test};
+use crate::query::{DateRange, QueryError};
 use crate::types::{Granularity, LogicalType, Value};
 
 /// The column that a time is compared with.

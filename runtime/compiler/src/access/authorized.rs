@@ -4,18 +4,17 @@
 //! `plan::secure` wants. A caller alone leads nowhere, so no path can forget the hooks.
 
 use std::ops::Deref;
-use std::sync::Arc;
 
-use super::check::{Bound, Checked};
+use super::{Access, MergedObligations};
 use crate::model::Model;
-use crate::security::{Access, SecurityContext};
+use crate::security::SecurityContext;
 
 /// One caller's leave to ask one query of one model.
 #[derive(Debug)]
 pub struct Authorized<'m> {
     model: &'m Model,
     caller: &'m SecurityContext,
-    bound: Bound,
+    obligations: MergedObligations,
 }
 
 /// One caller's view of a model, hooks included.
@@ -34,11 +33,11 @@ impl<'m> Authorized<'m> {
     /// For places that no hook is configured for or that hooks have no say in: tests, benchmarks, a server
     /// without hooks. Whoever serves callers asks the hooks first (`Inspection::authorize`).
     pub fn without_hooks(model: &'m Model, caller: &'m SecurityContext) -> Self {
-        Authorized { model, caller, bound: Bound::default() }
+        Authorized { model, caller, obligations: MergedObligations::default() }
     }
 
-    pub(super) fn under(model: &'m Model, caller: &'m SecurityContext, all: Vec<(Arc<str>, Checked)>) -> Self {
-        Authorized { model, caller, bound: Bound::merged(all) }
+    pub(crate) fn under(model: &'m Model, caller: &'m SecurityContext, obligations: MergedObligations) -> Self {
+        Authorized { model, caller, obligations }
     }
 
     pub fn model(&self) -> &'m Model {
@@ -46,16 +45,16 @@ impl<'m> Authorized<'m> {
     }
 
     pub fn access(&self) -> AuthorizedAccess<'_> {
-        AuthorizedAccess(Access::bound(self.model, self.caller, &self.bound))
+        AuthorizedAccess(Access::with_obligations(self.model, self.caller, &self.obligations))
     }
 
     /// The rows that the hooks leave, where a page was to reach beyond them.
     pub(crate) fn most_rows(&self, asked: u64, offset: u64) -> Option<u64> {
-        self.bound.max_rows.filter(|most| *most < offset.saturating_add(asked))
+        self.obligations.max_rows.filter(|most| *most < offset.saturating_add(asked))
     }
 
     /// As much of a page as the hooks leave: all pages together have no more rows than they allow.
     pub(crate) fn limit(&self, asked: u64, offset: u64) -> u64 {
-        self.bound.max_rows.map_or(asked, |most| asked.min(most.saturating_sub(offset)))
+        self.obligations.max_rows.map_or(asked, |most| asked.min(most.saturating_sub(offset)))
     }
 }

@@ -4,16 +4,14 @@
 //! type. Comparison never casts silently (semantics, rule 13).
 
 use super::names::{Found, Names};
-use super::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
 use super::time::TimeAxis;
-use super::{DateRange, Filter, MemberRef, Operator, QueryError};
 use crate::model::{
     Aggregate, AggregateFunction, Cube, Dimension, DimensionId, DimensionType, MeasureKind, Model, SqlPart, TimeKind,
 };
+use crate::query::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
+use crate::query::{DateRange, Filter, MemberRef, Operator, QueryError};
 use crate::types::{LogicalType, Value};
 
-/// Filters are nested at most so deep.
-pub const MAX_FILTER_DEPTH: usize = 32;
 /// Values in one list.
 const MAX_LIST_VALUES: usize = 10_000;
 /// Conditions in one query.

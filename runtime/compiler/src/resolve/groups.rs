@@ -6,8 +6,8 @@ use super::Resolver;
 use super::values::metrics_of;
 use crate::model::{CubeId, DimensionId, DimensionType, Member, Model, TimeKind};
 use crate::query::resolved::{Group, GroupBy, ValueId, primary_time};
-use crate::query::{ExpectedMember, METRIC_TIME, MemberRef, QueryError, TimeDimension, TimeRange};
-use crate::types::{Granularity, LogicalType};
+use crate::query::{ExpectedMember, MemberRef, QueryError, TimeDimension, TimeRange};
+use crate::types::{Granularity, LogicalType, METRIC_TIME};
 
 impl Resolver<'_> {
     pub(super) fn groups(&self, facts: &[CubeId]) -> Result<Vec<Group>, QueryError> {

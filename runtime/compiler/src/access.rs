@@ -1,20 +1,25 @@
-//! What the policies of a model mean for one caller.
+//! The part of a model that its policies leave for one caller.
 //!
 //! In: a model and a [`SecurityContext`]. Out: an [`Access`]: which members exist, which columns are
 //! covered, which rows are hidden. Names are resolved against it, and `plan::secure` applies it. Not
 //! here: SQL.
 
+mod authorized;
+mod obligations;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Attribute, SecurityContext, attribute_value};
-use crate::governance::Bound;
+pub use authorized::{Authorized, AuthorizedAccess};
+pub(crate) use obligations::MergedObligations;
+
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
     Relation, Snippet, SqlPart, UserValue,
 };
 use crate::project::{MissingAttribute, PolicyCondition};
 use crate::query::Predicate;
+use crate::security::{Attribute, SecurityContext, attribute_value};
 use crate::snippet::table_names::column_owners;
 use crate::types::Value;
 
@@ -26,7 +31,7 @@ pub struct Access<'a> {
     effects: Vec<&'a CubePolicy>,
     policies: Vec<&'a Policy>,
     /// What hooks oblige the caller's query to, where they were asked.
-    bound: Option<&'a Bound>,
+    obligations: Option<&'a MergedObligations>,
     denied: HashSet<Member>,
     /// Columns behind masked and denied members, and whether measures may still read them.
     covered: HashMap<Column, bool>,
@@ -65,7 +70,7 @@ impl<'a> Access<'a> {
             caller,
             effects: applying.iter().flat_map(|policy| &policy.cubes).collect(),
             policies: applying,
-            bound: None,
+            obligations: None,
             denied: HashSet::new(),
             covered: HashMap::new(),
         };
@@ -82,21 +87,25 @@ impl<'a> Access<'a> {
     }
 
     /// The same, under what hooks oblige a query to.
-    pub(crate) fn bound(model: &'a Model, caller: &'a SecurityContext, bound: &'a Bound) -> Self {
-        let mut access = Access { bound: Some(bound), ..Access::of(model, caller) };
-        for member in &bound.denied {
+    pub(crate) fn with_obligations(
+        model: &'a Model,
+        caller: &'a SecurityContext,
+        obligations: &'a MergedObligations,
+    ) -> Self {
+        let mut access = Access { obligations: Some(obligations), ..Access::of(model, caller) };
+        for member in &obligations.denied {
             access.denied.insert(*member);
             if let Member::Dimension(id) = member {
                 access.cover(*id, false);
             }
         }
-        bound.masks.keys().for_each(|id| access.cover(*id, false));
+        obligations.masks.keys().for_each(|id| access.cover(*id, false));
         access
     }
 
     /// Whether everything is the caller's to see.
     pub fn is_open(&self) -> bool {
-        self.effects.is_empty() && !self.bound.is_some_and(Bound::hides_something)
+        self.effects.is_empty() && !self.obligations.is_some_and(MergedObligations::hides_something)
     }
 
     /// The same, and no cube is closed to everyone.
@@ -123,7 +132,7 @@ impl<'a> Access<'a> {
     pub fn policies_of(&self, cubes: impl Iterator<Item = CubeId>) -> Vec<Arc<str>> {
         let cubes: HashSet<CubeId> = cubes.collect();
         let speaking = self.policies.iter().filter(|policy| policy.cubes.iter().any(|of| cubes.contains(&of.cube)));
-        let hooks = self.bound.into_iter().flat_map(|bound| &bound.hooks);
+        let hooks = self.obligations.into_iter().flat_map(|obligations| &obligations.hooks);
         speaking.map(|policy| policy.name.clone()).chain(hooks.cloned()).collect()
     }
 
@@ -136,7 +145,7 @@ impl<'a> Access<'a> {
     pub fn is_closed(&self, cube: &Cube) -> bool {
         let original = cube.alias_of.unwrap_or(cube.id);
         cube.is_guarded
-            || self.bound.is_some_and(|bound| bound.closed.contains(&original))
+            || self.obligations.is_some_and(|obligations| obligations.closed.contains(&original))
             || self.effects.iter().any(|effect| effect.cube == cube.id && effect.is_closed)
     }
 
@@ -147,12 +156,12 @@ impl<'a> Access<'a> {
 
     /// What hooks demand of the cube's rows, also where it stands under a join's name.
     pub fn row_predicates(&self, cube: CubeId) -> &'a [Predicate] {
-        self.bound.and_then(|bound| bound.filters.get(&cube)).map_or(&[], Vec::as_slice)
+        self.obligations.and_then(|obligations| obligations.filters.get(&cube)).map_or(&[], Vec::as_slice)
     }
 
     /// What the caller sees in place of a dimension's value: the strictest of all masks.
     pub fn mask(&self, id: DimensionId) -> Option<&'a Mask> {
-        let of_hooks = self.bound.and_then(|bound| bound.masks.get(&id));
+        let of_hooks = self.obligations.and_then(|obligations| obligations.masks.get(&id));
         match (self.own_mask(id), of_hooks) {
             // Nobody knows how much an author's own expression hides.
             (Some(Mask::Sql(_)), Some(_)) => Some(&Mask::Null),

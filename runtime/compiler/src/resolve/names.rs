@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::resolved::{GroupBy, ValueId};
-use super::{ExpectedMember, MemberRef, QueryError, SemanticQuery};
+use crate::access::Access;
 use crate::model::{Cube, CubeId, DimensionId, Member, MetricId, Model, SegmentId, TimeKind};
-use crate::security::Access;
+use crate::query::resolved::{GroupBy, ValueId};
+use crate::query::{ExpectedMember, MemberRef, QueryError, SemanticQuery};
 use crate::text::nearest::nearest;
 use crate::types::Granularity;
 

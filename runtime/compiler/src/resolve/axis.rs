@@ -10,14 +10,11 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
-use super::resolved::{Axis, AxisBounds, Bound, Group, GroupShift, RangeFilter, Test};
 use super::time::{Units, bucket_start, has_year, micros_of, span_of, units_of};
-use super::{GroupBy, QueryError};
 use crate::model::TimeKind;
+use crate::query::resolved::{Axis, AxisBounds, Bound, Group, GroupShift, RangeFilter, Test};
+use crate::query::{GroupBy, QueryError};
 use crate::types::{Granularity, Value};
-
-/// Steps that rows are added for, at most (semantics, rule 8).
-pub(crate) const MAX_STEPS: u64 = 100_000;
 
 /// The ends of a range in microseconds: UTC for instants, else of the wall clock. The end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,22 +2,29 @@
 //!
 //! In: a [`SemanticQuery`] and the model. Out: a [`ResolvedQuery`], or the first reason why not.
 
+mod axis;
+mod filter;
 mod groups;
+mod names;
 mod order;
 mod rows;
+mod time;
 mod values;
+
+pub(crate) use self::filter::{number, refusal};
+pub(crate) use self::time::time_point;
 
 use jiff::tz::TimeZone;
 
+use self::axis::{Clock, axis};
 use self::groups::check_time_grain;
+use self::names::Names;
 use self::values::{fact_cubes, running_total_in, used_values};
-use super::axis::{Clock, axis};
-use super::names::Names;
-use super::resolved::{Group, GroupBy, ResolvedQuery, SelectedValue};
-use super::{QueryError, SemanticQuery};
-use crate::compile::Environment;
+use crate::access::Access;
+use crate::environment::Environment;
 use crate::model::CubeId;
-use crate::security::Access;
+use crate::query::resolved::{Group, GroupBy, ResolvedQuery, SelectedValue};
+use crate::query::{QueryError, SemanticQuery};
 
 /// Measures, metrics, dimensions and order keys, each.
 const MAX_MEMBERS: usize = 500;

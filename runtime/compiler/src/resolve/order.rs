@@ -1,7 +1,7 @@
 //! The order made complete: the caller's keys or the default, then the ties.
 
 use super::Resolver;
-use crate::query::names::Found;
+use super::names::Found;
 use crate::query::resolved::{Group, GroupBy, OrderKey, OrderTarget, SelectedValue};
 use crate::query::{MemberRef, OrderBy, QueryError};
 

@@ -6,6 +6,7 @@
 
 mod build;
 mod join_path;
+mod rules;
 mod secure;
 mod semi_join;
 mod user_values;

@@ -9,3 +9,12 @@ mod span;
 
 pub use source::{Origin, SourceFile, SqlText, Text};
 pub use span::Span;
+
+/// Returns the first line of a value, at most 60 characters of it.
+pub fn shorten(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= 60 && line.len() == text.len() {
+        return text.to_owned();
+    }
+    line.chars().take(60).chain(std::iter::once('…')).collect()
+}

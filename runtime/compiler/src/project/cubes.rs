@@ -16,10 +16,11 @@ use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
     RelationDefinition, SegmentDefinition, Wording,
 };
-use super::fields::{Fields, choice_of, shorten};
+use super::fields::{Fields, choice_of};
 use super::jinja::Renderer;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::text::shorten;
 use crate::text::{SqlText, Text};
 use crate::types::Granularity;
 use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};

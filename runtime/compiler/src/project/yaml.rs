@@ -7,6 +7,7 @@
 //! the command line reads its configuration and a project's expectations with it, so that places,
 //! limits and words are the same everywhere.
 
+pub mod mapping;
 mod recovery;
 
 use std::borrow::Cow;
@@ -30,7 +31,7 @@ pub struct Node {
     pub value: NodeValue,
 }
 
-/// What a value is made of.
+/// The content of a value.
 #[derive(Clone)]
 pub enum NodeValue {
     Null,

@@ -9,6 +9,7 @@ pub mod allowed;
 mod calculation_words;
 pub mod calls;
 pub(crate) mod grammar;
+pub(crate) mod parser_error;
 mod table_functions;
 pub(crate) mod table_names;
 mod tables;

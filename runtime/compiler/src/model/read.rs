@@ -17,7 +17,8 @@ use super::{ColumnName, Snippet, SqlPart, UserPart, UserValue};
 use crate::diagnostic::Code;
 use crate::project::SqlText;
 use crate::snippet::calls::read_as_engine;
-use crate::snippet::grammar::{Problem, balanced, explain, is_space, is_unseen, offset_of, tokenize, unseen};
+use crate::snippet::grammar::{Problem, balanced, is_space, is_unseen, offset_of, tokenize, unseen};
+use crate::snippet::parser_error::explain;
 use crate::text::nearest::likely;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;

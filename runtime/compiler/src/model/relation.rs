@@ -18,7 +18,8 @@ use super::warehouse_error::word_in;
 use super::{ColumnName, Cube, Relation, TableName};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
-use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
+use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, is_space, offset_of, tokenize};
+use crate::snippet::parser_error::explain;
 use crate::sql::print_rows_of;
 use crate::text::nearest::likely;
 

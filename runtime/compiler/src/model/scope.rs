@@ -290,11 +290,11 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
         return Problem::new(Code::ToManyReference, message, hint);
     }
     let reached = model.join_paths(from.id).order.iter().map(|id| &*model.cube(*id).name);
-    let hint = format!(
-        "add a many_to_one join from `{}` to `{}`; {}",
-        from.name,
-        to.name,
-        suggest(&to.name, "reachable", reached).replace("there are no reachable yet", "no cube is reachable")
-    );
+    let reached: Vec<&str> = reached.collect();
+    let reachable = match reached.as_slice() {
+        [] => "no cube is reachable".to_owned(),
+        _ => suggest(&to.name, "reachable", reached),
+    };
+    let hint = format!("add a many_to_one join from `{}` to `{}`; {reachable}", from.name, to.name);
     Problem::new(Code::NoJoinPath, format!("`{}` can't be reached from `{}`", to.name, from.name), hint)
 }

@@ -1,7 +1,8 @@
-//! Where in an author's SQL a warehouse's complaint belongs.
+//! The place in an author's SQL that an error of the warehouse is about.
 //!
-//! In: SQL as written, the engine's message. Out: the place of the first name that the message quotes and the
-//! SQL has. Not here: which SQL it is (`sql::place`), asking.
+//! In: SQL as written, the engine's message. Out: the place of the first name that the message quotes and the SQL
+//! contains. Engines state the place in their message only, so this module reads it; the place is for people, and
+//! nothing else depends on it. Not here: the choice of the SQL (`sql::place`), statements.
 
 use crate::diagnostic::Span;
 use crate::project::{ModelDefinition, SqlText};

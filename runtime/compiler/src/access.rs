@@ -30,7 +30,7 @@ pub struct Access<'a> {
     caller: &'a SecurityContext,
     effects: Vec<&'a CubePolicy>,
     policies: Vec<&'a Policy>,
-    /// What hooks oblige the caller's query to, where they were asked.
+    /// The hooks' obligations, if hooks were called.
     obligations: Option<&'a MergedObligations>,
     denied: HashSet<Member>,
     /// Columns behind masked and denied members, and whether measures may still read them.
@@ -61,7 +61,7 @@ pub enum Closed {
 }
 
 impl<'a> Access<'a> {
-    /// What the project's own policies leave. To show it, not to compile: SQL wants an
+    /// Applies the project's own policies. For showing metadata, not for compiling: SQL takes an
     /// [`Authorized`](crate::Authorized).
     pub fn of(model: &'a Model, caller: &'a SecurityContext) -> Self {
         let applying: Vec<_> = model.policies.iter().filter(|policy| applies(policy.when.as_ref(), caller)).collect();
@@ -103,7 +103,7 @@ impl<'a> Access<'a> {
         access
     }
 
-    /// Whether everything is the caller's to see.
+    /// Returns whether the caller sees everything.
     pub fn is_open(&self) -> bool {
         self.effects.is_empty() && !self.obligations.is_some_and(MergedObligations::hides_something)
     }
@@ -154,12 +154,12 @@ impl<'a> Access<'a> {
         self.effects.iter().filter(move |effect| effect.cube == cube).filter_map(|effect| effect.row_filter.as_ref())
     }
 
-    /// What hooks demand of the cube's rows, also where it stands under a join's name.
+    /// Returns the hooks' filters on the cube's rows, also if it has a join's name.
     pub fn row_predicates(&self, cube: CubeId) -> &'a [Predicate] {
         self.obligations.and_then(|obligations| obligations.filters.get(&cube)).map_or(&[], Vec::as_slice)
     }
 
-    /// What the caller sees in place of a dimension's value: the strictest of all masks.
+    /// Returns the mask that replaces a dimension's value: the strictest of all masks.
     pub fn mask(&self, id: DimensionId) -> Option<&'a Mask> {
         let of_hooks = self.obligations.and_then(|obligations| obligations.masks.get(&id));
         match (self.own_mask(id), of_hooks) {
@@ -176,7 +176,7 @@ impl<'a> Access<'a> {
         masks.map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
     }
 
-    /// Whether the caller may read what a snippet reads. `is_aggregated`: as part of a measure.
+    /// Checks that the caller may read the columns that a snippet reads. `is_aggregated`: as part of a measure.
     ///
     /// # Errors
     /// Why not.
@@ -196,7 +196,7 @@ impl<'a> Access<'a> {
         if columns.iter().all(is_open) { Ok(()) } else { Err(Closed::Covered) }
     }
 
-    /// Whether every measure that a measure is made of exists for the caller.
+    /// Returns whether every measure that a measure is made of exists for the caller.
     pub fn sees_parts(&self, id: MeasureId) -> bool {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Measure(id)])
     }
@@ -206,7 +206,7 @@ impl<'a> Access<'a> {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)])
     }
 
-    /// Whether the caller is told of a member: it exists for them, and a query that names it is not refused for
+    /// Returns whether metadata lists a member: it exists for the caller, and a query that names it is not refused for
     /// what it reads.
     pub fn offers(&self, member: Member) -> bool {
         if self.is_open() {
@@ -268,7 +268,7 @@ impl<'a> Access<'a> {
         aggregate.argument.iter().chain(&aggregate.filters).all(|snippet| self.check(snippet, true).is_ok())
     }
 
-    /// What a metric filters by is compared as it is, so a mask closes it too.
+    /// Returns whether a metric's filters are visible: they compare raw values, so a mask closes the metric too.
     fn opens_filter(&self, name: &str) -> bool {
         let mut parts = name.split('.');
         let cube = parts.next().and_then(|cube| self.model.cube_named(cube));
@@ -314,7 +314,7 @@ impl<'a> Access<'a> {
     }
 }
 
-/// Whether a policy applies to this caller.
+/// Returns whether a policy applies to this caller.
 ///
 /// An attribute without a value other than null satisfies `attributes` if the policy says so, and never
 /// exempts the caller by `unless_attributes`.

@@ -32,7 +32,7 @@ pub struct StatisticsColumn {
     pub ty: LogicalType,
     pub is_measure: bool,
     pub is_primary_key: bool,
-    /// What its `meta` says.
+    /// The part of its `meta` that governance hooks see.
     pub governed: Governed,
 }
 
@@ -40,7 +40,7 @@ pub struct StatisticsColumn {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatisticsQuery {
     pub cube: Arc<str>,
-    /// Of the cube's primary time dimension.
+    /// A range of the cube's primary time dimension.
     pub range: Option<DateRange>,
     /// The answer's columns, in order. At least one.
     pub statistics: Vec<(Option<Arc<str>>, Statistic)>,
@@ -66,7 +66,7 @@ pub enum Statistic {
         about: f64,
         power: u32,
     },
-    /// Of numbers, type 7; only where [`has_quantiles`].
+    /// A quantile of numbers, type 7; only if [`has_quantiles`].
     Quantile(f64),
     /// Numbers that pass, as doubles.
     Passing(Test),
@@ -74,7 +74,7 @@ pub enum Statistic {
     Where(Filter),
 }
 
-/// Whether a dialect interpolates quantiles.
+/// Returns whether a dialect interpolates quantiles.
 pub fn has_quantiles(profile: &DialectProfile) -> bool {
     profile.op(Op::Percentile, 2, None).is_some()
 }
@@ -235,7 +235,7 @@ fn resolved(
     Ok((resolved, conditions))
 }
 
-/// What a member reads of each row.
+/// The value that a member reads of each row.
 struct Column {
     sql: Snippet,
     ty: LogicalType,

@@ -50,7 +50,7 @@ pub struct Foreign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub name: Arc<str>,
-    /// Where it refers to the next step; that of the last to the first.
+    /// The place where it refers to the next step; the last refers to the first.
     pub span: Option<Span>,
 }
 

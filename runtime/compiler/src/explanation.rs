@@ -18,7 +18,7 @@ use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower, print, print_explain};
 use crate::types::{Granularity, Value};
 
-/// What became of a query, step by step.
+/// The stages of a query's compilation.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     /// In the order of the answer's columns.
@@ -47,7 +47,7 @@ pub enum MemberKind {
     Metric,
 }
 
-/// What a key of the answer stands for.
+/// The kind of member that a key of the answer names.
 #[derive(Debug, Clone)]
 pub struct ExplainedMember {
     pub key: Arc<str>,

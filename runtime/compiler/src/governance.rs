@@ -1,9 +1,9 @@
-//! What governance hooks are told of a query, and what they may oblige it to.
+//! The facts of a query that governance hooks see, and the obligations that hooks impose.
 //!
-//! In: a query and its caller; then the [`Obligations`] that each hook answered. Out: [`QueryFacts`] to
-//! show to hooks, and an [`Authorized`](crate::Authorized): the caller with everything that narrows the query, which is what
-//! every function that leads to SQL takes. Obligations only narrow: filters are ANDed, the strictest mask
-//! and the lowest limit win. Not here: plugins, who is asked, and what a denial is told as.
+//! In: a query and its caller; then the [`Obligations`] that each hook answered. Out: [`QueryFacts`] to show to hooks,
+//! and an [`Authorized`](crate::Authorized): the caller with everything that narrows the query, which is what every
+//! function that leads to SQL takes. Obligations only narrow: filters are ANDed, the strictest mask and the lowest
+//! limit win. Not here: plugins, who is asked, and what a denial is told as.
 
 mod check;
 mod condition;
@@ -18,7 +18,7 @@ pub use inspect::{Inspection, inspect};
 
 use crate::types::{Granularity, Value};
 
-/// What one hook demands of a query; names as the hook wrote them, nothing looked up yet.
+/// The obligations of one hook; names are as the hook wrote them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Obligations {
     pub row_filters: Vec<RowFilter>,
@@ -96,7 +96,7 @@ pub struct MemberMask {
     pub mask: HookMask,
 }
 
-/// What the caller sees in place of a value, strictest first.
+/// The replacement of a value, strictest first.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookMask {
     /// The member does not exist for the caller.

@@ -63,7 +63,7 @@ pub struct Model {
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
     pub(crate) join_paths: Vec<OnceLock<JoinPaths>>,
     pub(crate) ties: Vec<OnceLock<Vec<Tie>>>,
-    /// What each cube's relation reads.
+    /// The tables that each cube's relation reads.
     pub(crate) tables: Vec<tables::Tables>,
     pub(crate) shared_rows: Vec<OnceLock<SharedRows>>,
 }
@@ -118,7 +118,7 @@ impl Deref for TableName {
     }
 }
 
-/// Where a cube's rows come from.
+/// The source of a cube's rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Relation {
     Table(TableName),
@@ -151,7 +151,7 @@ pub struct Measure {
     pub kind: MeasureKind,
     pub presentation: Presentation,
     pub span: Option<Span>,
-    /// Where its `sql` is written; what is counted may have none.
+    /// The place of its `sql`; a `count` may have none.
     pub sql_span: Option<Span>,
 }
 
@@ -180,7 +180,7 @@ pub struct Dimension {
     pub column_type: LogicalType,
     pub presentation: Presentation,
     pub span: Option<Span>,
-    /// Where its `sql` is written.
+    /// The place of its `sql`.
     pub sql_span: Option<Span>,
 }
 
@@ -189,7 +189,7 @@ pub struct Segment {
     pub name: Arc<str>,
     pub sql: Snippet,
     pub presentation: Presentation,
-    /// Where its `sql` is written.
+    /// The place of its `sql`.
     pub sql_span: Option<Span>,
 }
 
@@ -236,7 +236,8 @@ impl Model {
         self.cube_names.get(name).map(|id| self.cube(*id))
     }
 
-    /// What a closed cube is closed by. Which file can't be read, those learn who load the project.
+    /// Returns the reason why cubes are closed. It does not name the file that can't be read: only the caller who loads
+    /// the project may know it.
     pub(crate) fn why_closed(&self) -> &'static str {
         if self.has_unread_files {
             "while a file of the project can't be read: it may hold policies"
@@ -270,14 +271,14 @@ impl Model {
         self.join_paths[from.0 as usize].get_or_init(|| JoinPaths::from(self, from))
     }
 
-    /// Where two paths from a cube are equally good; computed at first use, then kept.
+    /// Returns the equally good paths from a cube; computed at first use, then cached.
     pub fn ties(&self, from: CubeId) -> &[Tie] {
         self.ties[from.0 as usize].get_or_init(|| join_graph::ties(self, from))
     }
 }
 
 impl Cube {
-    /// How the smallest or largest of a time is meant: like the time dimension over the same column.
+    /// Returns the time kind of a smallest or largest time: that of the time dimension over the same column.
     pub fn time_kind_of(&self, aggregate: &Aggregate) -> TimeKind {
         let is_same = |d: &&Dimension| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref();
         match (self.dimensions.iter().find(is_same), aggregate.argument_type) {

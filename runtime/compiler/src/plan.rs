@@ -27,7 +27,7 @@ use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, Snippet};
 use crate::query::{Axis, Group, GroupShift, Predicate, Test};
 use crate::types::Value;
 
-/// What will be computed, in ids and borrowed model nodes.
+/// The computation of a query, in ids and borrowed model nodes.
 #[derive(Debug)]
 pub struct LogicalPlan<'m> {
     pub model: &'m Model,
@@ -48,7 +48,7 @@ pub struct LogicalPlan<'m> {
     /// Rows are added for its steps, or values run along it.
     pub axis: Option<Axis>,
     pub fill_gaps: bool,
-    /// How the groups of facts over the other stretch are moved.
+    /// The shifts of the groups of facts over the other stretch.
     pub shifts: Vec<GroupShift>,
     /// Rows as they are.
     pub ungrouped: bool,
@@ -63,7 +63,7 @@ pub struct LogicalPlan<'m> {
 pub struct Fact<'m> {
     pub tree: JoinTree<'m>,
     pub period: Period,
-    /// What the plan's groups mean for this fact.
+    /// The dimensions of the plan's groups for this fact.
     pub groups: Vec<DimensionId>,
     /// ANDed.
     pub row_filters: Vec<Predicate>,
@@ -105,7 +105,7 @@ pub struct PlannedAggregate<'m> {
     pub shape: Shape,
 }
 
-/// What an aggregate takes of its argument.
+/// The form of an aggregate's argument.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Shape {
     /// A measure's: the argument as it is.
@@ -176,12 +176,12 @@ pub enum PlannedTarget<'m> {
     /// Index into `values`.
     Value(usize),
     Expression(ValueExpr<'m>),
-    /// Of the only fact's rows, where they are not grouped.
+    /// A dimension of the only fact's rows, if they are not grouped.
     Dimension(DimensionId),
 }
 
 impl LogicalPlan<'_> {
-    /// Where two paths between cubes are equally good, which one was taken.
+    /// Returns a warning for each pair of equally good paths between cubes, naming the path that is used.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for fact in self.facts.iter().filter(|fact| !fact.tree.joins.is_empty()) {
@@ -207,7 +207,7 @@ impl LogicalPlan<'_> {
 }
 
 impl GroupPredicate<'_> {
-    /// Whether some test is on a group-by column.
+    /// Returns whether some test is on a group-by column.
     pub fn reads_groups(&self) -> bool {
         match self {
             GroupPredicate::Test { operand, .. } => matches!(operand, GroupOperand::Group(_)),

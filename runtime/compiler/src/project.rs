@@ -51,7 +51,7 @@ pub struct SourceTree {
     pub files: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// What the project's text may depend on besides itself.
+/// The inputs of a project besides its files.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
     /// The warehouse's type, which names the SQL grammar of snippets: `duckdb`, `postgres` …
@@ -64,7 +64,7 @@ pub struct Inputs {
     pub registered: Vec<RegisteredCube>,
     /// Places of files and folders of the project that could not be read: they may have held policies.
     pub unread_files: Vec<Span>,
-    /// What looks like names in such files.
+    /// The words in such files that may be names.
     pub unread: BTreeSet<Arc<str>>,
 }
 
@@ -207,7 +207,7 @@ pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
     })
 }
 
-/// Those that have another's name, which stands before.
+/// Returns the items whose name an earlier item has.
 fn second<T>(items: &[T], name: impl Fn(&T) -> &Text) -> impl Iterator<Item = &T> {
     let mut seen: HashSet<Arc<str>> = HashSet::with_capacity(items.len());
     items.iter().filter(move |item| !seen.insert(Arc::clone(&name(item).value)))

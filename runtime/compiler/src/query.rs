@@ -1,4 +1,4 @@
-//! What a client asks for, independent of the surface it came through, and its resolution.
+//! The query that a client sends, independent of the surface it came through, and its resolved form.
 //!
 //! In: a [`SemanticQuery`], made from wire types at the edge. Out: a `ResolvedQuery` of ids and typed
 //! values. Not here: JSON, GraphQL or DAX; join paths and SQL (`plan`, `sql`).
@@ -56,7 +56,7 @@ pub struct SemanticQuery {
     pub ungrouped: bool,
 }
 
-/// What a range is compared with.
+/// The stretch of time that a range is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompareRange {
     /// The range moved back by so much: `1 year`, `4 weeks`.

@@ -146,7 +146,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// Whether a group's values are masked in one of the facts.
+    /// Returns whether a group's values are masked in one of the facts.
     fn is_masked(&self, group: &Group, facts: &[CubeId]) -> Result<bool, QueryError> {
         for fact in facts {
             if self.names.access.mask(group.dimension(self.names.model, *fact)?).is_some() {

@@ -74,7 +74,7 @@ pub enum SqlPart {
 pub struct UserPart {
     pub value: UserValue,
     pub is_list: bool,
-    /// What a comparison sets it beside; `None` inside a call, or beside another of the caller's values.
+    /// The other operand of its comparison; `None` inside a call, or beside another value of the caller.
     pub compared: Option<Box<Compared>>,
 }
 
@@ -87,7 +87,7 @@ pub struct Compared {
     pub ty: LogicalType,
 }
 
-/// What of a caller a policy speaks of.
+/// The property of a caller that a policy refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum UserValue {
     Id,

@@ -96,7 +96,7 @@ impl fmt::Display for Granularity {
     }
 }
 
-/// Whether a zone is UTC, by any of its names: times in it are written with `Z`, or with no offset.
+/// Returns whether a zone is UTC, by any of its names: times in it are written with `Z`, or with no offset.
 pub fn is_utc(zone: &jiff::tz::TimeZone) -> bool {
     const NAMES: [&str; 9] =
         ["UTC", "Etc/UTC", "Etc/UCT", "UCT", "Etc/Universal", "Universal", "Etc/Zulu", "Zulu", "Etc/GMT"];

@@ -61,14 +61,14 @@ struct Building<'d> {
     arena: Arena,
     /// Source and table of each declared name.
     declared: HashMap<String, (Arc<str>, Arc<str>)>,
-    /// What the stars of a model stand for.
+    /// The columns that the stars of a model stand for.
     stars: HashMap<Arc<str>, Vec<Star>>,
     /// Nodes of origins that have been met.
     origins: HashMap<ColumnOrigin, u32>,
     /// The text from which unresolved places are counted on.
     texts: Vec<(usize, SqlText)>,
     lineage: Lineage,
-    /// Of each cube's relation.
+    /// The columns of each cube's relation.
     slots: Vec<Arc<[Slot]>>,
 }
 
@@ -417,7 +417,8 @@ impl Building<'_> {
         }
     }
 
-    /// What an author's SQL reads. `own`: where it is written, if joins are crossed from there.
+    /// Returns the columns that an author's SQL reads. `own`: the cube in which it is written, if joins are crossed
+    /// from there.
     fn snippet(&mut self, sql: &Snippet, to: u32, usage: Use, own: Option<CubeId>) {
         let mut parts = Vec::new();
         sql.for_each(&mut |part| parts.push(part));

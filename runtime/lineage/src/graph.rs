@@ -1,4 +1,4 @@
-//! What of a project depends on what.
+//! Dependencies between the parts of a project.
 //!
 //! In: definitions, the model made of them, what was told about both. Out: a [`DependencyGraph`]: nodes,
 //! edges, and the order in which things can be built. Not here: columns (`lineage`), JSON.
@@ -55,7 +55,7 @@ pub struct Node {
     subject: Subject,
 }
 
-/// What the model has for a node.
+/// The part of the model that a node stands for.
 #[derive(Debug, Clone, Copy)]
 enum Subject {
     /// Nothing that a policy speaks of.
@@ -72,8 +72,8 @@ pub struct DependencyGraph {
     pub nodes: Vec<Node>,
     /// From what is needed to what needs it, as indexes of `nodes`.
     pub edges: Vec<(u32, u32)>,
-    /// What needs nothing, then what needs only that, and so on: each batch can be built at once. What
-    /// stands in a circle, or on one, is the last batch and can't be built.
+    /// The nodes without dependencies, then those that need only these, and so on: each batch can be built at once.
+    /// What stands in a circle, or on one, is the last batch and can't be built.
     pub parallel_batches: Vec<Vec<u32>>,
 }
 
@@ -95,8 +95,8 @@ impl DependencyGraph {
         self.parallel_batches.iter().flatten().map(|at| &self.nodes[*at as usize])
     }
 
-    /// What a caller may know of: no denied members, no closed cubes, nothing made of these. A caller with
-    /// policies is not told of what could not be read, nor why.
+    /// Returns the part of the graph that a caller may see: no denied members, no closed cubes, nothing made of these.
+    /// A caller with policies is not told of what could not be read, nor why.
     #[must_use]
     pub fn seen_by(&self, access: &Access<'_>) -> DependencyGraph {
         if access.sees_everything() {

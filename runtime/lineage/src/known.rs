@@ -31,7 +31,7 @@ pub(super) struct KnownTable {
 }
 
 impl KnownColumns {
-    /// What the project's sources declare. A table without columns is known by its name alone.
+    /// Returns the columns that the project's sources declare. A table without columns is known by its name alone.
     pub fn declared(definitions: &Definitions) -> KnownColumns {
         let mut known = KnownColumns::default();
         for source in &definitions.sources {

@@ -30,7 +30,7 @@ use terrane_compiler::project::Definitions;
 pub enum NodeType {
     SourceTable,
     SourceColumn,
-    /// Of a table that no source declares.
+    /// A table that no source declares.
     Table,
     TableColumn,
     Model,
@@ -79,20 +79,20 @@ pub struct Node {
     pub id: Arc<str>,
     pub name: Arc<str>,
     pub ty: NodeType,
-    /// Of members, joins and row filters.
+    /// The SQL of members, joins and row filters.
     pub cube: Option<Arc<str>>,
-    /// Of models, and of members that are not taken over.
+    /// The text of models, and of members that are not taken over.
     pub sql: Option<Arc<str>>,
     /// Why it is unresolved.
     pub reason: Option<Reason>,
-    /// Where the unresolved text stands.
+    /// The place of the unresolved text.
     pub span: Option<Span>,
     /// A column that only the warehouse names, no text of the project.
     is_inspected: bool,
     subject: Subject,
 }
 
-/// What policies may say of a node.
+/// The part of the model that decides whether a caller sees a node.
 #[derive(Debug, Clone, Copy)]
 enum Subject {
     Cube(CubeId),
@@ -119,7 +119,7 @@ pub struct Lineage {
     /// Tables that are read and whose columns are not all known.
     pub incomplete: Vec<IncompleteTable>,
     numbers: HashMap<Arc<str>, u32>,
-    /// Where the edges of each node begin in `edges`, and those to each node in `backward`.
+    /// The start of each node's edges in `edges`, and of the edges to each node in `backward`.
     forward_from: Vec<u32>,
     backward: Vec<u32>,
     backward_from: Vec<u32>,
@@ -162,7 +162,7 @@ impl Lineage {
     }
 }
 
-/// Where each node's run begins in an ordered list of nodes; one more for the end.
+/// Returns the start of each node's run in an ordered list of nodes; one more for the end.
 fn begins(nodes: usize, ordered: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut counts = vec![0u32; nodes + 1];
     ordered.for_each(|node| counts[node as usize + 1] += 1);

@@ -48,7 +48,7 @@ pub struct QueryColumns {
     pub uses: BTreeSet<(Use, TableColumn)>,
     /// The tables whose rows are read.
     pub tables: BTreeSet<Arc<str>>,
-    /// What its rows depend on and nobody can say.
+    /// The unresolved places that its rows depend on.
     pub unresolved: Vec<(Use, Unresolved)>,
     /// A query of a `WITH RECURSIVE` reads itself.
     pub is_recursive: bool,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrane_compiler::snippet::ColumnName;
 
-/// What an engine makes of a name's case.
+/// The folding of names' case by an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
     /// DuckDB, SQLite, MySQL's columns, BigQuery's, Spark, Trino, Redshift: quoted or not, case is nothing.
@@ -56,7 +56,7 @@ impl Spelling {
         }
     }
 
-    /// How an output is shown: as written, or as the engine folds it.
+    /// Returns the shown name of an output: as written, or as the engine folds it.
     pub(super) fn shown(self, name: &ColumnName) -> Arc<str> {
         match self {
             Spelling::Ignored | Spelling::Exact => Arc::clone(&name.text),

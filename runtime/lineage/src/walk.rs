@@ -1,4 +1,4 @@
-//! What a node is made of, and what is made of it, as far as a caller may see.
+//! Walks from a node along its inputs or its dependents, as far as a caller may see.
 //!
 //! In: a [`Lineage`], a start, a [`Sight`]. Out: every node on the way once, with its distance and the
 //! edge that led there. Not here: the graph itself.
@@ -23,7 +23,7 @@ pub struct Reached {
     pub depth: u32,
     /// The node before it on the shortest way; its own number at the start.
     pub by: u32,
-    /// What the last edge says.
+    /// The use on the last edge.
     pub usage: Use,
 }
 
@@ -32,10 +32,10 @@ impl Sight {
         Sight { seen: None }
     }
 
-    /// What a caller's policies leave: members that exist for them, and of columns, tables and models those
-    /// that such members are made of. What only a hidden member reads is not there, nor is any column that a
-    /// hidden member shows, under whatever name it passed through models. Columns that no text names are not
-    /// there either, only the warehouse told of them. Policies are shown to callers whom none concerns.
+    /// The nodes that a caller's policies leave: members that exist for the caller, and of columns, tables and models
+    /// those that such members are made of. What only a hidden member reads is not there, nor is any column that a
+    /// hidden member shows, under whatever name it passed through models. Columns that no text names are not there
+    /// either, only the warehouse told of them. Policies are shown to callers whom none concerns.
     pub fn of(lineage: &Lineage, access: &Access<'_>) -> Sight {
         if access.sees_everything() {
             return Sight::of_everything();
@@ -85,7 +85,7 @@ impl Sight {
         Sight { seen: Some(seen) }
     }
 
-    /// Whether the text of a model may be shown: it names columns that the caller may not know of.
+    /// Returns whether the text of a model may be shown: it names columns that the caller may not see.
     pub fn shows_sql(&self) -> bool {
         self.seen.is_none()
     }
@@ -96,13 +96,13 @@ impl Sight {
 }
 
 impl Lineage {
-    /// What a node reads.
+    /// Returns the nodes that a node reads.
     pub fn inputs_of(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
         let (from, to) = (self.backward_from[node as usize], self.backward_from[node as usize + 1]);
         self.backward[from as usize..to as usize].iter().map(|at| self.edges[*at as usize])
     }
 
-    /// What reads a node.
+    /// Returns the nodes that read a node.
     pub fn readers_of(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
         let (from, to) = (self.forward_from[node as usize], self.forward_from[node as usize + 1]);
         self.edges[from as usize..to as usize].iter().copied()

@@ -21,7 +21,7 @@ pub const MAX_CONDITION_DEPTH: usize = 32;
 /// Tests and connectives of one condition.
 pub const MAX_CONDITION_NODES: usize = 512;
 
-/// What is wrong with a hook's obligations: a fault of the hook, not of the query.
+/// An error in a hook's obligations: a fault of the hook, not of the query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObligationFault {
     #[error("it speaks of a cube `{cube}`, which there is not")]

@@ -64,7 +64,7 @@ impl ConditionReader<'_> {
     }
 }
 
-/// What a dimension's values are compared as.
+/// Returns the type that a dimension's values are compared as.
 pub(super) fn type_of(dimension: &Dimension) -> LogicalType {
     match (dimension.column_type, dimension.ty) {
         (LogicalType::Unknown, DimensionType::String) => LogicalType::Text,

@@ -31,7 +31,7 @@ pub struct Inspection<'m> {
     facts: QueryFacts,
     /// The cubes of the facts.
     read: HashSet<CubeId>,
-    /// Those that the query itself reads; of the others it reads the tables, by another name.
+    /// The cubes that the query itself reads; of the others it reads the tables, by another name.
     named: HashSet<CubeId>,
 }
 
@@ -83,7 +83,7 @@ impl<'m> Inspection<'m> {
         Authorized::under(self.model, self.caller, merged(obligations))
     }
 
-    /// Whether the query reads the cube itself, not only its table by another name.
+    /// Returns whether the query reads the cube itself, not only its table by another name.
     pub(super) fn names(&self, cube: CubeId) -> bool {
         self.named.contains(&cube)
     }
@@ -98,7 +98,7 @@ impl<'m> Inspection<'m> {
     }
 }
 
-/// What a query was found to use.
+/// The members that a query uses.
 struct Found<'m> {
     model: &'m Model,
     uses: Vec<MemberUse>,
@@ -186,7 +186,7 @@ impl<'m> Found<'m> {
         (named, read)
     }
 
-    /// What other cubes call a column of the same table: whoever guards it may know it by that name alone.
+    /// Adds the names that other cubes have for a column of the same table: a hook may know it by such a name only.
     fn twins(&mut self, cube: CubeId, column: &ColumnName, usage: Usage) {
         let model = self.model;
         let own = model.cube(cube).alias_of.unwrap_or(cube);
@@ -374,7 +374,7 @@ fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
-/// Whether a condition gives a time of the cube a start.
+/// Returns whether a condition gives a time of the cube a start.
 fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
     match predicate {
         Predicate::And(all) => all.iter().any(|inner| starts(model, cube, inner)),

@@ -9,7 +9,7 @@ use super::{Cube, CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Mo
 use crate::ids::JoinOperandId;
 use crate::types::LogicalType;
 
-/// What a probe of the warehouse found; a member that is missing stays `Unknown`.
+/// The types that probes of the warehouse found; a member that is missing stays `Unknown`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ColumnTypes {
     pub dimensions: HashMap<DimensionId, LogicalType>,
@@ -81,7 +81,7 @@ impl Model {
         self
     }
 
-    /// What policies compare a caller's values with, over the rows of one cube.
+    /// Returns the expressions that policies compare a caller's values with, over the rows of one cube.
     pub fn compared_of(&self, cube: CubeId) -> impl Iterator<Item = (ComparedId, &Snippet)> {
         (0u32..).zip(&self.policies).flat_map(move |(policy, definition)| {
             // Of rows that are not the filter's own nothing is compared: the cube is closed.

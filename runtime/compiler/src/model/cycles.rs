@@ -1,4 +1,4 @@
-//! What refers to what, and circles in it.
+//! References between items, and cycles in them.
 //!
 //! In: a model whose snippets are read. Out: diagnostics that show each circle as its path; its items
 //! and everything that stands on something broken join the broken ones.
@@ -105,7 +105,7 @@ pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
 /// All that refers to anything, and where to find it.
 pub(super) struct References<'e> {
     pub(super) edges: &'e [Edge],
-    /// Of each cube the numbers of its first dimension, measure, segment and join.
+    /// The numbers of each cube's first dimension, measure, segment and join.
     starts: Vec<[usize; 4]>,
     first_metric: usize,
     /// By number: the edge of an item.
@@ -151,7 +151,7 @@ impl<'e> References<'e> {
         self.found[self.number(item)].map(|at| at as usize)
     }
 
-    /// What an item refers to.
+    /// Returns the items that an item refers to.
     pub(super) fn from(&self, item: Item) -> &'e [Item] {
         self.edge_of(item).map_or(&[], |at| &self.edges[at].1)
     }

@@ -1,4 +1,4 @@
-//! How much SQL a member becomes once everything it refers to is written out.
+//! The size of a member's SQL with all its references expanded.
 //!
 //! In: a model without circles among its sound items. Out: diagnostics for members that grow beyond
 //! bounds, so that no query does, and for join conditions that would need further joins to be
@@ -93,7 +93,7 @@ fn measure_items(model: &Model, open: &mut Vec<(Item, bool)>, broken: &Items, si
     }
 }
 
-/// Whether a dimension's own text names columns of another cube.
+/// Returns whether a dimension's own text names columns of another cube.
 fn is_foreign(model: &Model, item: Item) -> bool {
     let Item::Dimension(id) = item else { return false };
     names_other(&model.dimension(id).sql, id.cube)
@@ -114,7 +114,7 @@ fn foreign_side(model: &Model, item: Item, sizes: &Sizes<'_>) -> Option<String> 
     Some(cycles::name(model, foreign))
 }
 
-/// Whether a cube has a `number` measure that names no measure.
+/// Returns whether a cube has a `number` measure that names no measure.
 fn has_value(sql: &Snippet) -> bool {
     let mut found = false;
     sql.for_each(&mut |part| found |= matches!(part, SqlPart::Measure(_) | SqlPart::Aggregate(_)));

@@ -21,7 +21,7 @@ pub(super) fn of_mask(constant: &WrittenValue, cube: &Cube, dimension: &Dimensio
     Some(diagnostic.hint(hint(&constant.value, dimension)).at(constant.origin.span()))
 }
 
-/// What to write in the place of a value that doesn't fit.
+/// Returns the hint for a value that does not fit its dimension.
 pub(super) fn hint(value: &Value, dimension: &Dimension) -> String {
     let name = &dimension.name;
     match (dimension.ty, value) {

@@ -57,7 +57,7 @@ impl JoinPaths {
         paths
     }
 
-    /// What is left is reached from the cubes above, nearest first, by hops of any kind. Among cubes of
+    /// Follows the joins of the cubes above, nearest first, by hops of any kind. Among cubes of
     /// one depth the order of their paths' positions in `joins:` decides, hop by hop.
     fn follow_to_many(&mut self, model: &Model) {
         let mut levels: Vec<Vec<(Vec<u32>, CubeId)>> = vec![vec![(Vec::new(), self.start)]];

@@ -125,7 +125,7 @@ fn refers_to_values(snippet: &Snippet) -> bool {
     found
 }
 
-/// What people write for operators.
+/// Common other spellings of operators.
 const SIGNS: [(&str, &str); 14] = [
     ("=", "equals"),
     ("==", "equals"),
@@ -245,7 +245,7 @@ fn facts(model: &Model, body: &Snippet) -> BTreeSet<CubeId> {
     facts
 }
 
-/// What each query of the metric would be refused for.
+/// Returns the error that each query of the metric would have.
 fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Diagnostic> {
     let (member, operator) = (filter.member.value.parse().ok()?, filter.operator.value.parse().ok()?);
     let written = filter.values.as_ref()?;

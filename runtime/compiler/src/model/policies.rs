@@ -112,7 +112,7 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
     }
 }
 
-/// Whether a cube was registered at run time: its author isn't trusted to say what a policy means.
+/// Returns whether a cube was registered at run time: its author isn't trusted to define a policy's names.
 fn is_of_writer(cube: &Cube) -> bool {
     cube.span.as_ref().is_some_and(is_registered)
 }
@@ -226,7 +226,8 @@ impl PolicyReader<'_> {
         is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })
     }
 
-    /// Whether the policy's texts mean the same for a cube that it names, whoever has defined its members.
+    /// Returns whether the policy's texts mean the same for a cube that it names, independent of who defined its
+    /// members.
     fn means_itself(&self, cube: &Cube) -> bool {
         !is_of_writer(cube) || !self.effect(cube, cube, None).is_closed
     }
@@ -307,7 +308,7 @@ impl PolicyReader<'_> {
         masks.filter_map(|(member, constant)| invalid_value(member, constant)).collect()
     }
 
-    /// What the policy, written for `origin`, does to `cube`.
+    /// Returns the effect on `cube` of the policy, which is written for `origin`.
     fn effect(&self, cube: &Cube, origin: &Cube, diagnostics: Option<&mut Vec<Diagnostic>>) -> CubePolicy {
         let mut problems = Vec::new();
         let mut is_unread = false;

@@ -1,4 +1,4 @@
-//! Whether what pre-aggregations name is there.
+//! Checks of the members that pre-aggregations name.
 //!
 //! In: the definitions of one cube, and the model. Out: diagnostics. Not here: building them.
 

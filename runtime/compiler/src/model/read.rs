@@ -101,7 +101,7 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     walk.finish(&expr)
 }
 
-/// What is wrong inside a CASE: the parser takes one that it can't read for a column of that name.
+/// Returns the error inside a CASE: the parser takes one that it can't read for a column of that name.
 fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserError> {
     let is_case = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::CASE);
     let cases = tokens.iter().enumerate().rev().filter(|(_, token)| is_case(token)).take(20);

@@ -134,7 +134,7 @@ pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect:
     }
 }
 
-/// What a model is built as, as its name stands in SQL.
+/// Returns the name that a model is built as, quoted for SQL.
 pub(super) fn built_relation(model: &ModelDefinition, dialect: &dyn Dialect) -> Option<String> {
     let (schema, name) = model.built_as()?;
     Some([quoted(schema, dialect), quoted(name, dialect)].join("."))
@@ -286,7 +286,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
     Ok((printed.trim().into(), warning))
 }
 
-/// What the parser can't follow may still be right for the warehouse, so it is only a warning.
+/// Returns a warning for SQL that the parser can't follow: it may still be right for the warehouse.
 fn warning(tokens: &[TokenWithSpan], text: &str, dialect: &dyn Dialect) -> Option<Problem> {
     let mut parser = Parser::new(dialect).with_recursion_limit(100).with_tokens_with_locations(tokens.to_vec());
     match parser.parse_statement() {

@@ -17,9 +17,9 @@ use crate::sql::{print_queries, print_rows_of};
 pub struct RunnableModel {
     /// Index into [`Definitions::models`].
     pub index: usize,
-    /// What runs; `None` where the model, or one that it reads, can't be read.
+    /// The statement; `None` if the model, or one that it reads, can't be read.
     pub text: Option<Arc<str>>,
-    /// Of this model's own text.
+    /// Diagnostics of this model's own text.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -1,4 +1,4 @@
-//! What a name in braces may stand for, at one place of the project.
+//! Resolution of names in braces, at one place of the project.
 //!
 //! In: the model's names and joins (snippets are still empty), and where the text stands. Out: a
 //! [`Target`], or a [`Problem`] that lists what could stand there, nearest first.
@@ -11,7 +11,7 @@ use super::{Cube, CubeId, Member, Model, SqlPart};
 use crate::snippet::grammar::Problem;
 use crate::text::nearest::suggest;
 
-/// Where a snippet stands; it decides what it may refer to.
+/// The place of a snippet; it decides the references that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Dimension,
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-/// What a reference stands for.
+/// The target of a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Target {
     /// A cube's rows; a column must follow.
@@ -268,7 +268,7 @@ impl<'m> NameScope<'m> {
 }
 
 impl NameScope<'_> {
-    /// Whether a join that could not be read may lead there.
+    /// Returns whether a join that could not be read may lead there.
     fn may_be_behind_unread(&self, cube: CubeId) -> bool {
         let unread = self.unread.iter().filter_map(|name| self.model.cube_named(name));
         unread.map(|unread| self.model.join_paths(unread.id)).any(|paths| paths.reaches(cube))

@@ -41,17 +41,17 @@ impl Model {
         self.shared_rows[id.0 as usize].get_or_init(|| SharedRows::of(self, id))
     }
 
-    /// Whether a cube has the rows of another one's table, with the columns that they have there.
+    /// Returns whether a cube has the rows of another one's table, with the same columns.
     pub(crate) fn has_rows_of(&self, id: CubeId, origin: CubeId) -> bool {
         self.tables[id.0 as usize].are_rows_of(&self.tables[origin.0 as usize])
     }
 
-    /// Whether columns that are masked in one cube are found in another by their names.
+    /// Returns whether columns that are masked in one cube are found in another by their names.
     pub(crate) fn has_columns_of(&self, id: CubeId, origin: CubeId) -> bool {
         self.tables[id.0 as usize].are_columns_of(&self.tables[origin.0 as usize])
     }
 
-    /// Whether a cube's rows are one table's, as they are, which no model made.
+    /// Returns whether a cube's rows are those of one table that no model made.
     pub(crate) fn is_one_table(&self, id: CubeId) -> bool {
         self.tables[id.0 as usize].is_one_table()
     }

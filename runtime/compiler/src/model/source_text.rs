@@ -1,4 +1,4 @@
-//! Where each item's SQL is written.
+//! The author's SQL of each item, and its place.
 //!
 //! In: definitions. Out: the texts of an item, and the place in them where it refers to another. For
 //! messages about items whose snippets no longer know where they come from.
@@ -53,7 +53,7 @@ impl<'m, 'd> SourceText<'m, 'd> {
         Some(sql.locate(sql.text.len() - sql.text.trim_start().len(), sql.text.trim().chars().count()))
     }
 
-    /// Where an item names another: the name alone, without its braces.
+    /// Returns the place where an item names another: the name alone, without its braces.
     pub(super) fn reference(&self, model: &Model, from: Item, to: Item) -> Option<Span> {
         let full = super::cycles::name(model, to);
         let short = full.rsplit('.').next().unwrap_or(&full);

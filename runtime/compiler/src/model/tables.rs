@@ -19,10 +19,10 @@ use crate::project::{Definitions, ModelDefinition};
 use crate::snippet::table_names::{index_key, is_file, is_pattern, is_same, last_component, of_parts};
 use crate::snippet::{ColumnName, CreatedView, created_views, names_in};
 
-/// What a relation reads.
+/// The tables that a relation reads.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// The one relation whose rows these are, as they are: a table, or a query by its text ([`written`]).
+    /// The relation whose rows these are, unchanged: a table, or a query by its text ([`written`]).
     exactly: String,
     /// Not a table of the warehouse's own, but what a query or models made.
     is_made: bool,
@@ -30,14 +30,14 @@ pub(crate) struct Tables {
     is_view: bool,
     /// `None`: it may read anything.
     read: Option<BTreeSet<String>>,
-    /// What the models behind it are built as.
+    /// The names that the models behind it are built as.
     built: BTreeSet<String>,
-    /// The one model whose rows it takes, as it is built.
+    /// The name that its only model is built as.
     only_model: Option<String>,
 }
 
 impl Tables {
-    /// Whether the table is, or may be, read.
+    /// Returns whether the table is, or may be, read.
     pub(super) fn may_read(&self, table: &str) -> bool {
         if is_written(table) {
             return self.exactly == table;
@@ -66,7 +66,7 @@ impl Tables {
         !self.is_made
     }
 
-    /// Whether a condition on rows of `origin` can be asked of these: they are one table's own.
+    /// Returns whether a condition on rows of `origin` holds for these: they are one table's own.
     pub(super) fn are_rows_of(&self, origin: &Tables) -> bool {
         let are_unchanged = !self.is_made && !self.is_view && !origin.is_view;
         are_unchanged || (!is_written(&self.exactly) && self.is_named_as(origin))
@@ -89,7 +89,7 @@ impl Tables {
         self.exactly == origin.exactly || (is_one && is_same(&self.exactly, &origin.exactly))
     }
 
-    /// Whether it is not known which tables are read.
+    /// Returns whether the tables that are read are unknown.
     pub(super) fn may_read_anything(&self) -> bool {
         self.read.is_none()
     }
@@ -134,7 +134,7 @@ impl<'t> Readers<'t> {
     }
 }
 
-/// What stands for a table where rows are a query's: heirs of its cube, and whoever writes the same, have the same
+/// Returns the name that stands for a query's rows: derived cubes, and cubes with the same text, have the same
 /// rows. No table has such a name, nor a name that ends like it.
 fn written(text: &str) -> String {
     format!("\0{text}\0")
@@ -157,11 +157,11 @@ pub(super) struct TableReader<'d> {
     definitions: &'d Definitions,
     dialect: &'d dyn Dialect,
     index: HashMap<&'d str, usize>,
-    /// What each model is built as; `None` where it never is.
+    /// The name that each model is built as; `None` if it never is.
     built_as: Vec<Option<String>>,
     /// Models by the last part of what they are built as.
     by_last_part: HashMap<String, Vec<usize>>,
-    /// What each model's own text names; read when it is first needed.
+    /// The names in each model's own text; read when it is first needed.
     named: Vec<OnceCell<Option<BTreeSet<String>>>>,
     views: Vec<CreatedView>,
 }
@@ -239,14 +239,14 @@ impl<'d> TableReader<'d> {
         Tables { exactly, is_made, is_view, read: (!is_unknown).then_some(read), built, only_model }
     }
 
-    /// What a single model is built as.
+    /// Returns the name that a single model is built as.
     fn only(&self, models: &[&str]) -> Option<String> {
         let [model] = models else { return None };
         self.built_as[*self.index.get(model)?].clone()
     }
 }
 
-/// What one relation names, followed through models.
+/// The names in one relation, followed through models.
 struct Following<'r, 'd> {
     reader: &'r TableReader<'d>,
     read: BTreeSet<String>,

@@ -15,7 +15,7 @@ pub(super) fn transfer(model: &Model, snippet: &Snippet, from: CubeId, to: CubeI
     Transfer { model, from, to, has_joins }.snippet(snippet, 0)
 }
 
-/// Whether each member in a snippet is the column of its name, as its cube has it.
+/// Returns whether each member in a snippet is the column of its name, as its cube has it.
 pub(super) fn is_plain(model: &Model, snippet: &Snippet) -> bool {
     let mut is_plain = true;
     snippet.for_each(&mut |part| {

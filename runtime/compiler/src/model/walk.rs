@@ -32,11 +32,11 @@ pub(super) struct Walk<'w> {
     /// Something that has been reported elsewhere.
     is_broken: bool,
     subqueries: usize,
-    /// Whether there was any.
+    /// True if there was any.
     has_query: bool,
     /// Names that are parameters of the lambdas around.
     parameters: Vec<String>,
-    /// How many of them each enclosing lambda brought.
+    /// The number of names that each enclosing lambda adds.
     brought: Vec<usize>,
 }
 
@@ -475,7 +475,7 @@ impl VisitorMut for Walk<'_> {
     }
 }
 
-/// The one argument of a call, as it is printed, where it holds no stand-ins.
+/// Returns the only argument of a call as it is printed, if it contains no stand-ins.
 fn argument_of(function: &Function) -> Option<String> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else { return None };

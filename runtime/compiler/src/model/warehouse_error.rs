@@ -14,7 +14,7 @@ pub fn place_of_warehouse_error(model: &ModelDefinition, message: &str) -> Span 
     named_in_error(&[&model.sql], message, |_| false).map_or_else(beginning, |(span, _)| span)
 }
 
-/// What the engine's arrow points at, where the line that it shows is one of a text: the place, and the word there.
+/// Returns the place that the engine's arrow points at, if the line that it shows is one of a text, and the word there.
 pub(crate) fn shown_in_error<'t>(texts: &[&'t SqlText], message: &str) -> Option<(Span, &'t str)> {
     texts.iter().find_map(|sql| {
         let (at, characters) = shown_in(&sql.text, message)?;
@@ -43,7 +43,8 @@ pub(crate) fn named_in_error<'t>(
     shown_in_error(texts, message).or_else(named)
 }
 
-/// Where a text has the line that the engine shows, once: the byte under its arrow, and the characters of the word.
+/// Finds the line that the engine shows, if the text has it once: the byte under its arrow, and the characters of the
+/// word.
 fn shown_in(text: &str, message: &str) -> Option<(usize, usize)> {
     let (line, arrow) = shown_line(message)?;
     // Long lines are cut off.

@@ -160,7 +160,7 @@ struct Values<'m> {
     has_axis: bool,
     /// Such a sum leaves out rows without a time, and no range does so.
     leaves_out_undated: bool,
-    /// Of what is being expanded.
+    /// The period of the value that is being expanded.
     period: Period,
     nodes: usize,
 }
@@ -421,7 +421,7 @@ where
     Ok(Fact { tree, period: fact.period, groups, row_filters, segments, semi_joins, distinct, is_selected: true })
 }
 
-/// Whether a range narrows the rows by this time, and so leaves out those without it.
+/// Returns whether a range narrows the rows by this time, and so leaves out rows without it.
 fn has_range_along(query: &ResolvedQuery, by: GroupBy) -> bool {
     query.ranges.iter().any(|range| is_along(range, by))
 }
@@ -454,7 +454,7 @@ fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -
     Predicate::Test { operand: Operand::Dimension { id: range.dimension, granularity: None }, test }
 }
 
-/// What tells a cube's rows apart, once joins have repeated them.
+/// Returns the key that identifies a cube's rows, once joins have repeated them.
 fn row_key(model: &Model, cube: CubeId, group_behind: Option<&Arc<str>>) -> Result<RowKey, QueryError> {
     let definition = model.cube(cube);
     match (&definition.primary_key[..], group_behind) {

@@ -30,7 +30,7 @@ pub struct PlannedJoin<'m> {
     pub is_to_many: bool,
 }
 
-/// Who needs a cube that can't be reached, for the error.
+/// The value and the target that need a join, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asker<'a> {
     /// The measure or metric as sent, or the cube.

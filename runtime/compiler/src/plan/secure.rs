@@ -27,7 +27,7 @@ pub struct SecuredPlan<'m> {
     protection: Protection<'m>,
 }
 
-/// What of the model's rows and values the caller sees.
+/// The rows and values of the model that the caller sees.
 #[derive(Debug, Default)]
 pub struct Protection<'m> {
     /// A cube that is missing shows all rows.
@@ -37,14 +37,14 @@ pub struct Protection<'m> {
     values: HashMap<(UserValue, LogicalType), Vec<Value>>,
 }
 
-/// What a cube's rows must meet to exist.
+/// The conditions that a cube's rows must meet.
 #[derive(Debug)]
 pub enum RowGuard<'m> {
     /// ANDed, with the joins that they need.
     Filters {
         tree: JoinTree<'m>,
         all: Vec<&'m Snippet>,
-        /// Of hooks, over dimensions of the cube.
+        /// Filters of hooks, over dimensions of the cube.
         predicates: Vec<&'m Predicate>,
     },
     /// A policy speaks of something that the caller does not have.
@@ -72,7 +72,7 @@ impl<'m> Protection<'m> {
         self.rows.get(&cube)
     }
 
-    /// Of every cube that has one.
+    /// Returns the guard of every cube that has one.
     pub(crate) fn guards(&self) -> impl Iterator<Item = (CubeId, &RowGuard<'m>)> {
         self.rows.iter().map(|(cube, guard)| (*cube, guard))
     }
@@ -183,7 +183,7 @@ pub fn secure<'m>(plan: LogicalPlan<'m>, access: &AuthorizedAccess<'m>) -> Resul
     Ok(rules::apply(SecuredPlan { plan, protection }))
 }
 
-/// What the plan reads, against what the caller may.
+/// Checks of the members that the plan reads against the caller's access.
 struct Check<'p, 'm> {
     plan: &'p LogicalPlan<'m>,
     access: &'p Access<'m>,

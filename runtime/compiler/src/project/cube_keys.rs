@@ -339,5 +339,5 @@ pub(super) static TIME_KINDS: Words<TimeKind> = Words {
     also: &[("local", "none"), ("wall_clock", "none"), ("gmt", "utc"), ("z", "utc")],
 };
 
-/// Whether all rows count, or those of the range alone.
+/// The rows of a running total: all, or those of the range alone.
 pub(super) static FROM: Words<bool> = Words { list: &[("range", false), ("all", true)], also: &[] };

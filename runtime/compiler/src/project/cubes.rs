@@ -85,7 +85,7 @@ pub(super) fn cube(
     Some(cube)
 }
 
-/// What others may call a cube that has no name: its table, or its file.
+/// Returns the name that others may use for a cube without a name: its table, or its file.
 fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     let NodeValue::Map(map) = &node.value else { return Vec::new() };
     let file = node.origin.file.path.rsplit('/').next().and_then(|name| name.split('.').next());
@@ -97,7 +97,7 @@ fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     words.rfind(|word| !word.is_empty()).into_iter().chain(file).map(Arc::from).collect()
 }
 
-/// What could be read; the name of anything else is remembered.
+/// Reads an item; adds the name of one that can't be read to `unread`.
 fn kept<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
     if read.is_none() {
         unread.extend(name_of(node).map(|name| name.value));
@@ -105,7 +105,7 @@ fn kept<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Opt
     read
 }
 
-/// Where the rows come from; nothing where the cube takes them over from another.
+/// Reads the source of the rows; `None` if the cube takes it over from another.
 fn relation(fields: &mut Fields, name: &Text, renderer: &Renderer) -> Option<RelationDefinition> {
     if let Some(second) = fields.conflicting() {
         let message = format!("cube `{}` has both `sql` and `sql_table`", name.value);

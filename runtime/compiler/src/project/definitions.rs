@@ -1,4 +1,4 @@
-//! What a project's files define, as written and with the place of every value.
+//! The definitions in a project's files, as written and with the place of every value.
 //!
 //! In: made by [`read`](super::read) alone. Out: input of [`build`](crate::model::build). Names are not
 //! resolved yet; shapes, words and Jinja are settled. Not here: YAML types.
@@ -40,11 +40,11 @@ pub struct Definitions {
     pub unread: BTreeSet<Arc<str>>,
     /// Something of the files was left out: what seems to be missing may be what was meant.
     pub has_errors: bool,
-    /// What the warehouse holds of models. The files know nothing of it: whoever asked the warehouse sets it.
+    /// The models that the warehouse contains. Set by the caller who asked the warehouse, not by the files.
     pub built: Built,
 }
 
-/// What was built of models, held against what they are now.
+/// The state of built models compared with their definitions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Built {
     /// Models that were built as they are defined now: they are read where they were built.
@@ -73,7 +73,7 @@ impl CubeDefinition {
         line
     }
 
-    /// Of measures, dimensions and segments.
+    /// Returns the names of measures, dimensions and segments.
     pub(crate) fn member_names(&self) -> impl Iterator<Item = &Arc<str>> {
         let measures = self.measures.iter().map(|measure| &measure.name.value);
         let dimensions = self.dimensions.iter().map(|dimension| &dimension.name.value);
@@ -122,7 +122,7 @@ impl Materialization {
     }
 }
 
-/// Where models are built that name no schema.
+/// The schema of built models that name none.
 pub const MODEL_SCHEMA: &str = "analytics";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -198,7 +198,7 @@ pub enum MeasureType {
 pub struct MeasureDefinition {
     pub name: Text,
     pub ty: MeasureType,
-    /// Where the type stands.
+    /// The place of the type.
     pub sql: Option<SqlText>,
     pub filters: Vec<SqlText>,
     pub drill_members: Vec<Text>,

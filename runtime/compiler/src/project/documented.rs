@@ -143,7 +143,7 @@ fn each_key(shape: &'static Shape, around: &dyn Fn(&str) -> String, check: &mut 
     }
 }
 
-/// What the tables say, schemas tell; this proves that the readers read it.
+/// Checks that the readers read the keys that the tables list and schemas describe.
 #[test]
 fn every_key_of_the_tables_is_read() {
     let mut count = 0;

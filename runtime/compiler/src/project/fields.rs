@@ -31,7 +31,7 @@ impl fmt::Display for What<'_> {
     }
 }
 
-/// Whether other readers have keys of their own in a mapping.
+/// The readers of a mapping: this one alone, or also others with keys of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ownership {
     Exclusive,
@@ -42,7 +42,7 @@ enum Ownership {
 pub(super) struct Fields<'n, 'd> {
     shape: &'static Shape,
     what: What<'n>,
-    /// Where the mapping is told of: at its name, else at its first key.
+    /// The place of diagnostics about the mapping: its name, else its first key.
     origin: Origin,
     /// By the name that each key has, also where it is misspelt.
     entries: Vec<(&'static str, &'n Key, &'n Node)>,
@@ -172,17 +172,17 @@ impl<'n, 'd> Fields<'n, 'd> {
         format!("{key}: {}", example.replace("$name", name))
     }
 
-    /// Whether such a mapping may have the key.
+    /// Returns whether such a mapping may have the key.
     pub(super) fn knows(&self, key: &str) -> bool {
         self.shape.key(key).is_some()
     }
 
-    /// Whether none of the keys is there of which the shape wants one.
+    /// Returns whether the mapping has none of the keys of which the shape requires one.
     pub(super) fn lacks_all(&self) -> bool {
         !self.shape.one_of.is_empty() && !self.shape.one_of.iter().any(|key| self.has(key))
     }
 
-    /// Whether the key is there without a value that could be used: null, or of another kind than it takes.
+    /// Returns whether the key has no usable value: null, or of another kind than it takes.
     pub(super) fn is_broken(&self, key: &str) -> bool {
         let Some(node) = self.nullable(key) else { return false };
         match (&node.value, self.shape.key(key).map(|key| &key.kind)) {
@@ -365,7 +365,7 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
     Err(Diagnostic::error(Code::UnknownValue, format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
 }
 
-/// What has a `title` beside its name.
+/// Kinds of items that have a `title` beside the name.
 const TITLED: [&str; 5] = ["cube", "measure", "dimension", "segment", "metric"];
 
 fn with_article(kind: &str) -> String {
@@ -458,7 +458,7 @@ impl Meant {
     }
 }
 
-/// Whether two names differ by no more than typing makes them differ.
+/// Returns whether two names differ only by a typing mistake.
 pub(super) fn is_slip(key: &str, meant: &str) -> bool {
     let plain = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
@@ -500,7 +500,7 @@ pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) ->
     Diagnostic::error(Code::WrongType, format!("{label} must be {wanted}, found {found}")).at(origin.span())
 }
 
-/// How a mapping could be written where something else stands.
+/// Returns an example of a mapping for a place with another kind of value.
 fn mapping_example(shape: &Shape, found: &Node) -> String {
     let mut shown: Vec<&keys::Key> = shape.keys.iter().filter(|key| key.is_required).collect();
     if shown.len() < 2 {
@@ -522,7 +522,7 @@ fn mapping_example(shape: &Shape, found: &Node) -> String {
     }
 }
 
-/// How a list could be written where something else stands.
+/// Returns an example of a list for a place with another kind of value.
 pub(super) fn list_example(found: &Node, shape: Option<&Shape>) -> String {
     match (&found.value, shape) {
         (NodeValue::Map(map), _) => {

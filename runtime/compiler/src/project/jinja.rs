@@ -21,7 +21,7 @@ use crate::text::{SqlText, Text};
 
 const FUEL: u64 = 50_000;
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
-/// What the names of environment variables for projects begin with.
+/// The prefix of environment variables for projects.
 const ENV_PREFIX: &str = "TERRANE_VAR_";
 const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
@@ -43,7 +43,7 @@ pub(super) struct Renderer {
     record: Arc<Mutex<Record>>,
 }
 
-/// What one rendering did.
+/// The effects of one rendering.
 #[derive(Default)]
 struct Record {
     printed: usize,
@@ -186,7 +186,7 @@ fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
     first_uses.map(|name| Reference { name: Arc::clone(name), span: place_of_argument(sql, name) }).collect()
 }
 
-/// Where `'argument'` stands in the text before Jinja; the text's beginning if it is computed.
+/// Returns the place of `'argument'` in the text before Jinja; the text's beginning if it is computed.
 fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     let written = sql.template.as_ref().unwrap_or(&sql.text);
     let quoted = ['\'', '"'].iter().find_map(|quote| written.find(&format!("{quote}{argument}{quote}")));
@@ -197,7 +197,7 @@ fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     }
 }
 
-/// Where a word stands alone between braces.
+/// Finds a word that stands alone between braces.
 fn word_in_tags(template: &str, word: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     template.match_indices(word).filter(|_| !word.is_empty()).map(|(at, _)| at).find(|at| {

@@ -175,7 +175,7 @@ impl<'t> Scan<'t> {
         self.open.last().is_some_and(|(word, _)| *word == "raw")
     }
 
-    /// What is open at the end of the text.
+    /// Reports blocks that are open at the end of the text.
     fn end(&self) -> Result<(), Refusal> {
         let Some((word, offset)) = self.open.last() else { return Ok(()) };
         Err(Refusal {
@@ -231,7 +231,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Where a piece of a text begins in it.
+/// Returns the offset of a piece of a text in it.
 fn offset_in(text: &str, piece: &str) -> usize {
     (piece.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }

@@ -95,7 +95,7 @@ enum Visit {
     InCycle,
 }
 
-/// Those in order, dependencies first, and those of circles. Iterative: a chain of models may be as long as the
+/// Returns the models in dependency order, and those of cycles. Iterative: a chain of models may be as long as the
 /// project is large.
 pub(super) fn in_order(
     models: Vec<ModelDefinition>,

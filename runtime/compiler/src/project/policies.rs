@@ -204,8 +204,8 @@ const MISPLACED: [&str; 12] = [
     "row_level_security",
 ];
 
-/// Whether a cube of the file, or one of its members, has such a key: it is told like any other that cubes don't
-/// know, but without it the cube would show what its author meant to hide.
+/// Returns whether a cube of the file, or one of its members, has such a key: it is reported like any other that cubes
+/// don't know, but without it the cube would show what its author meant to hide.
 pub(super) fn is_misplaced(document: &Node) -> bool {
     let NodeValue::Map(lists) = &document.value else { return false };
     let mut cubes =

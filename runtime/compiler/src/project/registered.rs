@@ -115,20 +115,20 @@ fn read(
     Some(definition)
 }
 
-/// What is wrong with a registered cube never keeps a project from being served: the cube is left out, or what
-/// of it is broken.
+/// Makes warnings of errors in registered cubes, so that they never prevent a project from being served: the cube is
+/// left out, or what of it is broken.
 pub fn soften_registered(diagnostics: &mut [Diagnostic]) {
     for told in diagnostics.iter_mut().filter(|told| told.span.as_ref().is_some_and(is_registered)) {
         told.severity = Severity::Warning;
     }
 }
 
-/// Whether a place is in a registered cube.
+/// Returns whether a place is in a registered cube.
 pub fn is_registered(span: &Span) -> bool {
     span.file.split_once('/').is_some_and(|(folder, _)| folder == PLACE)
 }
 
-/// Where cubes and the aliases of joins have their names; the first place of each.
+/// Returns the first place of the name of each cube and each alias.
 fn places_of(cubes: &[CubeDefinition]) -> HashMap<Arc<str>, Span> {
     let mut places = HashMap::new();
     for cube in cubes {

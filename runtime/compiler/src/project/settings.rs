@@ -70,7 +70,7 @@ pub(super) struct Settings {
     pub(super) name: Arc<str>,
     pub(super) version: Option<Arc<str>>,
     pub(super) model_folder: String,
-    /// Where YAML files are looked for, the models' folder included.
+    /// The folders of YAML files, the models' folder included.
     pub(super) folders: Vec<String>,
     pub(super) materialization: Materialization,
     pub(super) schema: Option<Arc<str>>,
@@ -79,7 +79,7 @@ pub(super) struct Settings {
     pub(super) has_unread_vars: bool,
     /// The file, or its `paths`, could not be read: there may be folders that nobody looks into.
     pub(super) has_unread_paths: bool,
-    /// Where policies are, if the project names a folder of its own.
+    /// The folder of policies, if the project names one.
     pub(super) policy_folder: Option<Text>,
 }
 

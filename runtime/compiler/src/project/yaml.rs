@@ -46,7 +46,7 @@ pub enum NodeValue {
     Map(Vec<(Key, Node)>),
 }
 
-/// What the YAML 1.2 core schema makes of an unquoted scalar.
+/// The type of an unquoted scalar in the YAML 1.2 core schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plain {
     Text,
@@ -101,7 +101,7 @@ enum Content {
 struct Tree<'f> {
     file: &'f Arc<SourceFile>,
     open: Vec<Open>,
-    /// What an anchor stands for, and how many nodes that is.
+    /// The node of each anchor, and its number of nodes.
     anchors: HashMap<usize, (Node, usize)>,
     root: Option<Node>,
     nodes: usize,

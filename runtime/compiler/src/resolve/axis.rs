@@ -79,7 +79,7 @@ fn micros(value: &Value) -> Option<(i64, i64)> {
     }
 }
 
-/// How microseconds are read: what a time dimension is and the query's zone.
+/// The reading of microseconds: the kind of the time dimension and the query's zone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock<'a> {
     pub kind: TimeKind,
@@ -131,7 +131,7 @@ impl Clock<'_> {
     }
 }
 
-/// The one time dimension that groups run along.
+/// Returns the time dimension that groups run along.
 ///
 /// # Errors
 /// There is none, or there are several. `what` asks for it.
@@ -179,7 +179,7 @@ fn step(granularities: &[Granularity]) -> Granularity {
     if nests { finest } else { Granularity::Day }
 }
 
-/// What all ranges on an axis leave of it; of several facts' own ranges, the first.
+/// Returns the intersection of all ranges on an axis; of several facts' own ranges, the first.
 fn stretch_along(by: GroupBy, ranges: &[RangeFilter]) -> OpenStretch {
     let of_axis = |range: &&RangeFilter| match by {
         GroupBy::Dimension(id) => range.dimension == id,

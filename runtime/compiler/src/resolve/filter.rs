@@ -42,7 +42,7 @@ pub(crate) fn refusal(
     }
 }
 
-/// What a member can be compared with.
+/// The values that a member can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparable {
     Text,
@@ -53,7 +53,7 @@ enum Comparable {
 
 pub(super) struct Filters<'a> {
     pub names: &'a Names<'a>,
-    /// What `metric_time` means here: the primary time of the fact whose rows are tested, on groups
+    /// The meaning of `metric_time`: the primary time of the fact whose rows are tested, on groups
     /// that of the first.
     pub metric_time: Option<DimensionId>,
     pub zone: &'a jiff::tz::TimeZone,
@@ -61,7 +61,7 @@ pub(super) struct Filters<'a> {
 }
 
 impl Filters<'_> {
-    /// Whether a conjunct speaks of a measure, so that it belongs to groups.
+    /// Returns whether a conjunct names a measure, so that it applies to groups.
     pub(super) fn has_value(&self, filter: &Filter) -> Result<bool, QueryError> {
         match filter {
             Filter::Condition { member, .. } => Ok(matches!(self.names.operand(member)?, Found::Value(_))),
@@ -76,7 +76,7 @@ impl Filters<'_> {
         }
     }
 
-    /// Whether a filter means another column in each fact.
+    /// Returns whether a filter means another column in each fact.
     pub(super) fn has_metric_time(filter: &Filter) -> bool {
         match filter {
             Filter::Condition { member, .. } => member.is_metric_time(),
@@ -404,7 +404,7 @@ fn valid_operators(comparable: Comparable) -> &'static [Operator] {
     }
 }
 
-/// What a finished value is compared with: only `min` and `max` keep their column's type.
+/// Returns the type that a finished value is compared as: only `min` and `max` keep their column's type.
 fn value_type(model: &Model, value: ValueId) -> Comparable {
     let snippet = match value {
         ValueId::Metric(id) => &model.metric(id).body,

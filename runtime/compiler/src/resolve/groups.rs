@@ -108,7 +108,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// How the first time group is meant.
+    /// Returns the time kind of the first time group.
     pub(super) fn time_kind(&self, groups: &[Group], facts: &[CubeId]) -> TimeKind {
         let model = self.names.model;
         let time = groups.iter().find(|group| group.granularity.is_some());
@@ -116,7 +116,7 @@ impl Resolver<'_> {
         dimension.map_or(TimeKind::Utc, |id| model.dimension(id).time)
     }
 
-    /// What `time_range.granularity` without a dimension groups by: the one fact's primary time under
+    /// Returns the group of `time_range.granularity` without a dimension: the only fact's primary time under
     /// its own name, or the time that several share.
     fn shared_time(&self, facts: &[CubeId]) -> Result<MemberRef, QueryError> {
         let model = self.names.model;

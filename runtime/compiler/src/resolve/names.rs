@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a group-by column is made of.
+    /// Resolves a group-by column.
     pub(super) fn group_by(&self, name: &MemberRef) -> Result<GroupBy, QueryError> {
         if name.is_metric_time() { Ok(GroupBy::MetricTime) } else { self.dimension(name).map(GroupBy::Dimension) }
     }
@@ -177,7 +177,7 @@ impl<'a> Names<'a> {
         QueryError::UnknownDimension { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
     }
 
-    /// What does not exist for the caller, or reads what does not, is not suggested either.
+    /// Returns the members to suggest. Those that don't exist for the caller, or read such, are left out.
     fn shows(&self, cube: &Cube, member: &str) -> bool {
         !self.access.is_closed(cube) && cube.member(member).is_some_and(|member| self.access.offers(member))
     }
@@ -187,7 +187,7 @@ impl<'a> Names<'a> {
         shown.map(|m| (qualified(cube, &m.name), m.name.clone()))
     }
 
-    /// How values of a time dimension compare once they are grouped: whole days and more are local.
+    /// Returns the time kind of grouped values: whole days and more are local.
     pub(super) fn grouped_kind(&self, id: DimensionId, granularity: Option<Granularity>) -> TimeKind {
         match granularity {
             Some(g) if !g.is_sub_day() => TimeKind::WallClock,
@@ -196,7 +196,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What a name stands for.
+/// The member that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Value(ValueId),

@@ -1,4 +1,4 @@
-//! What narrows rows: filters, ranges, the stretch that a range is compared with, metrics' own filters.
+//! The conditions on rows: filters, ranges, the stretch that a range is compared with, metrics' own filters.
 
 use std::sync::Arc;
 

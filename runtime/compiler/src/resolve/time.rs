@@ -312,7 +312,7 @@ pub(super) fn span_of(granularity: Granularity, count: i64) -> Option<Span> {
     span.ok()
 }
 
-/// What buckets are counted in.
+/// The unit of buckets.
 pub(super) enum Units {
     /// All of one length.
     Micros(i64),

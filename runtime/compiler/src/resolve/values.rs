@@ -1,4 +1,4 @@
-//! What values are made of: the metrics inside them, the cubes whose rows they need, running totals.
+//! The parts of values: the metrics inside them, the cubes whose rows they need, running totals.
 
 use std::collections::HashSet;
 use std::sync::Arc;

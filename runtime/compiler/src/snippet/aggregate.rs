@@ -11,7 +11,7 @@ use sqlparser::ast::{
 use super::AggregateFunction;
 use super::grammar::Problem;
 
-/// What a hidden aggregate is made of, before its argument is read.
+/// The parts of a hidden aggregate, before its argument is read.
 pub(crate) struct Call {
     pub(crate) function: AggregateFunction,
     pub(crate) argument: Option<Expr>,

@@ -80,7 +80,7 @@ const FUNCTIONS: &[&str] = &[
 /// In lower case.
 const SYSTEM_SCHEMAS: &[&str] =
     &["information_schema", "mysql", "performance_schema", "pg_catalog", "pg_toast", "sys", "system"];
-/// Of tables that are found without a schema.
+/// Tables that are found without a schema.
 const SYSTEM_PREFIXES: &[&str] = &["duckdb_", "pg_", "pragma_", "sqlite_", "svl_", "stl_", "stv_"];
 
 /// Schemas that an engine of Spark's kind takes for a file format, and the table's name for a path. In lower case.
@@ -104,7 +104,7 @@ const FILE_FORMATS: &[&str] = &[
 /// Engines of Spark's kind.
 const READS_PATHS: &[&str] = &["databricks", "spark"];
 
-/// What keeps an expression out.
+/// A reason to refuse SQL of a registered cube.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAllowed {
     #[error("Jinja is not rendered here")]
@@ -193,7 +193,7 @@ pub fn check_table(table: &str, warehouse: &str) -> Result<(), NotAllowed> {
     }
 }
 
-/// Whether a registered `sql_table` has to be in the warehouse's catalog: a caller without `admin` may have
+/// Returns whether a registered `sql_table` has to be in the warehouse's catalog: a caller without `admin` may have
 /// written it, now or while less was refused.
 pub fn is_looked_up(table: &str, warehouse: &str) -> bool {
     matches!(check_table(table, warehouse), Ok(()) | Err(NotAllowed::FileTable { .. }))

@@ -1,8 +1,8 @@
 //! Calls as the warehouse reads them, where the parser takes them for something else.
 //!
 //! In: a tree as it was parsed. Out: another tree of the same text. To DuckDB `f(a = 1)` compares, and names no
-//! argument; `a -> b` looks into a document, unless it stands where a function takes a lambda. Who looks for the columns
-//! of a text would miss `a` otherwise, and so would masks.
+//! argument; `a -> b` looks into a document, unless it stands where a function takes a lambda. Who looks for the
+//! columns of a text would miss `a` otherwise, and so would masks.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::{Dialect, DuckDbDialect, MySqlDialect, PostgreSqlDialect, RedshiftSqlDialect, SQLiteDialect};
 
-/// Of the warehouse itself: no column is meant by them in `main.f(x)`.
+/// Schemas of the warehouse itself: in `main.f(x)` they don't name a column.
 const SCHEMAS: [&str; 3] = ["main", "pg_catalog", "system"];
 
 /// Reads all calls of a tree as the warehouse does.
@@ -34,12 +34,12 @@ pub fn read_as_engine(tree: &mut impl VisitMut, dialect: &dyn Dialect) {
     let _ = tree.visit(&mut Settle { arrows: reading, lambdas: HashSet::new() });
 }
 
-/// Whether `email.upper()` is `upper(email)`.
+/// Returns whether `email.upper()` is `upper(email)`.
 pub(crate) fn has_methods(dialect: &dyn Dialect) -> bool {
     dialect.is::<DuckDbDialect>()
 }
 
-/// What stands left of a method's name, if the warehouse has methods.
+/// Returns the names left of a method's name.
 pub fn method_of(name: &ObjectName) -> Option<Vec<&Ident>> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     let (_, of) = parts.split_last().filter(|(_, of)| !of.is_empty())?;
@@ -48,12 +48,12 @@ pub fn method_of(name: &ObjectName) -> Option<Vec<&Ident>> {
     (!is_schema).then(|| of.to_vec())
 }
 
-/// Whether a function stands for columns that are picked by a pattern.
+/// Returns whether a function stands for columns that are picked by a pattern.
 pub fn picks_columns(name: &ObjectName) -> bool {
     name.0.last().and_then(|part| part.as_ident()).is_some_and(|name| name.value.eq_ignore_ascii_case("columns"))
 }
 
-/// What `a -> b` is.
+/// The meaning of `a -> b`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arrows {
     Lambdas,
@@ -64,7 +64,7 @@ enum Arrows {
 
 struct Settle {
     arrows: Arrows,
-    /// Where lambdas stand in the tree, which doesn't move while it is visited.
+    /// The addresses of lambdas in the tree, which doesn't move while it is visited.
     lambdas: HashSet<usize>,
 }
 
@@ -183,7 +183,7 @@ fn parameters(names: &Expr) -> Option<OneOrManyWithParens<LambdaFunctionParamete
     }
 }
 
-/// Whether an argument of the function, whose name has small letters, may be a lambda.
+/// Returns whether an argument of the function may be a lambda. Its name is in lower case.
 fn takes_lambda(function: &str) -> bool {
     const TAKE_LAMBDA: [&str; 22] = [
         "any_match",

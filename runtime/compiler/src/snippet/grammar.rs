@@ -17,7 +17,7 @@ pub fn grammar(warehouse: &str) -> Box<dyn Dialect> {
     dialect_from_str(warehouse).unwrap_or_else(|| Box::new(GenericDialect {}))
 }
 
-/// What is wrong with a text, at a byte offset of it.
+/// An error in a text, at a byte offset of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     pub(crate) code: Code,

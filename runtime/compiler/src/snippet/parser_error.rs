@@ -1,8 +1,8 @@
 //! Errors of the SQL parser as problems of an author's text.
 //!
-//! In: an error of sqlparser and the tokens that it was parsing. Out: a [`Problem`] at a place of the text, with a hint.
-//! sqlparser reports the expected word, the found word and the place as one text and has no codes for them, so this
-//! module reads that text. No other module does.
+//! In: an error of sqlparser and the tokens that it was parsing. Out: a [`Problem`] at a place of the text, with a
+//! hint. sqlparser reports the expected word, the found word and the place as one text and has no codes for them, so
+//! this module reads that text. No other module does.
 
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};

@@ -5,7 +5,7 @@
 
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
-/// What a call in FROM reads.
+/// The tables and files that a call in FROM reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
     /// Its arguments alone.
@@ -20,7 +20,7 @@ pub(crate) enum Reads {
     RemoteTable,
     /// Tables by the names in its first argument.
     Tables,
-    /// What the queries in its arguments read.
+    /// The tables of the queries in its arguments.
     Query,
     Anything,
 }
@@ -168,7 +168,7 @@ impl Reads {
     }
 }
 
-/// Whether a function in an expression may read any table or file. The name is in lower case.
+/// Returns whether a function in an expression may read any table or file. The name is in lower case.
 pub(crate) fn is_reading_scalar(function: &str) -> bool {
     READING_SCALARS.contains(&function) || function.starts_with("dictget")
 }

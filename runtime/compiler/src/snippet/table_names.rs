@@ -97,7 +97,7 @@ fn with_escapes_open(location: &str) -> String {
     open
 }
 
-/// Whether a canonical name is a file's.
+/// Returns whether a canonical name is a file's.
 pub(crate) fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
@@ -135,7 +135,7 @@ pub(crate) fn column_owners(parts: &[&str]) -> Vec<String> {
     owners
 }
 
-/// Whether two canonical names may mean the same table or file, or one of them a part of the other.
+/// Returns whether two canonical names may mean the same table or file, or one of them a part of the other.
 pub(crate) fn is_same(a: &str, b: &str) -> bool {
     match (is_file(a), is_file(b)) {
         (false, false) => is_same_table(a, b),
@@ -188,7 +188,7 @@ fn ends_overlap(a: &[String], b: &[String]) -> bool {
     patterns_overlap(last_a, last_b) && ends_overlap(rest_a, rest_b)
 }
 
-/// Whether a directory may be one above a file.
+/// Returns whether a directory may contain a file.
 fn may_hold(directory: &str, own: &[String], file: &[String]) -> bool {
     let Some(last) = own.last() else { return true };
     if !directory.ends_with('/') && last.contains('.') {
@@ -234,7 +234,7 @@ fn symbols(pattern: &str) -> Vec<Symbol> {
     symbols
 }
 
-/// Whether some text matches both patterns.
+/// Returns whether some text matches both patterns.
 fn patterns_overlap(a: &str, b: &str) -> bool {
     if a == b {
         return true;

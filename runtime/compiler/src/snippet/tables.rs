@@ -64,7 +64,7 @@ fn in_tree(tree: &impl Visit, has_escapes: bool, dialect: &dyn Dialect) -> Optio
     (!names.is_unknown).then_some(names.found)
 }
 
-/// Whether the texts in it may mean other characters than they show.
+/// Returns whether literals in the text may mean other characters than they show.
 fn has_escapes(text: &str, dialect: &dyn Dialect) -> bool {
     dialect.supports_string_literal_backslash_escape() && text.contains('\\')
 }
@@ -78,7 +78,7 @@ pub fn tables_named_in(text: &str, dialect: &dyn Dialect) -> BTreeSet<String> {
 #[derive(Default)]
 struct Names {
     found: BTreeSet<String>,
-    /// What each query around gives a name to.
+    /// The names that each enclosing query defines.
     bound: Vec<BTreeSet<String>>,
     /// Queries in texts of their own: `query('SELECT …')`.
     nested: Vec<String>,

@@ -1,9 +1,9 @@
 //! Columns whose type in the warehouse does not fit their dimension or measure, or the column that a join compares
 //! them with.
 //!
-//! In: a model with its column types, and the types of what joins compare. Out: warnings, since the rest can be served. A type that nobody knows is never
-//! judged, nor is one that the dialect writes like a type that fits: there a text may be a time, and an integer a
-//! boolean. Texts take everything. Not here: asking the warehouse (app).
+//! In: a model with its column types, and the types of what joins compare. Out: warnings, since the rest can be served.
+//! A type that nobody knows is never judged, nor is one that the dialect writes like a type that fits: there a text may
+//! be a time, and an integer a boolean. Texts take everything. Not here: asking the warehouse (app).
 
 use super::dialect_profile::DialectProfile;
 use super::join_comparison::{dimension_of, operands};
@@ -112,7 +112,7 @@ fn operand_name(model: &Model, part: &SqlPart) -> Option<String> {
     }
 }
 
-/// What an aggregation does that only numbers allow.
+/// Returns the verb of an aggregation that only numbers allow.
 fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
     match aggregate.function {
         AggregateFunction::Sum => Some("adds up"),
@@ -121,7 +121,7 @@ fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
     }
 }
 
-/// What the column is in words, and the type of a dimension over it; `None` where it may be one of `fitting`.
+/// Returns the column's type in words, and the type of a dimension over it; `None` if it may be one of `fitting`.
 fn mismatch(
     found: LogicalType,
     fitting: &[LogicalType],

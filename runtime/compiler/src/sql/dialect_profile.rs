@@ -1,4 +1,4 @@
-//! What a dialect component told us, validated: quoting, placeholders, templates, type names.
+//! The validated profile of a dialect component: quoting, placeholders, templates, type names.
 //!
 //! In: a [`RawProfile`], untrusted strings as a component returned them. Out: a [`DialectProfile`]
 //! whose templates are lexed into segments. Not here: the component itself (plugin-host) and any
@@ -24,7 +24,7 @@ macro_rules! ops {
                 match self { $(Op::$variant => $name),* }
             }
 
-            /// How many holes a template may use: `None` when any number of arguments is allowed.
+            /// The number of holes of a template; `None` if any number of arguments is allowed.
             pub fn arity(self) -> Option<u8> {
                 match self { $(Op::$variant => $arity),* }
             }
@@ -85,7 +85,7 @@ pub enum CaseFolding {
     Keep,
 }
 
-/// What the warehouse can do; each is one flag of the contract.
+/// The capabilities of the warehouse; each is one flag of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features {
     pub nulls_first_last: bool,
@@ -105,18 +105,18 @@ pub struct Features {
     pub punctuated_names: bool,
 }
 
-/// How names and strings are quoted. In a checked profile the delimiters are one of a few known
+/// The quotes of names and strings. In a checked profile the delimiters are one of a few known
 /// pairs, and `reserved` is upper case, sorted and without doubles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quoting {
     pub ident_open: String,
     pub ident_close: String,
-    /// What stands for `ident_close` inside a name. Where it starts with a backslash, a backslash in
+    /// The escape of `ident_close` inside a name. If it starts with a backslash, a backslash in
     /// a name is doubled too.
     pub ident_escape: String,
     pub string_quote: String,
     pub string_prefix: String,
-    /// What stands for `'` inside a text: `''`, or `\u0027`, and then control characters and `$` are
+    /// The escape of `'` inside a text: `''`, or `\u0027`, and then control characters and `$` are
     /// written likewise.
     pub string_escape: String,
     pub string_escape_backslash: bool,
@@ -297,7 +297,7 @@ impl Quoting {
         out.push_str(&self.string_quote);
     }
 
-    /// Whether the name means itself without quotes: a word that isn't reserved and isn't folded
+    /// Returns whether the name means itself without quotes: a word that isn't reserved and isn't folded
     /// into another one.
     pub fn is_plain(&self, name: &str) -> bool {
         let is_word_byte = |b: u8| match self.folding {
@@ -311,7 +311,7 @@ impl Quoting {
             && !self.is_reserved(name)
     }
 
-    /// Whether the word, in any case, is one of the warehouse's own.
+    /// Returns whether the word, in any case, is reserved.
     pub fn is_reserved(&self, word: &str) -> bool {
         let upper = word.bytes().map(|b| b.to_ascii_uppercase());
         self.reserved.binary_search_by(|reserved| reserved.bytes().cmp(upper.clone())).is_ok()

@@ -318,7 +318,7 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
     ops
 }
 
-/// Whether a fault of this operator was told already, so that it isn't called missing as well.
+/// Returns whether a fault of this operator was reported, so that it isn't reported as missing too.
 fn is_faulty(faults: &Faults, op: Op) -> bool {
     faults.found.iter().any(|e| {
         e.place
@@ -507,7 +507,7 @@ fn check_explain(sql: &str, faults: &mut Faults) -> Option<Template> {
     }
 }
 
-/// Where `[…]` quotes a name, the same bracket in a template would hide what stands inside it.
+/// If `[…]` quotes a name, the same bracket in a template would hide its content.
 fn refuse_square_brackets(raw: &RawProfile, faults: &mut Faults) {
     let ops = raw.ops.iter().map(|op| (op_place(op), op.sql.as_str()));
     let times = raw.times.iter().flat_map(|t| {

@@ -24,14 +24,14 @@ pub(super) struct Expressions<'a> {
     zone: Option<Zone<'a>>,
     /// The engine keeps instants in a zone, and is asked for them in UTC.
     has_zones: bool,
-    /// Whether the dialect has [`HASH`] and [`PARTIAL`].
+    /// True if the dialect has [`HASH`] and [`PARTIAL`].
     masks: [bool; 2],
 }
 
 /// The functions behind masks, as a dialect names its templates, and how many arguments they take.
 const HASH: (&str, usize) = ("mask_hash", 1);
 const PARTIAL: (&str, usize) = ("mask_partial", 2);
-/// What a partial mask shows behind the first character.
+/// The text that a partial mask shows behind the first character.
 const VEIL: &str = "***";
 
 impl<'a> Expressions<'a> {
@@ -154,8 +154,8 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// What is put into buckets, and of which granularity. Under a mask of buckets it is the coarser of the
-    /// two, in the query's zone, where buckets of the one are made of those of the other.
+    /// Returns the expression that is put into buckets, and the granularity. Under a mask of buckets it is the coarser
+    /// of the two, in the query's zone, where buckets of the one are made of those of the other.
     fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, asked: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
             let (dimension, coarser) = (self.plan.model.dimension(id), asked.max(*most));
@@ -233,7 +233,7 @@ impl<'a> Expressions<'a> {
         self.scope(tree).predicate(predicate, true)
     }
 
-    /// What a row must pass to be aggregated.
+    /// Returns the conditions on rows that are aggregated.
     pub(super) fn conditions(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Vec<SqlExpr<'a>> {
         let own = planned.aggregate.filters.iter().map(|filter| self.snippet(fact, 0, filter));
         let mut conditions: Vec<_> = own.collect();

@@ -38,7 +38,7 @@ fn is_comparison(text: &str) -> bool {
     matches!(text.trim(), "=" | "<>" | "!=" | "<" | "<=" | ">" | ">=")
 }
 
-/// Whether an operand behind this part begins with it: nothing before binds to it.
+/// Returns whether an operand can begin behind this part: nothing before binds to it.
 fn is_start(before: Option<&SqlPart>) -> bool {
     match before {
         None => true,
@@ -50,7 +50,7 @@ fn is_start(before: Option<&SqlPart>) -> bool {
     }
 }
 
-/// Whether an operand before this part ends with it: nothing after binds to it.
+/// Returns whether an operand can end before this part: nothing after binds to it.
 fn is_end(after: Option<&SqlPart>) -> bool {
     match after {
         None => true,

@@ -83,14 +83,14 @@ struct Lowering<'a> {
     expressions: Expressions<'a>,
 }
 
-/// How a finished aggregate is written at the level where values are computed.
+/// The level at which values are computed from finished aggregates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     /// The aggregate call itself.
     Flat,
     /// A column of the derived table that holds one row a group.
     Grouped,
-    /// The one branch that is not null.
+    /// Selects the only branch that is not null.
     Merged,
     /// A column of the derived table in which steps were added and values run along them.
     Carried,
@@ -204,7 +204,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Of merged groups, those that some selected fact has.
+    /// Returns the condition that a merged group belongs to some selected fact.
     fn only_selected(&self) -> Option<SqlExpr<'a>> {
         let is_looked_up = self.has_lookups() && !self.plan.groups.is_empty();
         is_looked_up.then(|| {

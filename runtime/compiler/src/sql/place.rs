@@ -1,4 +1,4 @@
-//! Where a project's file has what a warehouse can't read of a cube.
+//! Places in a project's files of what a warehouse can't read of a cube.
 //!
 //! In: a [`ProbedMember`], the warehouse's complaint. Out: what a person calls it, and the place: the name in
 //! its SQL that the warehouse complains of, else where the member stands.
@@ -9,10 +9,10 @@ use crate::ids::JoinOperandId;
 use crate::model::{Cube, CubeId, Model, Relation, named_in_error, shown_in_error};
 use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
 
-/// What the warehouse complains of.
+/// The part of a cube that an error of the warehouse is about.
 #[derive(Debug)]
 pub struct Culprit {
-    /// What a person calls the member.
+    /// The name of the member for people.
     pub what: String,
     /// The word in its SQL, else the member.
     pub span: Option<Span>,
@@ -56,7 +56,7 @@ fn line<'d>(definitions: &'d Definitions, cube: &str) -> Vec<&'d CubeDefinition>
     named(cube).map_or_else(Vec::new, |cube| cube.line(named))
 }
 
-/// What a person calls the member, and where it stands.
+/// Returns the name of the member for people, and its place.
 fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<Span>) {
     let definition = model.cube(cube);
     let name = &definition.name;

@@ -16,7 +16,7 @@ use crate::model::{ColumnName, Cube, Relation};
 use crate::query::QueryError;
 use crate::types::{LogicalType, Value};
 
-/// Whether values are bound or written into the text.
+/// The form of values in the text: bound or inline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameters {
     Bound,
@@ -392,7 +392,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Where signs are refused all keys are numbered, so that none is another's number.
+    /// If a dialect refuses signs, all keys are numbered, so that no key equals another's number.
     fn holds(&self, key: &str) -> bool {
         self.profile.features.punctuated_names && key.len() <= self.profile.quoting.max_ident_bytes as usize
     }

@@ -14,16 +14,16 @@ use crate::plan::{JoinTree, NodeId, Protection, RowGuard, type_of};
 use crate::query::{Operand, Predicate};
 use crate::types::LogicalType;
 
-/// What a select around a cube tells of its rows besides their columns: that they passed.
+/// The column by which a select around a cube marks the rows that passed.
 pub(super) const PASSES: &str = "terrane_passes";
 /// A text column as its indexes have it: equal at least where the texts are, by code point.
 pub(super) const LOOKUP: (&str, usize) = ("text_lookup", 1);
 
-/// What a dialect does to texts before it compares them.
+/// The normalization of texts before a dialect compares them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Texts {
     pub(super) collates: bool,
-    /// Whether the dialect has [`LOOKUP`].
+    /// True if the dialect has [`LOOKUP`].
     pub(super) looks_up: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> RowScope<'a> {
         RowScope { model, tree, protection, texts, root: None, passed: None }
     }
 
-    /// Where the root's rows are being judged, under another name or their own.
+    /// The name of the root's rows while they are filtered, or their own.
     pub(super) fn judging(self, root: Option<&'a str>) -> RowScope<'a> {
         RowScope { root, passed: Some(0), ..self }
     }
@@ -77,7 +77,7 @@ impl<'a> RowScope<'a> {
         self.snippet(self.node_of(cube), snippet)
     }
 
-    /// What stands for a joined cube's value, null where no row of it is joined.
+    /// Returns a joined cube's value; null if no row of it is joined.
     pub(super) fn where_joined(&self, cube: CubeId, value: SqlExpr<'a>) -> SqlExpr<'a> {
         match self.node_of(cube) {
             0 => value,
@@ -85,7 +85,7 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// What is made of a cube's rows, null where a row is hidden.
+    /// Returns an expression over a cube's rows; null if a row is hidden.
     pub(super) fn where_visible(&self, cube: CubeId, make: impl FnOnce(RowScope<'a>) -> SqlExpr<'a>) -> SqlExpr<'a> {
         let node = self.node_of(cube);
         match self.guard(node) {
@@ -120,7 +120,7 @@ impl<'a> RowScope<'a> {
         self.by_code_point(dimension, self.value(0, id, compares_as_it_is(dimension)))
     }
 
-    /// What stands for a dimension, comparable by code point if it is text.
+    /// Returns a dimension's expression, comparable by code point if it is text.
     pub(super) fn by_code_point(&self, dimension: &Dimension, value: SqlExpr<'a>) -> SqlExpr<'a> {
         if self.texts.collates && matches!(dimension.ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
@@ -147,8 +147,8 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// What the root's rows must pass, ANDed. What can fail is asked only of rows that passed what stands
-    /// before it, and all of it behind what can't: no row that one filter hides makes another fail.
+    /// Returns the conditions on the root's rows, ANDed. Conditions that can fail are evaluated only on rows that
+    /// passed those before it, and all of it behind what can't: no row that one filter hides makes another fail.
     pub(super) fn row_filters(&self, all: &[&'a Snippet], predicates: &[&'a Predicate]) -> Vec<SqlExpr<'a>> {
         let (mut certain, mut others) = (Vec::new(), Vec::new());
         for sql in all {
@@ -177,7 +177,7 @@ impl<'a> RowScope<'a> {
         certain
     }
 
-    /// What tells that a node's row is visible; none where all are, or where it has been asked.
+    /// Returns the condition that a node's row is visible; none if all are, or if it was checked.
     fn guard(&self, node: NodeId) -> Option<Vec<SqlExpr<'a>>> {
         if self.passed == Some(node) {
             return None;

@@ -84,7 +84,7 @@ impl Template {
         Ok(Template { segments: segments(text, &tokens), is_closed: is_closed(&tokens) })
     }
 
-    /// Whether hole `{hole}` stands somewhere; `{*}` stands for all.
+    /// Returns whether the template contains hole `{hole}`; `{*}` counts as all.
     pub fn uses(&self, hole: u8) -> bool {
         self.segments.iter().any(|s| match s {
             Segment::Hole(h) => *h == hole,

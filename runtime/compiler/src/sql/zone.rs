@@ -37,7 +37,7 @@ pub(super) struct InstantRange {
 }
 
 impl InstantRange {
-    /// Of steps finer than a day, taken for hours.
+    /// Returns the range of steps that are finer than a day, counted as hours.
     pub(super) fn of_steps(bounds: &AxisBounds) -> Self {
         const HOUR: i64 = 3_600_000_000;
         let length = i64::try_from(bounds.steps).unwrap_or(i64::MAX).saturating_mul(HOUR);
@@ -79,7 +79,7 @@ pub(super) fn in_zone<'a>(instant: SqlExpr<'a>, zone: &'a str, column_type: Logi
     SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }
 }
 
-/// What the fact's filters leave of a time dimension.
+/// Returns the range that the fact's filters leave of a time dimension.
 pub(super) fn instant_range(fact: &Fact<'_>, id: DimensionId) -> InstantRange {
     let mut instants = InstantRange::default();
     fact.row_filters.iter().for_each(|filter| narrow(filter, id, &mut instants));

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-/// As many names as a message may list.
+/// The number of names that a message may list.
 pub const MAX_NAMES: usize = 20;
 
 /// Candidates by distance to `name`, nearest first, then by name; at most `max`.

@@ -118,7 +118,7 @@ impl SqlText {
     }
 }
 
-/// How many bytes of `source`, which begins at a scalar, stand before the byte `offset` of its value.
+/// Returns the number of bytes of `source`, which begins at a scalar, before the byte `offset` of its value.
 fn offset_in_source(value: &str, source: &str, offset: usize) -> usize {
     let quote = source.chars().next().filter(|c| matches!(c, '"' | '\'') && !value.starts_with(*c));
     let mut at = quote.map_or(0, char::len_utf8);
@@ -213,7 +213,7 @@ fn before_rendering(template: &str, rendered: &str, offset: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Where the file has `|`, the value has `marked`: the place found must be that of the mark.
+    /// Returns the place that is found for `marked`, a part of the value.
     fn check(file_text: &str, scalar_at: &str, value: &str, marked: &str) -> (u32, u32) {
         let file = Arc::new(SourceFile { path: "a.yml".into(), text: file_text.into() });
         let start = file_text.find(scalar_at).expect("the scalar is in the file");

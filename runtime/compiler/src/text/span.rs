@@ -10,7 +10,7 @@ pub struct Span {
     pub file: Arc<str>,
     pub line: u32,
     pub column: u32,
-    /// How many characters the caret covers; at least 1.
+    /// The number of characters that the caret covers; at least 1.
     pub length: u32,
 }
 

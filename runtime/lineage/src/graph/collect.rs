@@ -223,7 +223,7 @@ impl<'d> Collecting<'d> {
         }
     }
 
-    /// What members name of others.
+    /// Adds the edges between members.
     fn references(&mut self) {
         let model = self.model;
         for cube in &model.cubes {

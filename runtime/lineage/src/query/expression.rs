@@ -1,4 +1,4 @@
-//! What an expression is made of.
+//! The columns that an expression is computed from.
 //!
 //! In: an expression's tree. Out: the origins of its value; windows, filters of aggregates and the
 //! conditions of subqueries become uses of the relation. Chains of operators lean left and may be
@@ -17,7 +17,7 @@ use super::scope::{Analysis, AnalysisResult, Clause, idents};
 use terrane_compiler::snippet::calls::{method_of, picks_columns};
 use terrane_compiler::snippet::{is_aggregate, is_unit, takes_unit};
 
-/// What of a tree is left to look at.
+/// The parts of a tree that are left to visit.
 enum Open<'e> {
     Expr(&'e Expr),
     Call(&'e Function),
@@ -25,7 +25,7 @@ enum Open<'e> {
 }
 
 impl Analysis<'_, '_> {
-    /// Where an expression's value comes from.
+    /// Returns the origins of an expression's value.
     pub(super) fn expr(&mut self, root: &Expr, clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let mut origins = ColumnOrigins::new();
         let mut open = vec![Open::Expr(root)];
@@ -341,7 +341,7 @@ fn children<'e>(expr: &'e Expr, open: &mut Vec<Open<'e>>) {
     }
 }
 
-/// Whether rows are brought down to groups somewhere in an expression; windows bring none down.
+/// Returns whether an expression aggregates rows; windows don't count.
 pub(super) fn has_aggregate(root: &Expr) -> bool {
     let mut open = vec![Open::Expr(root)];
     while let Some(next) = open.pop() {

@@ -1,4 +1,4 @@
-//! What a FROM makes visible.
+//! The relations that a FROM makes visible.
 //!
 //! In: tables, subqueries, joins. Out: a [`Frame`]: relations by name, and the columns that a star means.
 //! Conditions of joins become uses. Relations whose columns only the warehouse knows stay open.

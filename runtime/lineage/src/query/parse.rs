@@ -45,7 +45,7 @@ fn parser<'d>(text: &str, dialect: &'d dyn Dialect) -> Result<Parser<'d>, Reason
     Ok(Parser::new(dialect).with_recursion_limit(MAX_RECURSION).with_tokens_with_locations(tokens.to_vec()))
 }
 
-/// How deep the parser may have to go: brackets, and in some grammars `a JOIN b JOIN c … ON … ON …`.
+/// Returns the depth that the parser may need: brackets, and in some grammars `a JOIN b JOIN c … ON … ON …`.
 fn levels(tokens: &[TokenWithSpan], nests_joins: bool) -> usize {
     let (mut open, mut joins, mut most) = (0usize, 0usize, 0usize);
     for token in tokens {

@@ -1,4 +1,4 @@
-//! What is known of a relation while a query is read.
+//! Columns of a relation while a query is read.
 //!
 //! In: nothing; made by the other files of this room. Out: columns with their origins, and stars that
 //! stand for columns nobody knows. ColumnOrigins are numbers of an [`Arena`](super::arena::Arena).
@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Where a value comes from, or what rows depend on.
+/// The origin of a value, or a dependency of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ColumnOrigin {
     Table(u32),
@@ -17,7 +17,7 @@ pub(crate) enum ColumnOrigin {
 
 pub(crate) type ColumnOrigins = BTreeSet<ColumnOrigin>;
 
-/// What a query does with a column.
+/// The use of a column in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Use {
     /// A value is it, or is computed from it.
@@ -82,7 +82,7 @@ pub(crate) struct Star {
 pub(crate) enum Rest {
     /// A table's columns, or those of a model.
     Table(u32),
-    /// What a table has beyond the columns that were declared, if anything.
+    /// The columns of a table beyond the declared ones, if there are any.
     Undeclared(u32),
     /// Whatever the name, it is made of these: `unnest(tags)`.
     Made(ColumnOrigins),
@@ -110,7 +110,7 @@ impl Slot {
         Slot::Star(Star { of, without: BTreeSet::new() })
     }
 
-    /// Whether there are columns here that nobody knows.
+    /// Returns whether it stands for columns that are not known by name.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Slot::Star(Star { of: Rest::Table(_) | Rest::Made(_), .. }))
     }

@@ -12,7 +12,7 @@ use crate::known::{KnownColumn, KnownColumns};
 use crate::spelling::Spelling;
 use terrane_compiler::snippet::ColumnName;
 
-/// What others see of a model.
+/// The columns of a model that other texts see.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shape {
     pub(crate) outputs: Vec<Seen>,

@@ -42,9 +42,9 @@ pub(super) struct Named {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frame {
     pub(super) named: Vec<Named>,
-    /// What a star stands for; columns of `USING` once.
+    /// The columns that a star stands for; columns of `USING` once.
     pub(super) slots: Vec<Slot>,
-    /// What the SELECT list names.
+    /// The names of the SELECT list.
     pub(super) aliases: HashMap<Arc<str>, ColumnOrigins>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct NamedQuery {
     pub(super) is_open: bool,
 }
 
-/// Where an expression stands decides whether the SELECT list's names are seen.
+/// The clause of an expression. It decides whether the SELECT list's names are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clause {
     Select,
@@ -81,7 +81,7 @@ pub(crate) struct Analysis<'a, 'k> {
     pub(super) parameters: Vec<Arc<str>>,
     /// Queries of the same `WITH RECURSIVE` that stand further down.
     pub(super) later: Vec<Arc<str>>,
-    /// What the rows of the relation being read depend on.
+    /// The dependencies of the rows of the relation being read.
     pub(super) uses: BTreeSet<(Use, ColumnOrigin)>,
     pub(super) is_recursive: bool,
     fuel: usize,
@@ -201,7 +201,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         })
     }
 
-    /// Whether the SELECT list's name wins over a column of the same name.
+    /// Returns whether the SELECT list's name wins over a column of the same name.
     fn prefers_aliases(&self, clause: Clause) -> bool {
         match clause {
             Clause::Order => true,
@@ -354,7 +354,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 }
 
-/// Whether two stars stand for the same columns.
+/// Returns whether two stars stand for the same columns.
 fn same(a: &Rest, b: &Rest) -> bool {
     match (a, b) {
         (Rest::Table(a), Rest::Table(b)) | (Rest::Undeclared(a), Rest::Undeclared(b)) => a == b,

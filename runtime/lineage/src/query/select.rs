@@ -56,7 +56,7 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    /// How many rows there are may be asked of other tables.
+    /// Adds the dependency of the number of rows on other tables.
     fn limits(&mut self, query: &Query) -> AnalysisResult<()> {
         let mut counts: Vec<&Expr> = Vec::new();
         match &query.limit_clause {
@@ -70,7 +70,7 @@ impl Analysis<'_, '_> {
         counts.into_iter().try_for_each(|count| self.used(count, Use::Filter, Clause::Where))
     }
 
-    /// What was found stays, and nobody says that it is all.
+    /// Keeps the columns that were found, and marks the result as incomplete.
     fn blur(&mut self, slots: &mut [Slot], reason: Reason) {
         let unresolved = self.unresolved(reason, None);
         for slot in slots {

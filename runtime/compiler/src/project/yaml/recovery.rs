@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-/// What is wrong, at bytes of the text.
+/// A mistake, at bytes of the text.
 pub(super) struct SyntaxMistake {
     pub(super) at: Range<usize>,
     pub(super) message: String,
@@ -48,7 +48,7 @@ impl Level {
     }
 }
 
-/// What the line before ended with.
+/// The end of the line before.
 #[derive(Clone, Copy)]
 enum Last {
     /// A key or dash whose value may follow below.
@@ -292,7 +292,7 @@ impl LineReader<'_> {
         end
     }
 
-    /// Whether a quote or bracket runs over lines that begin with a key or a dash no further to the right.
+    /// Returns whether a quote or bracket runs over lines that begin with a key or a dash no further to the right.
     fn swallows_keys(&self, from: usize, to: usize) -> bool {
         let column = self.levels.last().map_or(0, |level| level.column());
         self.text[from..to].split_inclusive('\n').skip(1).any(|line| {
@@ -336,7 +336,7 @@ fn in_quotes(at: usize, value: &str, message: &str, assign: impl Fn(&str) -> Str
     SyntaxMistake { at: at..at + 1, message: message.to_owned(), hint: format!("write {}", assign(&quoted)) }
 }
 
-/// Where the colon of a key stands: at the line's end, or before a space.
+/// Returns the position of a key's colon: at the line's end, or before a space.
 fn key_of(content: &str) -> Option<usize> {
     let from = match content.chars().next()? {
         quote @ ('"' | '\'') => closing_quote(content, 0, quote)?,

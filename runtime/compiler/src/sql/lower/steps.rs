@@ -282,7 +282,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The one of two that is before or after the other.
+/// Returns the earlier or the later of two points.
 fn chosen<'a>(op: Op, one: SqlExpr<'a>, other: SqlExpr<'a>) -> SqlExpr<'a> {
     let is_one = SqlExpr::op(op, vec![one.clone(), other.clone()]);
     SqlExpr::when(vec![is_one], one, Some(other))

@@ -7,6 +7,7 @@
 use super::{Cube, Dimension, DimensionType};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::WrittenValue;
+// Against the order of modules: masks are checked as filters of queries.
 use crate::query::{MemberRef, Operator, QueryError};
 use crate::resolve::refusal;
 use crate::types::Value;

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
+// Against the order of modules: metric filters are checked as filters of queries.
 use crate::query::{Operator, QueryError};
 use crate::resolve::refusal;
 use crate::snippet::grammar::Problem;

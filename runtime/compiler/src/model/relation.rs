@@ -20,6 +20,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
 use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, is_space, offset_of, tokenize};
 use crate::snippet::parser_error::explain;
+// Against the order of modules: SQL is text in one file, `sql/print.rs`.
 use crate::sql::print_rows_of;
 use crate::text::nearest::likely;
 

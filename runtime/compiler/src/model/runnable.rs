@@ -10,6 +10,7 @@ use super::relation::{Models, built_relation, over_built};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, quote_name};
 use crate::snippet::grammar::grammar;
+// Against the order of modules: SQL is text in one file, `sql/print.rs`.
 use crate::sql::{print_queries, print_rows_of};
 
 /// One model's query.

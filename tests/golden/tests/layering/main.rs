@@ -6,6 +6,7 @@
 //! `runtime/ARCHITECTURE.md`, and each checking function has a case in which it must object.
 
 mod dependencies;
+mod modules;
 mod sources;
 
 use std::path::PathBuf;

@@ -135,7 +135,7 @@ fn public_fields(source: &str, name: &str) -> Vec<String> {
 }
 
 /// The numbered lines of a source without its comments and its tests.
-fn product_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn product_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = source.lines().enumerate().map(|(index, line)| (index + 1, line));
     lines
         .take_while(|(_, line)| line.trim_end() != "#[cfg(test)]")
@@ -150,7 +150,7 @@ fn without_comment(line: &str) -> &str {
     line.find(" // ").map_or(line, |at| &line[..at])
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut found = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -164,11 +164,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn read(file: &Path) -> String {
+pub(crate) fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-fn place(file: &Path, line: usize) -> String {
+pub(crate) fn place(file: &Path, line: usize) -> String {
     format!("{}:{line}", file.strip_prefix(root()).unwrap_or(file).display())
 }
 

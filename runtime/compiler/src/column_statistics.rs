@@ -126,11 +126,11 @@ fn is_number(ty: LogicalType) -> bool {
 pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<SemanticQuery, QueryError> {
     let unknown = || QueryError::UnknownCube { name: Arc::clone(&query.cube), nearest: Vec::new() };
     let cube = model.cube_named(&query.cube).ok_or_else(unknown)?;
-    let mut asked = narrowed(query);
+    let mut statement_query = narrowed(query);
     let mut add = |name: &str| -> Result<(), QueryError> {
         let member: MemberRef = format!("{}.{name}", cube.name).parse()?;
         let is_measure = matches!(cube.member(name), Some(Member::Measure(_)));
-        let members = if is_measure { &mut asked.values } else { &mut asked.dimensions };
+        let members = if is_measure { &mut statement_query.values } else { &mut statement_query.dimensions };
         if !members.contains(&member) {
             members.push(member);
         }
@@ -143,14 +143,15 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
         _ => None,
     });
     conditions.flat_map(members_of).try_for_each(|member| add(member.member()))?;
-    if asked.dimensions.is_empty() && asked.values.is_empty() {
+    if statement_query.dimensions.is_empty() && statement_query.values.is_empty() {
         let own = cube.dimensions.iter().map(|dimension| &dimension.name);
         let first = own.chain(cube.measures.iter().map(|measure| &measure.name)).next();
         let first: MemberRef = format!("{}.{}", cube.name, first.ok_or(QueryError::Empty)?).parse()?;
-        let members = if cube.dimensions.is_empty() { &mut asked.values } else { &mut asked.dimensions };
+        let members =
+            if cube.dimensions.is_empty() { &mut statement_query.values } else { &mut statement_query.dimensions };
         members.push(first);
     }
-    Ok(asked)
+    Ok(statement_query)
 }
 
 /// The members of a condition.
@@ -222,15 +223,15 @@ fn resolved(
         Statistic::Where(filter) => Some(Filter::Or(vec![filter.clone()])),
         _ => None,
     });
-    let mut asked = SemanticQuery { filters: conditions.collect(), ..narrowed(query) };
+    let mut statement_query = SemanticQuery { filters: conditions.collect(), ..narrowed(query) };
     // A query needs something to show; of this one only what narrows it is used.
     let shown = cube.dimensions.iter().map(|dimension| &dimension.name);
     let name = shown.clone().find(|name| dimension(access, cube, name).is_ok());
     match name {
-        Some(name) => asked.dimensions.push(name.parse()?),
-        None => asked.values.extend(cube.measures.first().map(|measure| measure.name.parse()).transpose()?),
+        Some(name) => statement_query.dimensions.push(name.parse()?),
+        None => statement_query.values.extend(cube.measures.first().map(|measure| measure.name.parse()).transpose()?),
     }
-    let mut resolved = resolve(access, &asked, environment)?;
+    let mut resolved = resolve(access, &statement_query, environment)?;
     let conditions = std::mem::take(&mut resolved.row_filters).into_iter().map(|filter| filter.predicate).collect();
     Ok((resolved, conditions))
 }

@@ -55,7 +55,7 @@ pub struct Step {
 }
 
 /// `a → b → a`.
-pub fn circle(path: &[Step]) -> String {
+pub fn cycle_path(path: &[Step]) -> String {
     let names: Vec<&str> = path.iter().chain(path.first()).map(|step| &*step.name).collect();
     names.join(" → ")
 }

@@ -147,7 +147,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     });
     let renderer = Renderer::new(Arc::clone(&context));
     let (models, broken_models) = models::read(&model_names, &settings, &renderer, &mut diagnostics);
-    let (models, circular_models) = models::in_order(models, &mut diagnostics);
+    let (models, cyclic_models) = models::in_order(models, &mut diagnostics);
 
     let entries = documents::read_entries(&yaml_files, &context);
     let mut has_broken_policies = entries.policies.diagnostics.iter().any(Diagnostic::is_error);
@@ -175,7 +175,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         init: inputs.init.clone(),
         sources,
         models,
-        circular_models,
+        cyclic_models,
         cubes,
         metrics,
         policies,

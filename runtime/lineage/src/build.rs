@@ -43,7 +43,7 @@ pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColum
     building.members();
     building.member_texts();
     building.metrics();
-    building.told();
+    building.reveal_named_columns();
     building.policies();
     building.incomplete();
     building.lineage.finish();
@@ -537,7 +537,7 @@ impl Building<'_> {
 
     /// Columns that only the warehouse named stay untold to callers with policies, unless a text names them:
     /// itself, or as a column of a model whose star they come through.
-    fn told(&mut self) {
+    fn reveal_named_columns(&mut self) {
         let mut open: Vec<u32> = self
             .arena
             .named

@@ -41,7 +41,7 @@ impl Sight {
             return Sight::of_everything();
         }
         let model = access.model();
-        let is_told = |node: &Node| match node.subject {
+        let is_visible = |node: &Node| match node.subject {
             Subject::Cube(id) => !access.is_closed(model.cube(id)),
             Subject::Member(member) => {
                 let cube = match member {
@@ -55,28 +55,32 @@ impl Sight {
             Subject::Policy => false,
             Subject::Other => true,
         };
-        let mut told: Vec<bool> = lineage.nodes.iter().map(|node| is_told(node) && !node.is_inspected).collect();
+        let mut visible: Vec<bool> = lineage.nodes.iter().map(|node| is_visible(node) && !node.is_inspected).collect();
         let is_hidden = |at: &u32| {
-            matches!(lineage.nodes[*at as usize].subject, Subject::Member(_)) && !is_told(&lineage.nodes[*at as usize])
+            matches!(lineage.nodes[*at as usize].subject, Subject::Member(_))
+                && !is_visible(&lineage.nodes[*at as usize])
         };
         let mut hidden: Vec<u32> = (0..lineage.nodes.len() as u32).filter(is_hidden).collect();
         while let Some(at) = hidden.pop() {
             let is_member = !lineage.nodes[at as usize].ty.is_column();
             for (from, _, usage) in lineage.inputs_of(at) {
                 let is_column = lineage.nodes[from as usize].ty.is_column();
-                if is_column && (is_member || usage == Use::Value) && std::mem::replace(&mut told[from as usize], false)
+                if is_column
+                    && (is_member || usage == Use::Value)
+                    && std::mem::replace(&mut visible[from as usize], false)
                 {
                     hidden.push(from);
                 }
             }
         }
-        let mut seen = vec![false; told.len()];
-        let is_start = |at: &u32| told[*at as usize] && !matches!(lineage.nodes[*at as usize].subject, Subject::Other);
+        let mut seen = vec![false; visible.len()];
+        let is_start =
+            |at: &u32| visible[*at as usize] && !matches!(lineage.nodes[*at as usize].subject, Subject::Other);
         let mut open: Vec<u32> = (0..lineage.nodes.len() as u32).filter(is_start).collect();
         open.iter().for_each(|at| seen[*at as usize] = true);
         while let Some(at) = open.pop() {
             for (from, ..) in lineage.inputs_of(at) {
-                if told[from as usize] && !seen[from as usize] {
+                if visible[from as usize] && !seen[from as usize] {
                     seen[from as usize] = true;
                     open.push(from);
                 }

@@ -273,7 +273,7 @@ fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
 
 /// The names of the models to report.
 fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
-    let whole = definitions.models.iter().chain(&definitions.circular_models).map(|model| &*model.name.value);
+    let whole = definitions.models.iter().chain(&definitions.cyclic_models).map(|model| &*model.name.value);
     let names = whole.chain(definitions.broken_models.iter().map(|name| &*name.value));
     let Some(models) = models else { return Ok(names.collect()) };
     let known: HashMap<&str, &str> = names.map(|name| (name, name)).collect();
@@ -293,7 +293,7 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
 
 /// Models with all that they read, one behind the other.
 fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSet<&'a str> {
-    let models = definitions.models.iter().chain(&definitions.circular_models);
+    let models = definitions.models.iter().chain(&definitions.cyclic_models);
     let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, &**model)).collect();
     let mut needed = HashSet::new();
     let mut open: Vec<&str> = asked.iter().copied().collect();

@@ -49,12 +49,12 @@ impl<'m> Authorized<'m> {
     }
 
     /// The rows that the hooks leave, where a page was to reach beyond them.
-    pub(crate) fn most_rows(&self, asked: u64, offset: u64) -> Option<u64> {
-        self.obligations.max_rows.filter(|most| *most < offset.saturating_add(asked))
+    pub(crate) fn most_rows(&self, requested: u64, offset: u64) -> Option<u64> {
+        self.obligations.max_rows.filter(|most| *most < offset.saturating_add(requested))
     }
 
     /// As much of a page as the hooks leave: all pages together have no more rows than they allow.
-    pub(crate) fn limit(&self, asked: u64, offset: u64) -> u64 {
-        self.obligations.max_rows.map_or(asked, |most| asked.min(most.saturating_sub(offset)))
+    pub(crate) fn limit(&self, requested: u64, offset: u64) -> u64 {
+        self.obligations.max_rows.map_or(requested, |most| requested.min(most.saturating_sub(offset)))
     }
 }

@@ -9,7 +9,7 @@ use super::source_text::SourceText;
 use super::{
     Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
 };
-use crate::diagnostic::{Code, Diagnostic, Span, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Span, Step, cycle_path};
 
 /// Anything that has SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -165,7 +165,7 @@ pub(super) fn report(
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    circles(model, source_text, references, broken, diagnostics);
+    cycles(model, source_text, references, broken, diagnostics);
     spread(references.edges, broken);
 }
 
@@ -191,7 +191,7 @@ pub(super) fn spread(edges: &[Edge], broken: &mut Items) {
 }
 
 /// Depth first without recursion: a chain may be as long as the project is large.
-fn circles(
+fn cycles(
     model: &Model,
     source_text: &SourceText<'_, '_>,
     references: &References<'_>,
@@ -219,11 +219,11 @@ fn circles(
             let Some(target) = references.edge_of(*target) else { continue };
             if is_open[target] {
                 let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
-                let circle: Vec<Item> = stack[from..].iter().map(|(open, _)| edges[*open].0).collect();
-                if !circle.iter().any(|item| broken.contains(item)) {
-                    diagnostics.extend(told(model, source_text, &circle));
+                let cycle: Vec<Item> = stack[from..].iter().map(|(open, _)| edges[*open].0).collect();
+                if !cycle.iter().any(|item| broken.contains(item)) {
+                    diagnostics.extend(diagnostic(model, source_text, &cycle));
                 }
-                broken.extend(circle);
+                broken.extend(cycle);
             } else if !is_done[target] {
                 stack.push((target, 0));
             }
@@ -232,7 +232,7 @@ fn circles(
 }
 
 /// A circle of an alias is its target's circle, and told there.
-fn told(model: &Model, source_text: &SourceText<'_, '_>, items: &[Item]) -> Option<Diagnostic> {
+fn diagnostic(model: &Model, source_text: &SourceText<'_, '_>, items: &[Item]) -> Option<Diagnostic> {
     if items.iter().all(|item| cube_of(*item).is_some_and(|cube| model.cube(cube).alias_of.is_some())) {
         return None;
     }
@@ -252,7 +252,7 @@ fn told(model: &Model, source_text: &SourceText<'_, '_>, items: &[Item]) -> Opti
         (Item::Metric(_), _) => "let one of them name measures only, as cube.measure".to_owned(),
         _ => "let one of them aggregate columns instead, as in SUM(amount)".to_owned(),
     };
-    let message = format!("these refer to one another in a circle: {}", circle(&path));
+    let message = format!("these refer to one another in a cycle: {}", cycle_path(&path));
     let diagnostic = Diagnostic::error(Code::ReferenceCycle, message).hint(hint);
     let place = path.first().and_then(|step| step.span.clone());
     let diagnostic = diagnostic.along(path);

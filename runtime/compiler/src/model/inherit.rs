@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Step, cycle_path};
 use crate::project::{
     CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MAX_ANCESTORS, MeasureDefinition,
     RelationDefinition, SegmentDefinition, Text,
@@ -95,7 +95,7 @@ fn ancestors<'d>(
             return Err(tells.then(|| {
                 Diagnostic::error(
                     Code::ExtendsCycle,
-                    format!("cubes extend one another in a circle: {}", circle(&path)),
+                    format!("cubes extend one another in a cycle_path: {}", cycle_path(&path)),
                 )
                 .hint("remove one of these `extends`")
                 .along(path.clone())

@@ -158,8 +158,8 @@ pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
         for (index, join) in model.cube(from).joins.iter().enumerate() {
             let Some(best) = paths.hop(join.target).filter(|_| join.relationship.is_to_one()) else { continue };
             let is_best = best.from == from && best.join == index as u32;
-            let is_told = ties.iter().any(|tie| tie.to == join.target);
-            if is_best || is_told || depth(from) + 1 != best.depth || from == best.from {
+            let is_reported = ties.iter().any(|tie| tie.to == join.target);
+            if is_best || is_reported || depth(from) + 1 != best.depth || from == best.from {
                 continue;
             }
             let taken = path(join.target);

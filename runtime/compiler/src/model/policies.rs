@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;
 
-use super::kept::Notes;
 use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
 use super::scope::{NameScope, Place};

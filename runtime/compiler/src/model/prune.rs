@@ -53,8 +53,8 @@ pub(super) fn prune(model: &mut Model, broken: Items) {
     for (at, _) in touched.iter().enumerate().filter(|(_, is_touched)| **is_touched) {
         cube(model, at, &broken, &renumbered);
     }
-    let mut kept = renumbered.metrics.iter();
-    model.metrics.retain(|_| kept.next().is_some_and(Option::is_some));
+    let mut retained = renumbered.metrics.iter();
+    model.metrics.retain(|_| retained.next().is_some_and(Option::is_some));
     for metric in &mut model.metrics {
         renumbered.snippet(&mut metric.body);
     }

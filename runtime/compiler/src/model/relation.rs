@@ -148,7 +148,7 @@ pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) 
         return models.clone();
     }
     let mut texts = vec![Arc::clone(reader)];
-    let mut kept: Named = Vec::new();
+    let mut over: Named = Vec::new();
     for (name, text) in models.iter().rev() {
         if texts.iter().all(|text| word_in(text, name).is_none()) {
             continue;
@@ -157,10 +157,10 @@ pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) 
             texts.push(Arc::clone(text));
             Arc::clone(text)
         });
-        kept.push((Arc::clone(name), text));
+        over.push((Arc::clone(name), text));
     }
-    kept.reverse();
-    kept
+    over.reverse();
+    over
 }
 
 /// `raw.orders`, in as many parts as the warehouse has levels.

@@ -31,7 +31,7 @@ pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
     indexes
         .map(|index| {
             let file = &definitions.models[index].name.origin.file.path;
-            let is_own = |told: &&Diagnostic| told.span.as_ref().is_some_and(|span| span.file == *file);
+            let is_own = |diagnostic: &&Diagnostic| diagnostic.span.as_ref().is_some_and(|span| span.file == *file);
             let diagnostics = queries.diagnostics.iter().filter(is_own).cloned().collect();
             RunnableModel { index, text: queries.complete(index), diagnostics }
         })

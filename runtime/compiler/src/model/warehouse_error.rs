@@ -18,11 +18,11 @@ pub fn place_of_warehouse_error(model: &ModelDefinition, message: &str) -> Span 
 pub(crate) fn shown_in_error<'t>(texts: &[&'t SqlText], message: &str) -> Option<(Span, &'t str)> {
     texts.iter().find_map(|sql| {
         let (at, characters) = shown_in(&sql.text, message)?;
-        Some(told(sql, at, characters))
+        Some(word_at(sql, at, characters))
     })
 }
 
-fn told(sql: &SqlText, at: usize, characters: usize) -> (Span, &str) {
+fn word_at(sql: &SqlText, at: usize, characters: usize) -> (Span, &str) {
     let end = sql.text[at..].char_indices().nth(characters).map_or(sql.text.len(), |(length, _)| at + length);
     (sql.locate(at, characters), &sql.text[at..end])
 }
@@ -36,7 +36,7 @@ pub(crate) fn named_in_error<'t>(
     let named = || {
         quoted(message).filter(|name| !is_other(name)).find_map(|name| {
             let place =
-                |sql: &'t SqlText| Some(told(sql, word_outside_of_texts(&sql.text, name)?, name.chars().count()));
+                |sql: &'t SqlText| Some(word_at(sql, word_outside_of_texts(&sql.text, name)?, name.chars().count()));
             texts.iter().find_map(|sql| place(sql))
         })
     };

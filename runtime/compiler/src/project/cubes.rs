@@ -64,23 +64,23 @@ pub(super) fn cube(
     }
     for item in fields.list("measures") {
         let read = measure(item, renderer, fields.diagnostics());
-        cube.measures.extend(kept(read, item, unread));
+        cube.measures.extend(or_unread(read, item, unread));
     }
     for item in fields.list("dimensions") {
         let read = dimension(item, renderer, fields.diagnostics());
-        cube.dimensions.extend(kept(read, item, unread));
+        cube.dimensions.extend(or_unread(read, item, unread));
     }
     for item in fields.list("segments") {
         let read = segment(item, renderer, fields.diagnostics());
-        cube.segments.extend(kept(read, item, unread));
+        cube.segments.extend(or_unread(read, item, unread));
     }
     for item in fields.list("joins") {
         let read = join(item, renderer, fields.diagnostics());
-        cube.joins.extend(kept(read, item, unread));
+        cube.joins.extend(or_unread(read, item, unread));
     }
     for item in fields.list("pre_aggregations") {
         let read = pre_aggregation(item, fields.diagnostics());
-        cube.pre_aggregations.extend(kept(read, item, unread));
+        cube.pre_aggregations.extend(or_unread(read, item, unread));
     }
     Some(cube)
 }
@@ -98,7 +98,7 @@ fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
 }
 
 /// Reads an item; adds the name of one that can't be read to `unread`.
-fn kept<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
+fn or_unread<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
     if read.is_none() {
         unread.extend(name_of(node).map(|name| name.value));
     }

@@ -25,7 +25,7 @@ pub struct Definitions {
     pub sources: Vec<SourceDefinition>,
     pub models: Vec<ModelDefinition>,
     /// Models that refer to one another in a circle; nothing is built on them.
-    pub circular_models: Vec<ModelDefinition>,
+    pub cyclic_models: Vec<ModelDefinition>,
     pub cubes: Vec<CubeDefinition>,
     pub metrics: Vec<MetricDefinition>,
     pub policies: Vec<PolicyDefinition>,

@@ -141,9 +141,9 @@ fn expression(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Op
 fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricFilterDefinition> {
     let mut fields = Fields::open_as(node, &FILTER, label, diagnostics)?;
     let (member, operator) = (fields.text("member"), fields.text("operator"));
-    let told = fields.diagnostics().len();
+    let count_before = fields.diagnostics().len();
     let values = fields.nullable("value").map(|node| values(node, fields.diagnostics())).unwrap_or_default();
-    let values = (fields.diagnostics().len() == told).then_some(values);
+    let values = (fields.diagnostics().len() == count_before).then_some(values);
     Some(MetricFilterDefinition { member: member?, operator: operator?, values })
 }
 

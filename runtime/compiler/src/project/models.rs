@@ -10,7 +10,7 @@ use super::definitions::ModelDefinition;
 use super::fields::{is_snake_case, snake_case};
 use super::jinja::Renderer;
 use super::settings::Settings;
-use crate::diagnostic::{Code, Diagnostic, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Step, cycle_path};
 use crate::text::{Origin, SourceFile, Text};
 
 /// Larger models are refused before they are read.
@@ -141,7 +141,7 @@ pub(super) fn in_order(
                     diagnostics.push(
                         Diagnostic::error(
                             Code::ModelCycle,
-                            format!("models refer to one another in a circle: {}", circle(&path)),
+                            format!("models refer to one another in a cycle_path: {}", cycle_path(&path)),
                         )
                         .hint(hint)
                         .along(path)

@@ -169,8 +169,8 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
     let deny = fields.texts("deny");
     if row_filter.is_none() && masks.is_empty() && deny.is_empty() {
         // A value that is missing or of the wrong kind has been reported.
-        let is_told = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
-        if !is_told {
+        let is_reported = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
+        if !is_reported {
             let message = format!("{} hides nothing", fields.what());
             let hint = format!(
                 "add one of `{}`, `{}` and `{}`",

@@ -74,10 +74,10 @@ pub(super) fn add(
                 cube.name
             );
             let hint = "rename the project's, or delete the registered one: `DELETE /api/v1/query/meta/cubes/{name}`";
-            let told = Diagnostic::warning(SHADOWED, message).hint(hint.replace("{name}", &cube.name));
+            let diagnostic = Diagnostic::warning(SHADOWED, message).hint(hint.replace("{name}", &cube.name));
             diagnostics.push(match taken {
-                Some(span) => told.at(span),
-                None => told,
+                Some(span) => diagnostic.at(span),
+                None => diagnostic,
             });
             continue;
         }
@@ -118,8 +118,8 @@ fn read(
 /// Makes warnings of errors in registered cubes, so that they never prevent a project from being served: the cube is
 /// left out, or what of it is broken.
 pub fn soften_registered(diagnostics: &mut [Diagnostic]) {
-    for told in diagnostics.iter_mut().filter(|told| told.span.as_ref().is_some_and(is_registered)) {
-        told.severity = Severity::Warning;
+    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.span.as_ref().is_some_and(is_registered)) {
+        diagnostic.severity = Severity::Warning;
     }
 }
 

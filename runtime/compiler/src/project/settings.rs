@@ -137,11 +137,11 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
         settings.name = name.value;
     }
     settings.version = fields.words("version");
-    let told = fields.diagnostics().len();
+    let count_before = fields.diagnostics().len();
     if let Some(node) = fields.node("paths") {
         paths(node, &mut settings, fields.diagnostics());
     }
-    settings.has_unread_paths = fields.diagnostics().len() > told;
+    settings.has_unread_paths = fields.diagnostics().len() > count_before;
     if let Some(node) = fields.node("models") {
         model_defaults(node, &mut settings, fields.diagnostics());
     }

@@ -24,10 +24,10 @@ impl Resolver<'_> {
         }
         for TimeDimension { member, granularity, range } in &self.query.time_dimensions {
             let by = self.time_dimension(member)?;
-            let asked = granularity.or(member.granularity);
-            self.check_granularity(member, by, asked, facts)?;
-            if asked.is_some() || range.is_none() {
-                push(Group { key: keyed(member, asked), by, granularity: asked });
+            let requested = granularity.or(member.granularity);
+            self.check_granularity(member, by, requested, facts)?;
+            if requested.is_some() || range.is_none() {
+                push(Group { key: keyed(member, requested), by, granularity: requested });
             }
         }
         if let Some(TimeRange { member, granularity: Some(granularity), .. }) = &self.query.time_range {
@@ -157,9 +157,9 @@ pub(super) fn check_time_grain(model: &Model, used: &[ValueId], groups: &[Group]
                 },
                 GroupBy::MetricTime => Granularity::Second,
             };
-            let asked = group.granularity.unwrap_or(ungrouped);
-            if asked < finest {
-                return Err(QueryError::FinerThanTimeGrain { metric: metric.name.clone(), finest, asked });
+            let requested = group.granularity.unwrap_or(ungrouped);
+            if requested < finest {
+                return Err(QueryError::FinerThanTimeGrain { metric: metric.name.clone(), finest, requested });
             }
         }
     }

@@ -25,18 +25,18 @@ const BOOLEANS: &[LogicalType] = &[LogicalType::Boolean, LogicalType::Integer];
 
 /// Every such column, each place once: cubes that extend another have its members.
 pub fn column_mistakes(model: &Model, types: &ColumnTypes, profile: &DialectProfile) -> Vec<Diagnostic> {
-    let mut told: Vec<Diagnostic> = Vec::new();
+    let mut mistakes: Vec<Diagnostic> = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
         let dimensions = cube.dimensions.iter().filter_map(|dimension| of_dimension(cube, dimension, profile));
         let measures = cube.measures.iter().filter_map(|measure| of_measure(cube, measure, profile));
         let joins = (0u32..).zip(&cube.joins).filter_map(|join| of_join(model, cube, join, types, profile));
         for diagnostic in dimensions.chain(measures).chain(joins) {
-            if diagnostic.span.is_none() || told.iter().all(|other| other.span != diagnostic.span) {
-                told.push(diagnostic);
+            if diagnostic.span.is_none() || mistakes.iter().all(|other| other.span != diagnostic.span) {
+                mistakes.push(diagnostic);
             }
         }
     }
-    told
+    mistakes
 }
 
 fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) -> Option<Diagnostic> {

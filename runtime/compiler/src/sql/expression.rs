@@ -32,7 +32,7 @@ pub(super) struct Expressions<'a> {
 const HASH: (&str, usize) = ("mask_hash", 1);
 const PARTIAL: (&str, usize) = ("mask_partial", 2);
 /// The text that a partial mask shows behind the first character.
-const VEIL: &str = "***";
+const PARTIAL_SUFFIX: &str = "***";
 
 impl<'a> Expressions<'a> {
     pub(super) fn new(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Self {
@@ -78,7 +78,7 @@ impl<'a> Expressions<'a> {
         let ty = dimension.column_type;
         let hidden = || SqlExpr::Null(Some(ty).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)));
         // What can't be veiled is hidden.
-        let veiled = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
+        let masked = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
             true => SqlExpr::Call { name, args },
             false => hidden(),
         };
@@ -86,10 +86,9 @@ impl<'a> Expressions<'a> {
             None => raw(),
             Some(Mask::Null) => hidden(),
             Some(Mask::Constant(value)) => scope.where_joined(id.cube, SqlExpr::Param(value)),
-            Some(Mask::Hash) => veiled(self.masks[0], HASH, vec![raw()]),
-            Some(Mask::Partial) => {
-                scope.by_code_point(dimension, veiled(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(VEIL)]))
-            }
+            Some(Mask::Hash) => masked(self.masks[0], HASH, vec![raw()]),
+            Some(Mask::Partial) => scope
+                .by_code_point(dimension, masked(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(PARTIAL_SUFFIX)])),
             Some(Mask::Truncate(granularity)) => {
                 scope.where_visible(id.cube, |scope| self.truncated(scope.comparable(id), *granularity, ty))
             }
@@ -156,16 +155,16 @@ impl<'a> Expressions<'a> {
 
     /// Returns the expression that is put into buckets, and the granularity. Under a mask of buckets it is the coarser
     /// of the two, in the query's zone, where buckets of the one are made of those of the other.
-    fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, asked: Granularity) -> (SqlExpr<'a>, Granularity) {
+    fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, requested: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
-            let (dimension, coarser) = (self.plan.model.dimension(id), asked.max(*most));
+            let (dimension, coarser) = (self.plan.model.dimension(id), requested.max(*most));
             // A month would tell the parts of a week from one another.
             let is_nested = coarser == *most || *most != Granularity::Week;
-            if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(asked, dimension) {
+            if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(requested, dimension) {
                 return (scope.comparable(id), coarser);
             }
         }
-        (self.shown_in(scope, id), asked)
+        (self.shown_in(scope, id), requested)
     }
 
     /// Days and more are local time; hours and finer are stretches of instants, so that the hour that

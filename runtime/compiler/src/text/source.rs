@@ -130,9 +130,9 @@ fn offset_in_source(value: &str, source: &str, offset: usize) -> usize {
                 return at;
             }
             if found == '\n' {
-                let kept = value[index + wanted.len_utf8()..].chars().take_while(|c| *c == ' ').count();
+                let indent_of_value = value[index + wanted.len_utf8()..].chars().take_while(|c| *c == ' ').count();
                 let indent = source[at + 1..].chars().take_while(|c| *c == ' ').count();
-                at += 1 + indent.saturating_sub(if wanted == '\n' { kept } else { 0 });
+                at += 1 + indent.saturating_sub(if wanted == '\n' { indent_of_value } else { 0 });
             } else if quote == Some('"') && found == '\\' {
                 at += escape_length(&source[at..]);
             } else if found.is_whitespace() {

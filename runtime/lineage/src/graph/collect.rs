@@ -92,8 +92,8 @@ impl<'d> Collecting<'d> {
     fn models(&mut self) {
         let known = KnownColumns::declared(self.definitions);
         let declared = KnownColumns::declared_tables(self.definitions);
-        let circular = self.definitions.circular_models.iter().map(|model| (model, Subject::Broken));
-        let all: Vec<_> = self.definitions.models.iter().map(|model| (model, Subject::Plain)).chain(circular).collect();
+        let cyclic = self.definitions.cyclic_models.iter().map(|model| (model, Subject::Broken));
+        let all: Vec<_> = self.definitions.models.iter().map(|model| (model, Subject::Plain)).chain(cyclic).collect();
         for (model, subject) in &all {
             let name = &model.name.value;
             let at = self.node(NodeType::Model, name, name, *subject);

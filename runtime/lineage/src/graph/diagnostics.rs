@@ -14,15 +14,15 @@ pub(super) type Places = BTreeMap<(Arc<str>, u32, u32), u32>;
 
 /// Also the nodes that stand in circles.
 pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[Diagnostic]) -> HashSet<u32> {
-    let mut circular = HashSet::new();
+    let mut cyclic = HashSet::new();
     let by_path = paths(graph);
     for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
         let error: Arc<str> = diagnostic.message.as_str().into();
-        let nodes = match circle(diagnostic) {
+        let nodes = match cycle_names(diagnostic) {
             Some(names) => {
                 let nodes: Vec<u32> =
                     names.filter_map(|name| by_path.get(&(diagnostic.code, name.to_owned())).copied()).collect();
-                circular.extend(nodes.iter().copied());
+                cyclic.extend(nodes.iter().copied());
                 nodes
             }
             None => diagnostic.span.as_ref().and_then(|span| node_at(places, span)).into_iter().collect(),
@@ -41,7 +41,7 @@ pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[D
     for node in graph.nodes.iter_mut().filter(|node| !node.compiled && node.error.is_none()) {
         node.error = Some("something that it stands on has an error".into());
     }
-    circular
+    cyclic
 }
 
 fn node_at(places: &Places, span: &Span) -> Option<u32> {
@@ -51,7 +51,7 @@ fn node_at(places: &Places, span: &Span) -> Option<u32> {
 }
 
 /// Returns the names on a circle's path.
-fn circle(diagnostic: &Diagnostic) -> Option<impl Iterator<Item = &str>> {
+fn cycle_names(diagnostic: &Diagnostic) -> Option<impl Iterator<Item = &str>> {
     let is_circle = matches!(diagnostic.code, Code::ModelCycle | Code::ExtendsCycle | Code::ReferenceCycle);
     is_circle.then(|| diagnostic.path.iter().map(|step| &*step.name))
 }

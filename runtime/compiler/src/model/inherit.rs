@@ -95,7 +95,7 @@ fn ancestors<'d>(
             return Err(tells.then(|| {
                 Diagnostic::error(
                     Code::ExtendsCycle,
-                    format!("cubes extend one another in a cycle_path: {}", cycle_path(&path)),
+                    format!("cubes extend one another in a cycle: {}", cycle_path(&path)),
                 )
                 .hint("remove one of these `extends`")
                 .along(path.clone())

@@ -24,7 +24,7 @@ pub struct Definitions {
     pub init: Vec<Arc<str>>,
     pub sources: Vec<SourceDefinition>,
     pub models: Vec<ModelDefinition>,
-    /// Models that refer to one another in a circle; nothing is built on them.
+    /// Models that refer to one another in a cycle; nothing is built on them.
     pub cyclic_models: Vec<ModelDefinition>,
     pub cubes: Vec<CubeDefinition>,
     pub metrics: Vec<MetricDefinition>,

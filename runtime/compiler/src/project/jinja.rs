@@ -372,7 +372,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
             "tags" | "description" => {}
             unknown => record.problems.push(Problem {
                 code: Code::UnknownKey,
-                message: format!("config has an unknown key `{unknown}`"),
+                message: format!("unknown key `{unknown}` in config"),
                 hint: suggest(unknown, "possible", KEYS),
                 argument: unknown.to_owned(),
             }),

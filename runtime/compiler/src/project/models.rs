@@ -1,7 +1,7 @@
 //! SQL model files to definitions, in dependency order.
 //!
 //! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models it refers
-//! to; what goes round in a circle is reported with its path and kept apart. Not here: building them.
+//! to; what goes round in a cycle is reported with its path and kept apart. Not here: building them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ pub(super) fn in_order(
                     diagnostics.push(
                         Diagnostic::error(
                             Code::ModelCycle,
-                            format!("models refer to one another in a cycle_path: {}", cycle_path(&path)),
+                            format!("models refer to one another in a cycle: {}", cycle_path(&path)),
                         )
                         .hint(hint)
                         .along(path)

@@ -30,7 +30,7 @@ pub use crate::text::{Origin, SourceFile, SqlText, Text};
 pub use cubes::refresh_interval;
 pub(crate) use definitions::MAX_ANCESTORS;
 pub use definitions::{
-    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MODEL_SCHEMA,
+    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, MODEL_SCHEMA,
     MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
     MetricFilterDefinition, MissingAttribute, ModelDefinition, PolicyCondition, PolicyDefinition,
     PreAggregationDefinition, Reference, RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition,

@@ -282,7 +282,7 @@ impl Building<'_> {
     fn cubes(&mut self) {
         let (definitions, model) = (self.definitions, self.model);
         let by_name: HashMap<&str, &CubeDefinition> =
-            definitions.cubes.iter().map(|cube| (&*cube.name.value, &**cube)).collect();
+            definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect();
         let mut read_already: HashMap<CubeId, Columns> = HashMap::new();
         for cube in &model.cubes {
             let own = self.node(NodeType::Cube, format!("cube.{}", cube.name), &cube.name, Subject::Cube(cube.id));

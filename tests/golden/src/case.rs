@@ -20,7 +20,7 @@ use terrane_compiler::query::{
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
 use terrane_compiler::types::{Granularity, LogicalType, Value};
-use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, explain_plan, explain_query};
+use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, explain_plan, explain_query, resolve};
 
 /// One file of `cases/`.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::Obligations;
-use super::authorized::Authorized;
-use super::check::{Checked, ObligationFault, check};
+use crate::access::Authorized;
+use super::check::{Checked, ObligationFault, check, merged};
 use super::condition::type_of;
 use super::facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
 use crate::environment::Environment;

@@ -6,7 +6,7 @@
 
 use super::cycles::{self, Item, Items, References};
 use super::source_text::SourceText;
-use super::{Cube, CubeId, MeasureKind, Model, Snippet, SqlPart};
+use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::{Code, Diagnostic};
 
 /// References inside references.

@@ -234,7 +234,7 @@ impl PolicyReader<'_> {
     fn named(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<&Cube> {
         let policy = &self.policy.name.value;
         let Some(names) = &self.policy.cubes else {
-            return self.model.cubes.iter().map(|cube| &**cube).filter(|cube| cube.alias_of.is_none()).collect();
+            return self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).collect();
         };
         let mut cubes = Vec::new();
         for name in names {

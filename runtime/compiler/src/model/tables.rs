@@ -8,7 +8,7 @@
 //! connection's statements create reads what its query reads. Not here: the names in a text (`snippet::tables`).
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;

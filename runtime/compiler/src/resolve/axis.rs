@@ -13,7 +13,7 @@ use jiff::{Span, Timestamp, ToSpan};
 use super::time::{Units, bucket_start, has_year, micros_of, span_of, units_of};
 use crate::model::TimeKind;
 use crate::query::resolved::{Axis, AxisBounds, Bound, Group, GroupShift, RangeFilter, Test};
-use crate::query::{GroupBy, QueryError};
+use crate::query::{GroupBy, MAX_STEPS, QueryError};
 use crate::types::{Granularity, Value};
 
 /// The ends of a range in microseconds: UTC for instants, else of the wall clock. The end is exclusive.

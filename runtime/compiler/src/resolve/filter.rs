@@ -9,7 +9,7 @@ use crate::model::{
     Aggregate, AggregateFunction, Cube, Dimension, DimensionId, DimensionType, MeasureKind, Model, SqlPart, TimeKind,
 };
 use crate::query::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId};
-use crate::query::{DateRange, Filter, MemberRef, Operator, QueryError};
+use crate::query::{DateRange, Filter, MAX_FILTER_DEPTH, MemberRef, Operator, QueryError};
 use crate::types::{LogicalType, Value};
 
 /// Values in one list.

@@ -210,7 +210,7 @@ fn public_cube<'a>(model: &'a Model, name: &str) -> Option<&'a Cube> {
 }
 
 fn public_cubes(model: &Model) -> impl Iterator<Item = &Cube> {
-    model.cubes.iter().map(|cube| &**cube).filter(|cube| cube.public)
+    model.cubes.iter().filter(|cube| cube.public)
 }
 
 fn qualified(cube: &Cube, member: &str) -> Arc<str> {

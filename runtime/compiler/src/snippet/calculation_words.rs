@@ -8,7 +8,7 @@ use crate::text::nearest::{fold, likely};
 
 /// Returns the word of a closed list that a typing mistake made `word` of. A word with a meaning of its own, such
 /// as `median`, is not a typing mistake.
-pub fn likely_word<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn likely_word<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(word);
     let has_meaning = is_aggregate(&folded) || MEANINGFUL.contains(&&*folded);
     likely(word, candidates).filter(|found| !has_meaning || fold(found) == folded)

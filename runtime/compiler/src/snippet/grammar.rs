@@ -5,10 +5,10 @@
 
 use sqlparser::ast::Ident;
 use sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
-use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::ColumnName;
+use super::parser_error::lower_first;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::SqlText;
 
@@ -21,7 +21,7 @@ pub fn grammar(warehouse: &str) -> Box<dyn Dialect> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     pub(crate) code: Code,
-    pub(crate) message: String,
+    pub message: String,
     pub(crate) hint: String,
     pub(crate) offset: usize,
     pub(crate) length: usize,

@@ -3,7 +3,7 @@
 //! In: a join's condition. Out: the operands of each comparison that stands between whole columns or dimensions.
 //! Not here: the types of the operands (`probe`, `column_mistakes`).
 
-use crate::model::{CubeId, Dimension, DimensionId, Model, Snippet, SqlPart};
+use crate::model::{Dimension, DimensionId, Model, Snippet, SqlPart};
 
 /// The operands of all comparisons in reading order: left, right, left, right.
 pub(super) fn operands(on: &Snippet) -> Vec<&SqlPart> {

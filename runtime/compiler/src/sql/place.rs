@@ -52,7 +52,7 @@ pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> 
 
 /// A cube and those it extends, itself first.
 fn line<'d>(definitions: &'d Definitions, cube: &str) -> Vec<&'d CubeDefinition> {
-    let named = |name: &str| definitions.cubes.iter().map(|cube| &**cube).find(|cube| *cube.name.value == *name);
+    let named = |name: &str| definitions.cubes.iter().find(|cube| *cube.name.value == *name);
     named(cube).map_or_else(Vec::new, |cube| cube.line(named))
 }
 

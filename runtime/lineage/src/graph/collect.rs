@@ -126,7 +126,7 @@ impl<'d> Collecting<'d> {
 
     fn cubes(&mut self) {
         let by_name: HashMap<&str, &CubeDefinition> =
-            self.definitions.cubes.iter().map(|cube| (&*cube.name.value, &**cube)).collect();
+            self.definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect();
         let known = KnownColumns::declared(self.definitions);
         let declared = KnownColumns::declared_tables(self.definitions);
         for definition in &self.definitions.cubes {

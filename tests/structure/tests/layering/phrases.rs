@@ -1,43 +1,60 @@
-//! What the sources of the runtime may not say.
+//! Phrases that the sources of a crate must not contain.
 //!
-//! In: the `.rs` files of a room. Out: file and line of every forbidden phrase. Absent on purpose:
-//! parsing Rust. Comments and the `#[cfg(test)]` module at a file's end are cut off, and what is
-//! left is searched for words; a file that puts its tests first is searched whole.
+//! In: the `.rs` files of a crate. Out: file and line of every such phrase. Deliberately absent: parsing Rust. Comments
+//! and the `#[cfg(test)]` module at the end of a file are cut off, and the rest is searched for words.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::{assert_none, root};
+use terrane_structure_tests::sources::{assert_none, files, read, root, shown};
 
-/// A phrase that must not appear in some room.
+/// A phrase that must not appear in some crate.
 struct Ban {
     phrase: &'static str,
     reason: &'static str,
 }
 
-/// The compiler is pure: what it needs to know comes in as an argument.
+/// The compiler is pure: its inputs are arguments.
 const IMPURE: &[Ban] = &[
     Ban { phrase: "env::var", reason: "the environment is read by the cli" },
     Ban { phrase: "std::fs", reason: "files come in as a source tree" },
     Ban { phrase: "fs::read", reason: "files come in as a source tree" },
     Ban { phrase: "File::open", reason: "files come in as a source tree" },
-    Ban { phrase: "std::net", reason: "the compiler talks to nobody" },
+    Ban { phrase: "std::net", reason: "the compiler uses no network" },
     Ban { phrase: "SystemTime::now", reason: "the current time is an input" },
     Ban { phrase: "Instant::now", reason: "the current time is an input" },
     Ban { phrase: "Timestamp::now", reason: "the current time is an input" },
     Ban { phrase: "Zoned::now", reason: "the current time is an input" },
     Ban { phrase: "TimeZone::system", reason: "the zone is an input" },
-    Ban { phrase: "async fn", reason: "the compiler waits for nothing" },
+    Ban { phrase: "async fn", reason: "the compiler does not wait" },
     Ban { phrase: "thread::spawn", reason: "threads of the compiler end before its call does: `parallel`" },
-    Ban { phrase: "println!", reason: "the compiler answers its caller" },
+    Ban { phrase: "println!", reason: "the compiler returns its results" },
 ];
 
-/// The clock is a port of the app, so that no test has to wait.
+/// The clock is a port of the app, so that tests do not wait.
 const CLOCKS: &[Ban] = &[
     Ban { phrase: "SystemTime::now", reason: "time comes from the Clock port" },
     Ban { phrase: "Timestamp::now", reason: "time comes from the Clock port" },
     Ban { phrase: "Zoned::now", reason: "time comes from the Clock port" },
     Ban { phrase: "env::var", reason: "the environment is read by the cli" },
+];
+
+/// The app knows no wire format.
+const WIRE_FORMATS: &[Ban] = &[
+    Ban { phrase: "serde_json", reason: "JSON belongs to `wire` and to the adapters" },
+    Ban { phrase: "json!(", reason: "JSON belongs to `wire` and to the adapters" },
+];
+
+/// The files of the app that still use JSON. Remove a file from this list with its last use.
+const JSON_USERS: &[&str] = &[
+    "runtime/app/src/builds.rs",
+    "runtime/app/src/plugins.rs",
+    "runtime/app/src/profiling/config.rs",
+    "runtime/app/src/profiling/tests.rs",
+    "runtime/app/src/projects.rs",
+    "runtime/app/src/projects/register.rs",
+    "runtime/app/src/query/judgement.rs",
+    "runtime/app/src/security/caller_json.rs",
+    "runtime/app/src/security/revocations.rs",
 ];
 
 /// SQL is a tree until `sql/print.rs`.
@@ -62,43 +79,52 @@ fn use_cases_ask_the_clock_port() {
 }
 
 #[test]
+fn the_app_knows_no_wire_format() {
+    assert_none(&search("runtime/app/src", WIRE_FORMATS, JSON_USERS));
+    let is_unused = |file: &&&str| violations(&read(&root().join(file)), WIRE_FORMATS).is_empty();
+    let unused =
+        JSON_USERS.iter().filter(is_unused).map(|file| format!("{file} uses no JSON: remove it from the list"));
+    assert_none(&unused.collect::<Vec<_>>());
+}
+
+#[test]
 fn sql_is_text_in_one_file() {
-    for room in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
-        assert_none(&search(room, SQL_TEXT, &["runtime/compiler/src/sql/print.rs"]));
+    for folder in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
+        assert_none(&search(folder, SQL_TEXT, &["runtime/compiler/src/sql/print.rs"]));
     }
 }
 
 #[test]
-fn a_secured_plan_has_one_maker() {
-    const DOOR: &str = "runtime/compiler/src/plan/secure.rs";
-    let door = fs::read_to_string(root().join(DOOR)).expect("the door to SQL is where it was");
-    assert_none(&public_fields(&door, "SecuredPlan"));
-    for room in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
-        let makers: Vec<_> = files(&root().join(room))
+fn only_secure_makes_secured_plans() {
+    const MAKER: &str = "runtime/compiler/src/plan/secure.rs";
+    let maker = read(&root().join(MAKER));
+    assert_none(&public_fields(&maker, "SecuredPlan"));
+    for folder in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
+        let others: Vec<_> = files(&root().join(folder))
             .into_iter()
-            .filter(|file| !file.ends_with(DOOR))
+            .filter(|file| !file.ends_with(MAKER))
             .flat_map(|file| constructions(&read(&file), "SecuredPlan").into_iter().map(move |line| place(&file, line)))
             .collect();
-        assert_none(&makers);
+        assert_none(&others);
     }
 }
 
-/// Every ban that the room breaks, outside the files that may.
-fn search(room: &str, bans: &[Ban], except: &[&str]) -> Vec<String> {
-    let files = files(&root().join(room));
-    assert!(!files.is_empty(), "{room} holds sources");
-    let searched = files.iter().filter(|file| !except.iter().any(|name| file.ends_with(name)));
+/// The violations in a folder, without those of the exempt files.
+fn search(folder: &str, bans: &[Ban], exempt: &[&str]) -> Vec<String> {
+    let files = files(&root().join(folder));
+    assert!(!files.is_empty(), "{folder} contains sources");
+    let searched = files.iter().filter(|file| !exempt.iter().any(|name| file.ends_with(name)));
     searched
         .flat_map(|file| {
-            broken(&read(file), bans)
+            violations(&read(file), bans)
                 .into_iter()
                 .map(|(line, ban)| format!("{}: `{}`: {}", place(file, line), ban.phrase, ban.reason))
         })
         .collect()
 }
 
-/// The bans a source breaks, with the line of each.
-fn broken<'b>(source: &str, bans: &'b [Ban]) -> Vec<(usize, &'b Ban)> {
+/// The bans that a source violates, with the line of each.
+fn violations<'b>(source: &str, bans: &'b [Ban]) -> Vec<(usize, &'b Ban)> {
     product_lines(source)
         .flat_map(|(number, line)| {
             bans.iter().filter(move |ban| line.contains(ban.phrase)).map(move |ban| (number, ban))
@@ -120,10 +146,10 @@ fn builds(line: &str, name: &str) -> bool {
     })
 }
 
-/// The fields of the struct that others could set.
+/// The fields of the struct that other modules could set.
 fn public_fields(source: &str, name: &str) -> Vec<String> {
     let Some((_, after)) = source.split_once(&format!("pub struct {name}")) else {
-        return vec![format!("{name} is not declared as `pub struct {name}` any more")];
+        return vec![format!("{name} is not declared as `pub struct {name}`")];
     };
     let body = after.split_once('}').map_or(after, |(body, _)| body);
     body.lines()
@@ -149,53 +175,35 @@ fn without_comment(line: &str) -> &str {
     line.find(" // ").map_or(line, |at| &line[..at])
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut found = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-fn read(file: &Path) -> String {
-    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-}
-
 fn place(file: &Path, line: usize) -> String {
-    format!("{}:{line}", file.strip_prefix(root()).unwrap_or(file).display())
+    format!("{}:{line}", shown(file))
 }
 
-/// The checks must be able to object.
-mod objections {
+/// Each check reports a violation.
+mod checks {
     use super::*;
 
     #[test]
-    fn a_clock_in_the_product_is_found_and_one_in_a_comment_or_a_test_is_not() {
+    fn a_clock_is_found_outside_of_comments_and_tests() {
         let source = "//! SystemTime::now\nlet a = SystemTime::now();\nlet b = 1; // SystemTime::now\n#[cfg(test)]\nmod tests { fn t() { SystemTime::now(); } }\n";
-        let found: Vec<_> = broken(source, IMPURE).into_iter().map(|(line, ban)| (line, ban.phrase)).collect();
+        let found: Vec<_> = violations(source, IMPURE).into_iter().map(|(line, ban)| (line, ban.phrase)).collect();
         assert_eq!(found, [(2, "SystemTime::now")]);
     }
 
     #[test]
-    fn sql_put_together_as_text_is_found() {
+    fn sql_formatted_as_text_is_found() {
         for source in [
             "let q = format!(\"SELECT {a} FROM t\");",
             "write!(out, \" FROM {table}\")?;",
             "sql.push_str(\"SELECT 1\");",
         ] {
-            assert!(!broken(source, SQL_TEXT).is_empty(), "{source}");
+            assert!(!violations(source, SQL_TEXT).is_empty(), "{source}");
         }
-        assert!(broken("const NEVER_FIRST: &[&str] = &[\"FROM\", \"WITH\"];", SQL_TEXT).is_empty());
+        assert!(violations("const NEVER_FIRST: &[&str] = &[\"FROM\", \"WITH\"];", SQL_TEXT).is_empty());
     }
 
     #[test]
-    fn another_maker_of_secured_plans_is_found() {
+    fn another_construction_of_secured_plans_is_found() {
         for source in
             ["    let plan = SecuredPlan { plan };", "    SecuredPlan(plan)", "let SecuredPlan { plan } = secured;"]
         {

@@ -1,19 +1,19 @@
-//! Which crate may use which.
+//! The dependencies that each crate may have.
 //!
-//! In: a rule per workspace member and the graph from `cargo tree`. Out: the crossings. Absent on
-//! purpose: development dependencies of the rooms; a test may stand on both sides of a border.
+//! In: a rule per workspace member and the graph from `cargo tree`. Out: the violations. Deliberately absent:
+//! development dependencies of the product's crates; a test may use both sides of a border.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use crate::{assert_none, root};
+use terrane_structure_tests::sources::{assert_none, root};
 
-/// What a workspace member may and may not have beneath it.
+/// The dependencies that a workspace member may and must not have.
 struct Rule {
     package: &'static str,
     /// The workspace members it may name in its manifest.
     may_use: &'static [&'static str],
-    /// Crates that must not be anywhere beneath it.
+    /// Crates that must not be among its dependencies, direct or not.
     must_not_reach: &'static [&'static str],
 }
 
@@ -116,7 +116,7 @@ const RULES: &[Rule] = &[
         may_use: &[],
         must_not_reach: &["tokio", "axum", "duckdb", "wasmtime", "wasmtime-wasi"],
     },
-    // The light tests: what most edits run must build in seconds.
+    // The light tests run after most edits, so they must build in seconds.
     Rule { package: "terrane-golden-tests", may_use: &["terrane-compiler", "terrane-app"], must_not_reach: &HEAVY },
     Rule {
         package: "terrane-conformance-tests",
@@ -153,7 +153,9 @@ const RULES: &[Rule] = &[
         may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store"],
         must_not_reach: &[],
     },
-    // It prepares what the rest needs, so it can need none of it.
+    // It reads sources, so that it builds before everything else.
+    Rule { package: "terrane-structure-tests", may_use: &[], must_not_reach: &["terrane-compiler", "serde"] },
+    // It prepares the dependencies of the rest, so it can have none of them.
     Rule {
         package: "xtask",
         may_use: &[],
@@ -169,43 +171,44 @@ const PLUGIN: Rule = Rule {
     must_not_reach: &["tokio", "duckdb", "wasmtime", "wasmtime-wasi"],
 };
 
-/// Databases are spoken to by these adapters, each behind its port; and the system tests spoil a state
-/// database behind its back.
+/// The adapters that speak to databases, each behind its port, and the system tests, which damage a state database.
 const SQLX_USERS: [&str; 3] = ["terrane-store", "terrane-warehouse", "terrane-system-tests"];
 
-/// What lies beneath one member.
-struct Beneath {
+/// The dependencies of one member.
+struct Dependencies {
     direct: BTreeSet<String>,
     all: BTreeSet<String>,
 }
 
 #[test]
-fn every_room_uses_only_what_it_may() {
+fn crates_use_only_allowed_dependencies() {
     let members = tree(&["--workspace", "--depth", "0"]);
-    let graph = members.into_iter().map(|(_, member)| (member.clone(), beneath(&member))).collect();
+    let graph = members.into_iter().map(|(_, member)| (member.clone(), dependencies(&member))).collect();
     assert_none(&violations(&graph));
 }
 
-fn violations(graph: &BTreeMap<String, Beneath>) -> Vec<String> {
-    let mut found = Vec::new();
-    for (member, beneath) in graph {
+fn violations(graph: &BTreeMap<String, Dependencies>) -> Vec<String> {
+    let mut violations = Vec::new();
+    for (member, dependencies) in graph {
         let Some(rule) = rule(member) else {
-            found.push(format!("{member} has no rule in tests/golden/tests/layering/dependencies.rs"));
+            violations.push(format!("{member} has no rule in tests/structure/tests/layering/dependencies.rs"));
             continue;
         };
-        for name in beneath.direct.iter().filter(|name| graph.contains_key(*name)) {
+        for name in dependencies.direct.iter().filter(|name| graph.contains_key(*name)) {
             if name != member && !may_use(member, rule, name) {
-                found.push(format!("{member} may not use {name}"));
+                violations.push(format!("{member} may not use {name}"));
             }
         }
-        if beneath.direct.contains("sqlx") && !SQLX_USERS.contains(&member.as_str()) {
-            found.push(format!("{member} may not use sqlx: go through the port of an adapter"));
+        if dependencies.direct.contains("sqlx") && !SQLX_USERS.contains(&member.as_str()) {
+            violations.push(format!("{member} may not use sqlx: go through the port of an adapter"));
         }
-        for name in beneath.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
-            found.push(format!("{member} may not have {name} beneath it: `cargo tree -e normal,build -p {member} -i {name}` shows the way"));
+        for name in dependencies.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
+            violations.push(format!(
+                "{member} may not depend on {name}: `cargo tree -e normal,build -p {member} -i {name}` shows why"
+            ));
         }
     }
-    found
+    violations
 }
 
 fn rule(member: &str) -> Option<&'static Rule> {
@@ -213,8 +216,8 @@ fn rule(member: &str) -> Option<&'static Rule> {
     named.or_else(|| is_plugin(member).then_some(&PLUGIN))
 }
 
-/// Test crates share their cases, and a guest is a light crate when it is compiled for the host:
-/// every test crate may use both. What it may not reach keeps the light ones light.
+/// Returns whether a member may use another. Test crates share their cases, and a guest is a light crate if it is
+/// compiled for the host, so every test crate may use both; `must_not_reach` limits the light ones.
 fn may_use(member: &str, rule: &Rule, name: &str) -> bool {
     let shared = name == "terrane-sdk" || is_plugin(name) || is_test_crate(name);
     rule.may_use.contains(&name) || (is_test_crate(member) && shared)
@@ -228,8 +231,8 @@ fn is_test_crate(member: &str) -> bool {
     member.ends_with("-tests")
 }
 
-fn beneath(member: &str) -> Beneath {
-    // The test crates have nearly everything as a development dependency, and that is the point.
+fn dependencies(member: &str) -> Dependencies {
+    // Nearly all dependencies of a test crate are development dependencies.
     let kinds = if is_test_crate(member) { "normal,build,dev" } else { "normal,build" };
     let (mut direct, mut all) = (BTreeSet::new(), BTreeSet::new());
     for (depth, name) in tree(&["--package", member, "--edges", kinds]) {
@@ -238,7 +241,7 @@ fn beneath(member: &str) -> Beneath {
         }
         all.insert(name);
     }
-    Beneath { direct, all }
+    Dependencies { direct, all }
 }
 
 /// The packages that `cargo tree` prints, each with its depth.
@@ -248,7 +251,7 @@ fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
         .args(["tree", "--frozen", "--prefix", "depth", "--format", "{p}"])
         .args(arguments)
         .output()
-        .expect("cargo starts");
+        .expect("starting cargo");
     assert!(output.status.success(), "cargo tree {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).lines().filter_map(entry).collect()
 }
@@ -260,33 +263,33 @@ fn entry(line: &str) -> Option<(usize, String)> {
     Some((line[..digits].parse().ok()?, name.to_owned()))
 }
 
-/// The checks must be able to object.
-mod objections {
+/// Each check reports a violation.
+mod checks {
     use super::*;
 
-    fn graph(members: &[(&str, &[&str], &[&str])]) -> BTreeMap<String, Beneath> {
+    fn graph(members: &[(&str, &[&str], &[&str])]) -> BTreeMap<String, Dependencies> {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         members
             .iter()
-            .map(|(member, direct, all)| ((*member).to_owned(), Beneath { direct: set(direct), all: set(all) }))
+            .map(|(member, direct, all)| ((*member).to_owned(), Dependencies { direct: set(direct), all: set(all) }))
             .collect()
     }
 
     #[test]
-    fn an_adapter_that_uses_another_is_named() {
+    fn an_adapter_that_uses_another_is_reported() {
         let graph = graph(&[("terrane-store", &["terrane-warehouse"], &[]), ("terrane-warehouse", &[], &[])]);
         assert_eq!(violations(&graph), ["terrane-store may not use terrane-warehouse"]);
     }
 
     #[test]
-    fn a_runtime_hidden_beneath_the_compiler_is_named() {
+    fn an_indirect_dependency_is_reported() {
         let found = violations(&graph(&[("terrane-compiler", &["serde"], &["serde", "tokio"])]));
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("terrane-compiler may not have tokio beneath it"), "{found:?}");
+        assert!(found[0].starts_with("terrane-compiler may not depend on tokio"), "{found:?}");
     }
 
     #[test]
-    fn a_plugin_that_uses_a_room_of_the_runtime_is_named() {
+    fn a_plugin_that_uses_the_runtime_is_reported() {
         let graph = graph(&[
             ("dialect-new", &["terrane-sdk", "terrane-compiler"], &[]),
             ("terrane-sdk", &[], &[]),
@@ -305,12 +308,12 @@ mod objections {
     }
 
     #[test]
-    fn the_depth_and_the_name_are_read_from_a_line() {
+    fn a_line_has_a_depth_and_a_name() {
         assert_eq!(entry("12serde v1.0.229 (*)"), Some((12, "serde".to_owned())));
     }
 
     #[test]
-    fn a_new_crate_without_a_rule_is_named() {
+    fn a_crate_without_a_rule_is_reported() {
         assert!(violations(&graph(&[("terrane-attic", &[], &[])]))[0].starts_with("terrane-attic has no rule"));
     }
 }

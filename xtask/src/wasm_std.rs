@@ -1,9 +1,9 @@
-//! The standard library of wasm32-unknown-unknown, from wherever this machine can get it.
+//! Prepares the standard library of wasm32-unknown-unknown, from the first source that this machine can use.
 //!
-//! In: the pinned compiler. Out: a [`GuestToolchain`], which says with which compiler and sysroot
-//! guests are built. The chain: already there → `rustup target add` → build it from the sources
-//! of the same version → a second compiler, from Debian, for guests only. Absent on purpose:
-//! changes to a toolchain by any step but rustup's own; the rest lives in the cache.
+//! In: the pinned compiler. Out: a [`GuestToolchain`], the compiler and sysroot of guests. The sources in order: an
+//! existing library, `rustup target add`, a build from the sources of the same version, and a second compiler from
+//! Debian for guests only. Deliberately absent: changes to a toolchain by any step but rustup's own; everything else is
+//! in the cache.
 
 mod apt;
 mod build;
@@ -23,24 +23,24 @@ use crate::context::{Compiler, Context};
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Longer than a slow download of 20 MB, shorter than anyone's patience with a dead network.
+/// Enough for a slow download of 20 MB, and short enough for a network that does not respond.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
 
-/// The links of the chain, in their order.
+/// The sources of the standard library, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Source {
     /// `rustup target add`.
     Rustup,
-    /// Built from the standard library's sources.
+    /// A build from the sources of the standard library.
     RustSrc,
-    /// Debian's rustc-web and rust-web-src, unpacked beside each other.
+    /// Debian's packages rustc-web and rust-web-src.
     DebianCompiler,
 }
 
-/// What guests are built with.
+/// The compiler and sysroot of guests.
 #[derive(Debug, Default)]
 pub(crate) struct GuestToolchain {
-    /// Another sysroot than the compiler's own.
+    /// The sysroot, if it is not the compiler's own.
     sysroot: Option<PathBuf>,
     second_compiler: Option<SecondCompiler>,
 }
@@ -61,26 +61,26 @@ impl GuestToolchain {
         if let Some(second) = &self.second_compiler {
             command.env("RUSTC", &second.rustc).env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", &second.linker);
         }
-        // Only the encoded form may hold paths with spaces, and it overrules the user's RUSTFLAGS.
+        // Only the encoded form can contain paths with spaces, and it overrides the user's RUSTFLAGS.
         // With `--target`, cargo gives these flags to guests and not to their procedural macros.
         command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     }
 
-    /// Makes cargo, as plugin authors call it, find the standard library. A second compiler can't be passed in this way:
-    /// it would build the host's part too.
+    /// Makes cargo find the standard library when plugin authors call it. A second compiler cannot be passed like this,
+    /// because it would build the host's crates too.
     pub(crate) fn configure_authors(&self, command: &mut Command) {
         if let Some(sysroot) = &self.sysroot {
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
         }
     }
 
-    /// A word for the folder of build results: results of two compilers are not mixed.
+    /// Returns the name of the target folder; the results of two compilers are not mixed.
     pub(crate) fn target_folder(&self) -> &'static str {
         if self.second_compiler.is_some() { "guests-second-compiler" } else { "guests" }
     }
 }
 
-/// Finds or makes the guests' standard library. With `only`, tries that link alone, afresh.
+/// Finds or builds the guests' standard library. With `only`, uses that source and ignores an existing library.
 pub(crate) fn prepare(context: &Context, only: Option<Source>) -> Result<GuestToolchain> {
     let compiler = context.compiler()?;
     if only.is_none()
@@ -89,10 +89,10 @@ pub(crate) fn prepare(context: &Context, only: Option<Source>) -> Result<GuestTo
         println!("ok    {TARGET} standard library in {place}");
         return Ok(toolchain);
     }
-    let chain =
+    let sources =
         only.map_or_else(|| vec![Source::Rustup, Source::RustSrc, Source::DebianCompiler], |source| vec![source]);
     let mut failures = String::new();
-    for source in chain {
+    for source in sources {
         println!("      {TARGET} standard library by {} …", name(source));
         match obtain(context, &compiler, source) {
             Ok(toolchain) => {
@@ -161,7 +161,7 @@ fn by_rustup(context: &Context, compiler: &Compiler) -> Result<GuestToolchain> {
     Ok(GuestToolchain::default())
 }
 
-/// Whether a sysroot holds `libstd` for the guests' target.
+/// Returns whether a sysroot contains `libstd` for the guests' target.
 fn has_standard_library(sysroot: &Path) -> bool {
     let Ok(files) = fs::read_dir(libraries(sysroot)) else { return false };
     files.flatten().any(|file| {
@@ -171,7 +171,7 @@ fn has_standard_library(sysroot: &Path) -> bool {
     })
 }
 
-/// Where a sysroot keeps the guests' `.rlib` files.
+/// Returns the folder of the guests' `.rlib` files in a sysroot.
 fn libraries(sysroot: &Path) -> PathBuf {
     sysroot.join("lib/rustlib").join(TARGET).join("lib")
 }

@@ -1,6 +1,6 @@
 //! Warehouses that really run: the same rows on each of them, and what becomes of their faults.
 //!
-//! An engine that this machine lacks is skipped by name; under `CI=true` that is a failure.
+//! Tests of a missing engine are reported as skipped, and fail in CI.
 
 mod answers;
 mod builds;
@@ -15,7 +15,7 @@ use terrane_system_tests::engines::{Engine, Kind, Missing};
 
 const PROJECT: &str = "tests/system/projects/engines";
 
-/// The engine, or `None` where it can't be had and that is told.
+/// Starts the engine, or reports it as missing and returns `None`.
 pub(crate) fn start(kind: Kind) -> Option<Engine> {
     if let Some(missing) = kind.missing() {
         skip(kind, &missing);

@@ -9,6 +9,7 @@ mod facts;
 mod filters;
 mod kinds;
 mod labels;
+mod masking;
 mod names;
 mod operators;
 mod order;
@@ -18,7 +19,6 @@ mod periods;
 mod rows;
 mod steps;
 mod times;
-mod veils;
 
 use std::collections::BTreeSet;
 
@@ -56,17 +56,17 @@ impl Group {
     }
 
     /// The group as one cube means it; what is missing is noted.
-    pub(crate) fn of_fact(&self, reading: &Reading<'_>, fact: &str) -> Option<Group> {
+    pub(crate) fn of_fact(&self, evaluation: &Evaluation<'_>, fact: &str) -> Option<Group> {
         if !self.is_metric_time {
             return Some(self.clone());
         }
-        let dimension = reading.primary_time(fact)?.to_owned();
+        let dimension = evaluation.primary_time(fact)?.to_owned();
         Some(Group { cube: fact.to_owned(), dimension, ..self.clone() })
     }
 }
 
 /// Everything that a query is read against.
-pub(crate) struct Reading<'w> {
+pub(crate) struct Evaluation<'w> {
     pub(crate) world: &'w World,
     pub(crate) paths: &'w Paths<'w>,
     pub(crate) query: &'w SemanticQuery,
@@ -77,7 +77,7 @@ pub(crate) struct Reading<'w> {
     pub(crate) open: std::cell::Cell<Option<&'static str>>,
 }
 
-impl Reading<'_> {
+impl Evaluation<'_> {
     pub(crate) fn refuse(&self, code: Code) {
         self.problems.borrow_mut().insert(code);
     }
@@ -96,7 +96,7 @@ pub fn answer<'w>(world: &'w World, paths: &'w Paths<'w>, query: &'w SemanticQue
     let zones = TimeZoneDatabase::bundled();
     let zone = query.timezone.as_deref().map_or(Ok(TimeZone::UTC), |name| zones.get(name));
     let is_zone = zone.is_ok();
-    let reading = Reading {
+    let evaluation = Evaluation {
         world,
         paths,
         query,
@@ -107,52 +107,52 @@ pub fn answer<'w>(world: &'w World, paths: &'w Paths<'w>, query: &'w SemanticQue
         open: Default::default(),
     };
     if !is_zone || query.limit.is_some_and(|limit| limit > settings.max_limit) {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
     }
-    let answer = evaluate(&reading, settings);
-    let problems = reading.problems.take();
-    let outcome = match (reading.open.get(), answer) {
+    let answer = evaluate(&evaluation, settings);
+    let problems = evaluation.problems.take();
+    let outcome = match (evaluation.open.get(), answer) {
         (Some(why), _) => Outcome::Open(why),
         (None, Some(answer)) if problems.is_empty() => Outcome::Rows(answer),
         _ => Outcome::Refused(problems),
     };
-    Verdict { outcome, constructs: reading.constructs.take() }
+    Verdict { outcome, constructs: evaluation.constructs.take() }
 }
 
 /// `None` where a problem was noted.
-fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
-    let query = reading.query;
+fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> {
+    let query = evaluation.query;
     if let Some(cube) = &query.cube
-        && reading.world.behind(cube).is_none()
+        && evaluation.world.behind(cube).is_none()
     {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
         return None;
     }
     if query.ungrouped {
-        return ungrouped(reading, settings);
+        return ungrouped(evaluation, settings);
     }
-    let groups = names::groups(reading);
-    let values = names::values(reading);
+    let groups = names::groups(evaluation);
+    let values = names::values(evaluation);
     if query.values.is_empty() && groups.is_empty() {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
         return None;
     }
-    let (row_filters, group_filters) = filters::split(reading);
-    names::segments(reading);
-    periods::note(reading);
-    let mut calculation = Calculation::new(reading);
+    let (row_filters, group_filters) = filters::split(evaluation);
+    names::segments(evaluation);
+    periods::note(evaluation);
+    let mut calculation = Calculation::new(evaluation);
     let selected: Vec<calc::Calc> = values.iter().map(|(_, value)| calculation.value(value)).collect();
     let mut facts = calculation.facts();
     if values.is_empty() && query.values.is_empty() {
-        facts = facts::owner_of_dimensions(reading, &groups).into_iter().collect();
+        facts = facts::owner_of_dimensions(evaluation, &groups).into_iter().collect();
         if query.cube.is_none() && query.time_range.as_ref().is_some_and(|range| range.member.is_none()) {
-            reading.leave_open("a time range of no measure");
+            evaluation.leave_open("a time range of no measure");
         }
     }
     let selected_facts = facts.clone();
     let with_history = calculation.with_history.len();
-    let group_tests = filters::group_tests(reading, &group_filters, &groups, &mut calculation);
-    let order = order::keys(reading, &groups, &values, &mut calculation);
+    let group_tests = filters::group_tests(evaluation, &group_filters, &groups, &mut calculation);
+    let order = order::keys(evaluation, &groups, &values, &mut calculation);
     // A group comes from selected cubes alone (rule 12); what is looked up must still reach them.
     for fact in calculation.facts() {
         if !facts.contains(&fact) {
@@ -161,37 +161,37 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
     }
     let mut asked: Vec<usize> = order.iter().filter_map(order::Key::asked_group).collect();
     group_tests.iter().for_each(|test| test.groups(&mut asked));
-    veils::check_groups(reading, &facts, &groups, &asked);
+    masking::check_groups(evaluation, &facts, &groups, &asked);
     if groups.iter().any(|group| group.is_metric_time) {
-        reading.uses(Construct::MetricTime);
-        note_mixed_times(reading, &facts, &groups);
+        evaluation.uses(Construct::MetricTime);
+        note_mixed_times(evaluation, &facts, &groups);
     }
     let runs = !calculation.running.is_empty();
-    let along = steps::along(reading, &facts, &groups, runs);
+    let along = steps::along(evaluation, &facts, &groups, runs);
     if query.compare.is_some() {
-        periods::check_compared(reading, &facts, &groups, !values.is_empty(), runs);
+        periods::check_compared(evaluation, &facts, &groups, !values.is_empty(), runs);
     }
-    let of = |fact: &String, period| facts::grouped(reading, fact, &groups, &row_filters, period, &calculation);
+    let of = |fact: &String, period| facts::grouped(evaluation, fact, &groups, &row_filters, period, &calculation);
     let finished: Facts = facts.iter().map(|fact| (fact.clone(), of(fact, Period::Now))).collect();
     let mut history = Facts::new();
     let mut previous = Facts::new();
     for fact in &selected_facts {
         if query.compare.is_some() {
-            let moved = periods::shifted(reading, fact, &selected_facts, &groups, of(fact, Period::Previous));
+            let moved = periods::shifted(evaluation, fact, &selected_facts, &groups, of(fact, Period::Previous));
             previous.insert(fact.clone(), moved);
         }
         let has_history = |index: &usize| calculation.wanted[*index].cube == *fact;
         if let Some(along) = along.as_ref().filter(|along| along.has_start())
             && calculation.with_history.iter().any(has_history)
         {
-            reading.uses(Construct::History);
+            evaluation.uses(Construct::History);
             history.insert(fact.clone(), along.at_start(of(fact, Period::History(along))));
         }
     }
     if calculation.with_history.len() > with_history && along.as_ref().is_some_and(steps::Along::has_start) {
-        reading.leave_open("history of a total that is only looked up");
+        evaluation.leave_open("history of a total that is only looked up");
     }
-    if !reading.problems.borrow().is_empty() || reading.open.get().is_some() {
+    if !evaluation.problems.borrow().is_empty() || evaluation.open.get().is_some() {
         return None;
     }
     let mut keys: BTreeSet<Vec<Value>> = BTreeSet::new();
@@ -204,7 +204,7 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
         keys = BTreeSet::from([Vec::new()]);
     }
     if let Some(along) = &along {
-        along.add(reading, groups.len(), &mut keys);
+        along.add(evaluation, groups.len(), &mut keys);
     }
     let mut computed: Vec<(Vec<Value>, Vec<Value>)> = Vec::with_capacity(keys.len());
     for key in keys {
@@ -231,8 +231,9 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
     let total_rows = rows.len();
     let limit = query.limit.unwrap_or(settings.default_limit) as usize;
     let page = rows.into_iter().skip(query.offset as usize).take(limit);
-    let rendered = page.map(|row| row.cells.into_iter().map(|cell| labels::rendered(cell, &reading.zone)).collect());
-    let totals = if query.totals && !values.is_empty() { Some(totals(reading, &calculation, settings)?) } else { None };
+    let rendered = page.map(|row| row.cells.into_iter().map(|cell| labels::rendered(cell, &evaluation.zone)).collect());
+    let totals =
+        if query.totals && !values.is_empty() { Some(totals(evaluation, &calculation, settings)?) } else { None };
     let times = if query.compare.is_some() { 2 } else { 1 };
     let approximate: Vec<bool> = selected.iter().map(|value| calculation.is_approximate(value)).collect();
     let previous = values.iter().filter(|_| times == 2).map(|(key, _)| format!("{key}.previous"));
@@ -247,28 +248,29 @@ fn evaluate(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
 }
 
 /// Moments and what clocks on walls show meet in days, and nowhere finer (rule 16).
-fn note_mixed_times(reading: &Reading<'_>, facts: &[String], groups: &[Group]) {
-    let axes: Vec<_> = facts.iter().filter_map(|fact| reading.axis_of(fact, reading.primary_time(fact)?)).collect();
+fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group]) {
+    let axes: Vec<_> =
+        facts.iter().filter_map(|fact| evaluation.axis_of(fact, evaluation.primary_time(fact)?)).collect();
     let is_fine = |group: &Group| {
         group.is_metric_time && group.granularity.is_none_or(|granularity| granularity < Granularity::Day)
     };
     if axes.windows(2).any(|pair| pair[0] != pair[1]) && groups.iter().any(is_fine) {
-        reading.leave_open("instants and wall clocks on one axis finer than a day");
+        evaluation.leave_open("instants and wall clocks on one axis finer than a day");
     }
 }
 
 /// The same measures over the same rows, in one group; filters on measures speak of other groups.
-fn totals(reading: &Reading<'_>, calculation: &Calculation<'_, '_>, settings: &Settings) -> Option<Vec<Value>> {
+fn totals(evaluation: &Evaluation<'_>, calculation: &Calculation<'_, '_>, settings: &Settings) -> Option<Vec<Value>> {
     if !calculation.running.is_empty() {
-        reading.leave_open("a running total without an axis");
+        evaluation.leave_open("a running total without an axis");
         return None;
     }
-    let query = reading.query;
+    let query = evaluation.query;
     let ranges = query.time_dimensions.iter().filter(|time| time.range.is_some());
     let alone = SemanticQuery {
         dimensions: Vec::new(),
         time_dimensions: ranges.map(|time| TimeDimension { granularity: None, ..time.clone() }).collect(),
-        filters: filters::on_rows(reading),
+        filters: filters::on_rows(evaluation),
         order: Vec::new(),
         limit: None,
         offset: 0,
@@ -276,42 +278,42 @@ fn totals(reading: &Reading<'_>, calculation: &Calculation<'_, '_>, settings: &S
         fill_gaps: false,
         ..query.clone()
     };
-    match answer(reading.world, reading.paths, &alone, settings).outcome {
+    match answer(evaluation.world, evaluation.paths, &alone, settings).outcome {
         Outcome::Rows(answer) => answer.rows.into_iter().next(),
         _ => {
-            reading.leave_open("totals that have no answer");
+            evaluation.leave_open("totals that have no answer");
             None
         }
     }
 }
 
 /// Rows of one cube as they are, in the order of its key.
-fn ungrouped(reading: &Reading<'_>, settings: &Settings) -> Option<Answer> {
-    let query = reading.query;
-    let groups = names::groups(reading);
-    names::values(reading);
-    let (row_filters, group_filters) = filters::split(reading);
-    names::segments(reading);
-    periods::note(reading);
+fn ungrouped(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> {
+    let query = evaluation.query;
+    let groups = names::groups(evaluation);
+    names::values(evaluation);
+    let (row_filters, group_filters) = filters::split(evaluation);
+    names::segments(evaluation);
+    periods::note(evaluation);
     if !query.values.is_empty() || groups.is_empty() {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
     }
     if !group_filters.is_empty() || !query.order.is_empty() || query.time_range.is_some() {
-        reading.leave_open("rows ungrouped, by measures");
+        evaluation.leave_open("rows ungrouped, by measures");
     }
-    let fact = facts::owner_of_dimensions(reading, &groups)?;
-    veils::check_groups(reading, std::slice::from_ref(&fact), &groups, &[]);
+    let fact = facts::owner_of_dimensions(evaluation, &groups)?;
+    masking::check_groups(evaluation, std::slice::from_ref(&fact), &groups, &[]);
     if query.compare.is_some() {
-        reading.leave_open("a comparison of rows ungrouped");
+        evaluation.leave_open("a comparison of rows ungrouped");
     }
-    let rows = facts::listed(reading, &fact, &groups, &row_filters)?;
-    if !reading.problems.borrow().is_empty() {
+    let rows = facts::listed(evaluation, &fact, &groups, &row_filters)?;
+    if !evaluation.problems.borrow().is_empty() {
         return None;
     }
     let total_rows = rows.len();
     let limit = query.limit.unwrap_or(settings.default_limit) as usize;
     let page = rows.into_iter().skip(query.offset as usize).take(limit);
-    let rendered = page.map(|row| row.into_iter().map(|cell| labels::rendered(cell, &reading.zone)).collect());
+    let rendered = page.map(|row| row.into_iter().map(|cell| labels::rendered(cell, &evaluation.zone)).collect());
     Some(Answer {
         keys: groups.iter().map(|group| group.key.clone()).collect(),
         rows: rendered.collect(),

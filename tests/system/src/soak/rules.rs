@@ -1,4 +1,4 @@
-//! What an answer to anything at all must be.
+//! The rules for a response to any request.
 //!
 //! In: the bytes that came back. Out: nothing, or what is wrong with them. A connection that is closed
 //! without an answer is right where no request was whole; the caller knows.
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 ///
 /// # Errors
 /// A sentence.
-pub fn judge(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u16>, String> {
+pub fn check(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u16>, String> {
     let text = String::from_utf8_lossy(answer);
     if let Some(secret) = secrets.iter().find(|secret| text.contains(**secret)) {
         return Err(format!("the answer holds a secret ({} bytes long)", secret.len()));

@@ -5,18 +5,18 @@
 //! shrinking may leave things out. Not here: what a query means (`oracle`).
 
 mod expression;
+mod mask_policies;
 mod policies;
 mod project;
 mod tables;
-mod veils;
 
 use serde::{Deserialize, Serialize};
 
 pub use expression::{Arithmetic, Comparison, Expr, Rows};
+pub use mask_policies::{Mask, MaskPolicy};
 pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use tables::{cell_of, statements};
-pub use veils::{Mask, Veil};
 
 use crate::value::{Number, Value};
 
@@ -27,9 +27,9 @@ pub struct World {
     /// They hold for the one caller that there is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policy>,
-    /// What the caller sees in part, or not at all.
+    /// Masks and denied members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub veils: Vec<Veil>,
+    pub mask_policies: Vec<MaskPolicy>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -266,7 +266,7 @@ impl World {
 }
 
 impl Cube {
-    /// What a timestamp column means: as the first time dimension over it says, else a wall clock.
+    /// Returns the meaning of a timestamp column: that of the first time dimension over it, else local time.
     pub fn is_utc(&self, column: usize) -> bool {
         let over = |d: &&Dimension| matches!(&d.sql, Expr::Column { cube: None, column: c } if *c == column);
         let dimension = self.dimensions.iter().find(over);

@@ -1,6 +1,6 @@
 //! The state database: one suite over both engines, and the program over databases that go away.
 //!
-//! Where PostgreSQL is not installed its half is skipped by name; under `CI=true` that is a failure.
+//! Without PostgreSQL, its tests are reported as skipped, and fail in CI.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -28,7 +28,7 @@ use terrane_system_tests::engines::{Engine, Kind};
 
 use crate::engines::start;
 
-/// Where a test keeps its state.
+/// A state database of a test.
 struct Place {
     url: String,
     folder: Scratch,

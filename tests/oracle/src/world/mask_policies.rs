@@ -11,7 +11,7 @@ use super::{Cell, Cube, Expr, World};
 
 /// One policy on one cube.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Veil {
+pub struct MaskPolicy {
     pub cube: String,
     pub masks: Vec<(String, Mask)>,
     pub deny: Vec<String>,
@@ -43,10 +43,10 @@ impl Mask {
     }
 }
 
-impl Veil {
+impl MaskPolicy {
     pub(super) fn json(&self, index: usize) -> Json {
         let mut json =
-            json!({"name": format!("veil{index}"), "cubes": [self.cube], "allow_aggregate": self.allow_aggregate});
+            json!({"name": format!("mask{index}"), "cubes": [self.cube], "allow_aggregate": self.allow_aggregate});
         if !self.masks.is_empty() {
             let masks = self.masks.iter().map(|(member, mask)| {
                 let mask = match mask {
@@ -73,34 +73,40 @@ impl Veil {
 }
 
 impl World {
-    /// Those on the cube of this name or behind this alias.
-    fn veils_on(&self, cube: &str) -> impl Iterator<Item = &Veil> {
+    /// Returns the policies on the cube with this name or alias.
+    fn mask_policies_on(&self, cube: &str) -> impl Iterator<Item = &MaskPolicy> {
         let of = self.behind(cube).map(|cube| cube.name.as_str());
-        self.veils.iter().filter(move |veil| !veil.is_for_others && Some(veil.cube.as_str()) == of)
+        self.mask_policies
+            .iter()
+            .filter(move |mask_policy| !mask_policy.is_for_others && Some(mask_policy.cube.as_str()) == of)
     }
 
     /// A denied member doesn't exist.
     pub fn is_denied(&self, cube: &str, member: &str) -> bool {
-        self.veils_on(cube).any(|veil| veil.deny.iter().any(|denied| denied == member))
+        self.mask_policies_on(cube).any(|mask_policy| mask_policy.deny.iter().any(|denied| denied == member))
     }
 
     /// The strictest of all.
     pub fn mask(&self, cube: &str, dimension: &str) -> Option<&Mask> {
-        let masks = self.veils_on(cube).flat_map(|veil| &veil.masks);
+        let masks = self.mask_policies_on(cube).flat_map(|mask_policy| &mask_policy.masks);
         masks.filter(|(name, _)| name == dimension).map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
     }
 
-    /// Whether an expression of a cube reads a column that is behind a mask or a denied dimension;
+    /// Returns whether an expression of a cube reads a column of a masked or denied dimension;
     /// `is_measured`: as part of a measure, which a mask may allow.
     pub fn is_covered(&self, cube: &str, sql: &Expr, is_measured: bool) -> bool {
         let mut read = Vec::new();
         if let Some(own) = self.behind(cube) {
             self.columns(own, sql, &mut read);
         }
-        self.veils.iter().filter(|veil| !veil.is_for_others).any(|veil| {
-            let Some(own) = self.cube(&veil.cube) else { return false };
-            let masked = veil.masks.iter().filter(|_| !(is_measured && veil.allow_aggregate)).map(|(name, _)| name);
-            masked.chain(&veil.deny).filter_map(|name| own.dimension(name)).any(|dimension| {
+        self.mask_policies.iter().filter(|mask_policy| !mask_policy.is_for_others).any(|mask_policy| {
+            let Some(own) = self.cube(&mask_policy.cube) else { return false };
+            let masked = mask_policy
+                .masks
+                .iter()
+                .filter(|_| !(is_measured && mask_policy.allow_aggregate))
+                .map(|(name, _)| name);
+            masked.chain(&mask_policy.deny).filter_map(|name| own.dimension(name)).any(|dimension| {
                 let mut behind = Vec::new();
                 self.columns(own, &dimension.sql, &mut behind);
                 behind.iter().any(|column| read.contains(column))

@@ -7,10 +7,10 @@
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 
 pub mod hostile;
-pub mod judge;
 pub mod load;
 pub mod looping;
 pub mod random;
+pub mod rules;
 pub mod stage;
 pub mod watch;
 
@@ -39,7 +39,7 @@ pub struct Settings {
     pub clients: usize,
 }
 
-/// What was seen from outside.
+/// The observations from outside.
 #[derive(Debug, Default)]
 pub struct Report {
     pub answers: BTreeMap<Option<u16>, u64>,
@@ -49,7 +49,7 @@ pub struct Report {
     pub watched: Watched,
 }
 
-/// Attacks a server, whose process is told so that its memory can be watched.
+/// Attacks a server; its process id is needed to measure its memory.
 pub fn run(address: SocketAddr, process: u32, credentials: &Credentials, settings: Settings) -> Report {
     let (next, stop, started) = (AtomicU64::new(0), AtomicBool::new(false), Instant::now());
     let collected = Mutex::new(Report::default());
@@ -85,7 +85,7 @@ fn attack_on(
         }
         let attack = attack(settings.seed, number, credentials);
         let verdict = send(address, &attack).and_then(|answer| match answer {
-            Some(answer) => judge::judge(attack.bytes.starts_with(b"HEAD "), &answer, &secrets),
+            Some(answer) => rules::check(attack.bytes.starts_with(b"HEAD "), &answer, &secrets),
             None => Ok(None),
         });
         let Ok(mut report) = collected.lock() else { return };

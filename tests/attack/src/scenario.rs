@@ -25,7 +25,7 @@ use crate::server::Files;
 use derived::Derived;
 use policies::Extras;
 
-/// How tables are called in the oracle's worlds.
+/// The schema of table names in the oracle's worlds.
 const SCHEMA: &str = "\"Sch\"\"éma; --\".";
 const MAX_SEEDS: u64 = 50;
 
@@ -61,7 +61,7 @@ impl Default for Constructs {
     }
 }
 
-/// What two servers serve.
+/// The projects and data of two servers.
 #[derive(Debug)]
 pub struct Scenario {
     /// On both sides.

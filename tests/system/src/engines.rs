@@ -22,8 +22,8 @@ pub use sample::{Cell, Column, Table, Type, small_tables};
 #[derive(Debug, Clone)]
 pub struct Missing(pub String);
 
-/// Where a program is: in a folder of the system, newest version first.
+/// Returns the path of a program in a folder of the system, newest version first.
 fn program(folders: &[&str], name: &str) -> Result<PathBuf, Missing> {
     let found = folders.iter().map(|folder| PathBuf::from(folder).join(name)).find(|path| path.is_file());
-    found.ok_or_else(|| Missing(format!("there is no `{name}` in {}", folders.join(", "))))
+    found.ok_or_else(|| Missing(format!("`{name}` is not in {}", folders.join(", "))))
 }

@@ -7,17 +7,17 @@ mod cells;
 mod conditions;
 mod filters;
 mod groups;
+mod mask_policies;
 mod members;
 mod names;
 mod policies;
 mod queries;
-mod veils;
 mod worlds;
 
+pub use mask_policies::mask_policies;
 pub use names::plain_names;
 pub use policies::policies;
 pub use queries::query;
-pub use veils::veils;
 pub use worlds::world;
 
 use crate::random::Random;
@@ -34,7 +34,7 @@ pub struct Features {
     /// Row filters of policies.
     pub policies: bool,
     /// Masks and denied members.
-    pub veils: bool,
+    pub mask_policies: bool,
     /// `metric_time`.
     pub metric_time: bool,
     /// `compare_range`.
@@ -56,7 +56,7 @@ impl Default for Features {
             steps: true,
             total_dimensions: true,
             policies: true,
-            veils: true,
+            mask_policies: true,
             metric_time: true,
             compare: true,
             totals: true,

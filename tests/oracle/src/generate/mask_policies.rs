@@ -1,15 +1,15 @@
 //! Masks that fit the dimensions that are there, and members that are denied.
 //!
-//! In: the generator and a world. Out: veils on a cube or two. Not here: what they do (`world`, `oracle`).
+//! In: the generator and a world. Out: mask_policies on a cube or two. Not here: what they do (`world`, `oracle`).
 
 use super::Generator;
-use crate::world::{Cell, Cube, Dimension, DimensionKind, Mask, Veil, World};
+use crate::world::{Cell, Cube, Dimension, DimensionKind, Mask, MaskPolicy, World};
 
-pub fn veils(generator: &mut Generator, world: &World) -> Vec<Veil> {
-    (0..1 + generator.random.below(2)).filter_map(|_| veil(generator, world)).collect()
+pub fn mask_policies(generator: &mut Generator, world: &World) -> Vec<MaskPolicy> {
+    (0..1 + generator.random.below(2)).filter_map(|_| mask_policy(generator, world)).collect()
 }
 
-fn veil(generator: &mut Generator, world: &World) -> Option<Veil> {
+fn mask_policy(generator: &mut Generator, world: &World) -> Option<MaskPolicy> {
     let cube = generator.random.of(&world.cubes);
     let count = generator.random.below(3);
     let masked = generator.random.some(&cube.dimensions, count);
@@ -20,7 +20,7 @@ fn veil(generator: &mut Generator, world: &World) -> Option<Veil> {
     };
     let allow_aggregate = generator.random.chance(40);
     let is_for_others = generator.random.chance(10);
-    Some(Veil { cube: cube.name.clone(), masks, deny, allow_aggregate, is_for_others })
+    Some(MaskPolicy { cube: cube.name.clone(), masks, deny, allow_aggregate, is_for_others })
 }
 
 /// Only texts have a hash and a first character.

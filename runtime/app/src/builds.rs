@@ -15,8 +15,8 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value as Json, json};
 use terrane_compiler::model::ModelQueries;
-use terrane_compiler::text::nearest::nearest;
 use terrane_compiler::project::{Definitions, Materialization};
+use terrane_compiler::text::nearest::nearest;
 
 pub use standing::fingerprint;
 pub(crate) use standing::standing;

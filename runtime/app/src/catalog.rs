@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use terrane_compiler::Access;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_lineage::graph::{DependencyGraph, NodeType};
-use terrane_lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::column_mistakes;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
+use terrane_lineage::graph::{DependencyGraph, NodeType};
+use terrane_lineage::{KnownColumns, Lineage};
 use tokio::sync::OnceCell;
 
 use crate::builds::standing;

@@ -14,8 +14,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_compiler::snippet::allowed;
 use terrane_compiler::project::{Inputs, RegisteredCube};
+use terrane_compiler::snippet::allowed;
 
 use crate::described::NOT_ASKED;
 use crate::ports::warehouse::{CatalogTable, Warehouse, WarehouseErrorKind};

@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mimalloc::MiMalloc;
-use terrane_lineage::graph::DependencyGraph;
-use terrane_lineage::{KnownColumns, Lineage};
 use terrane_compiler::model::{self, ColumnTypes, CubeId, DimensionId};
 use terrane_compiler::project::{self, Definitions};
 use terrane_compiler::sql::type_probe;
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::duckdb_profile;
 use terrane_golden_tests::large_project::{inputs, large_project};
+use terrane_lineage::graph::DependencyGraph;
+use terrane_lineage::{KnownColumns, Lineage};
 
 const CUBES: usize = 1_000;
 const ROUNDS: usize = 15;

@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
+use terrane_compiler::Authorized;
 use terrane_compiler::column_statistics::{
     Statistic, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query, statistics_columns,
 };
-use terrane_compiler::Authorized;
 use terrane_compiler::model::Model;
 use terrane_compiler::query::{Bound, DateRange, Filter, Operator, QueryError, Test};
 use terrane_compiler::sql::CompiledSql;

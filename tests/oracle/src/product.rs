@@ -17,13 +17,13 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
 use terrane_app::query::{GateSettings, QueryService, QuerySettings, RequestContext, RunError};
-use terrane_lineage::Lineage;
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_golden_tests::duckdb_profile;
+use terrane_lineage::Lineage;
 use terrane_server::json::{Numbers, write_rows};
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 

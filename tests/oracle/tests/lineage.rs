@@ -10,9 +10,9 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::catalog::Snapshot;
-use terrane_lineage::{KnownColumns, Lineage, QueryColumns, Sight, columns_of};
 use terrane_compiler::model::CubeId;
 use terrane_compiler::project::SourceTree;
+use terrane_lineage::{KnownColumns, Lineage, QueryColumns, Sight, columns_of};
 use terrane_oracle_tests::case::{read, settings};
 use terrane_oracle_tests::generate::{Features, Generator, policies, query, world};
 use terrane_oracle_tests::hooks::WorldHooks;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_lineage::graph::{DependencyGraph, Node, NodeType};
-use terrane_compiler::text::nearest::nearest;
 use terrane_compiler::model::{RunnableModel, place_of_warehouse_error, runnable_models};
 use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered};
+use terrane_compiler::text::nearest::nearest;
+use terrane_lineage::graph::{DependencyGraph, Node, NodeType};
 
 use super::outcome::{ProjectError, missing_ref};
 use super::{Caller, ProjectService, contents};

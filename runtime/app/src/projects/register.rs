@@ -7,9 +7,9 @@
 
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
+use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
 use terrane_compiler::snippet::allowed::{self, NotAllowed};
 use terrane_compiler::text::nearest::{likely, nearest};
-use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
 
 use super::{Caller, ProjectService};
 use crate::catalog::Snapshot;

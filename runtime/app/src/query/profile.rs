@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::Authorized;
 use terrane_compiler::column_statistics::{
     Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, statistics_as_query, statistics_columns,
 };
-use terrane_compiler::Authorized;
 use terrane_compiler::query::{DateRange, QueryError};
 use terrane_compiler::sql::CompiledSql;
 

@@ -5,8 +5,8 @@
 //! a measure counts the rows of its own; whoever asks for both gets both in one answer.
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::text::nearest::suggest;
 use terrane_compiler::project::yaml::{Node, NodeValue};
+use terrane_compiler::text::nearest::suggest;
 
 use super::draft::{DIMENSIONS, Draft, ITEMS, MEASURES, Member, SEGMENTS};
 use super::entry::{Entry, yaml_of};

@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::Obligations;
-use crate::access::Authorized;
 use super::check::{Checked, ObligationFault, check, merged};
 use super::condition::type_of;
 use super::facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
+use crate::access::Authorized;
 use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, ColumnName, Cube, CubeId, DimensionId, DimensionType, Governed, MeasureId,

@@ -17,9 +17,9 @@ use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, put_back,
 use super::scope::{NameScope, Place, Target};
 use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
 use crate::diagnostic::Code;
-use crate::snippet::{aggregate, is_unit, takes_unit};
 use crate::snippet::calls::{has_methods, method_of, picks_columns};
 use crate::snippet::grammar::{Problem, column_name, offset_of, placeholder};
+use crate::snippet::{aggregate, is_unit, takes_unit};
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {

@@ -3,8 +3,8 @@
 use axum::response::Response;
 use serde_json::Value as Json;
 use terrane_compiler::Access as Visible;
-use terrane_lineage::{Lineage, Sight};
 use terrane_compiler::text::nearest::nearest;
+use terrane_lineage::{Lineage, Sight};
 
 use crate::app::{App, Scope};
 use crate::call::Call;

@@ -3,8 +3,8 @@
 //! In: a parsed value and the names that may stand in it. Out: typed fields, or a [`Misfit`].
 
 use serde_json::{Map, Value as Json};
-use terrane_compiler::text::nearest::likely;
 use terrane_compiler::query::QueryError;
+use terrane_compiler::text::nearest::likely;
 
 use crate::error::{ApiError, Code};
 

@@ -39,11 +39,7 @@ const IMPURE: &[&str] = &[
 ];
 
 const RULES: &[Rule] = &[
-    Rule {
-        package: "terrane-compiler",
-        may_use: &[],
-        must_not_reach: IMPURE,
-    },
+    Rule { package: "terrane-compiler", may_use: &[], must_not_reach: IMPURE },
     Rule { package: "terrane-lineage", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule {
         package: "terrane-app",
@@ -121,7 +117,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["tokio", "axum", "duckdb", "wasmtime", "wasmtime-wasi"],
     },
     // The light tests run after most edits, so they must build in seconds.
-    Rule { package: "terrane-golden-tests", may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"], must_not_reach: &HEAVY },
+    Rule {
+        package: "terrane-golden-tests",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"],
+        must_not_reach: &HEAVY,
+    },
     Rule {
         package: "terrane-conformance-tests",
         may_use: &[

@@ -41,8 +41,6 @@ pub mod json;
 pub mod log;
 pub mod manifest;
 pub mod memo;
-#[cfg(any(test, all(feature = "memory", target_arch = "wasm32")))]
-mod memory;
 mod plugin;
 
 pub use bindings::exports::terrane::types::plugin::Info;

@@ -2,7 +2,7 @@
 //!
 //! In: numbers. Out: turns, of which there are so many, and bytes that are given back. Calls that take
 //! milliseconds, describing included, have their turns here; those that take seconds have turns of their own
-//! (`blocking`), so that detectors never keep a hook waiting. The line has an end: who comes then is told to
+//! (`call_limiter`), so that detectors never keep a hook waiting. The line has an end: who comes then is told to
 //! come again. Not here: what one guest may use (`limits`).
 
 use std::num::NonZero;

@@ -38,7 +38,7 @@ impl ComponentChecks {
 
     async fn configured(&self) -> Result<Vec<Configured<CheckPlugin>>, ComponentFault> {
         let host = Arc::clone(&self.host);
-        let found = self.host.blocking.run(plan::CALL, move || Ok(host.registry.configured::<CheckPlugin>())).await;
+        let found = self.host.long_calls.run(plan::CALL, move || Ok(host.registry.configured::<CheckPlugin>())).await;
         found.map_err(|fault| ComponentFault { component: "host".into(), fault })
     }
 }
@@ -59,7 +59,7 @@ impl Checks for ComponentChecks {
                     let (called, columns) = (Arc::clone(&plugin), Arc::clone(&columns));
                     let context = context(call, &plugin);
                     let work = move || make_plan(&called, &context, &columns);
-                    (Arc::clone(&plugin.id), self.host.blocking.run(plan::CALL, work).await)
+                    (Arc::clone(&plugin.id), self.host.long_calls.run(plan::CALL, work).await)
                 }
             };
             plans.push(match outcome {
@@ -88,7 +88,7 @@ impl Checks for ComponentChecks {
         };
         let context = context(call, &plugin);
         let work = move || evaluate(&plugin, &context, &columns, answers);
-        self.host.blocking.run(finding::CALL, work).await.map_err(failed)
+        self.host.long_calls.run(finding::CALL, work).await.map_err(failed)
     }
 }
 

@@ -3,7 +3,7 @@
 //! In: series. Out: judgements that were checked: as many as there are points, scores from 0 to 1, NaN
 //! instead of infinities. Not here: which points are worth judging (app).
 //!
-//! A request is cut between series twice. A turn (`blocking`) has so many that they stay within what a detector may
+//! A request is cut between series twice. A turn (`call_limiter`) has so many that they stay within what a detector may
 //! do at once: its calls share the limits of one, and count as one. A call has so few that what goes in and comes back stays in the
 //! memory that is kept of an instance (`engine`): a guest's pages are then cleared, and not mapped anew, and a
 //! request costs half as much.
@@ -49,7 +49,7 @@ impl ComponentDetectors {
     async fn ask_for_offers(&self) -> (Vec<offers::Offer>, Vec<ComponentFault>) {
         let (host, offers) = (Arc::clone(&self.host), self.offers.clone());
         let ask = move || Ok(offers.of(&host.registry.configured::<DetectorPlugin>()));
-        let asked = self.host.blocking.run(offers::CALL, ask).await;
+        let asked = self.host.long_calls.run(offers::CALL, ask).await;
         asked.unwrap_or_else(|fault| (Vec::new(), vec![ComponentFault { component: "host".into(), fault }]))
     }
 
@@ -69,7 +69,7 @@ impl ComponentDetectors {
         work: impl FnOnce(&Plugin<DetectorPlugin>) -> Result<T, SeriesFault> + Send + 'static,
     ) -> Result<T, DetectorError> {
         let called = Arc::clone(plugin);
-        let answer = self.host.blocking.run(call, move || Ok(work(&called))).await;
+        let answer = self.host.long_calls.run(call, move || Ok(work(&called))).await;
         let answer = answer.unwrap_or_else(|fault| Err(SeriesFault { fault, series: 0..0 }));
         answer.map_err(|SeriesFault { fault, series }| DetectorError::Fault {
             fault: ComponentFault { component: Arc::clone(&plugin.id), fault },

@@ -12,9 +12,9 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
-use crate::blocking::Blocking;
-use crate::budget::{Budget, HostLimits};
+use crate::budget::{Budget, HostLimits, MAX_LONG_CALLS};
 use crate::cache::Cache;
+use crate::call_limiter::{CallCapacity, CallLimiter};
 use crate::dialects::Dialects;
 use crate::elapsed::Elapsed;
 use crate::engine::{Engine, EngineError};
@@ -69,8 +69,8 @@ pub struct PluginHost {
     workshop: Arc<Workshop>,
     dialects: Dialects,
     pub(crate) registry: Registry,
-    /// For calls that may take seconds.
-    pub(crate) blocking: Blocking,
+    /// Runs calls that may take seconds.
+    pub(crate) long_calls: CallLimiter,
 }
 
 impl PluginHost {
@@ -87,7 +87,11 @@ impl PluginHost {
                 None
             }
         });
-        let blocking = Blocking::new(settings.host);
+        let long_calls = CallLimiter::new(CallCapacity {
+            running: settings.host.long_calls.min(MAX_LONG_CALLS),
+            waiting: settings.host.waiting,
+            wait: settings.host.long_wait,
+        });
         let workshop = Arc::new(Workshop {
             engine,
             cache,
@@ -110,7 +114,7 @@ impl PluginHost {
                 PluginRole::Check => registry.list::<CheckPlugin>(plugin),
             }
         }
-        Ok(PluginHost { workshop, dialects, registry, blocking })
+        Ok(PluginHost { workshop, dialects, registry, long_calls })
     }
 
     fn statuses(&self, all: bool) -> Vec<PluginStatus> {

@@ -10,10 +10,10 @@
 //! randomness or environment.
 
 mod bindings;
-mod blocking;
 mod breaker;
 mod budget;
 mod cache;
+mod call_limiter;
 mod callers;
 mod check;
 mod detector;

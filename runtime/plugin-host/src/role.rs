@@ -196,7 +196,7 @@ impl<R: Role> Linked<R> {
     }
 
     /// One call of a function of the role, on behalf of a tenant, with the fuel that it took. Calls that may
-    /// take seconds have had their turn before (`blocking`).
+    /// take seconds have had their turn before (`call_limiter`).
     pub(crate) fn call_for<T>(
         &self,
         tenant: &str,

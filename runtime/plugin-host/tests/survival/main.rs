@@ -140,7 +140,7 @@ impl Stage {
         let host = Arc::new(PluginHost::new(settings).unwrap());
         assert_eq!(host.loaded()[0].state, PluginState::Active);
         let (checks, detectors) = (ComponentChecks::new(Arc::clone(&host)), ComponentDetectors::new(Arc::clone(&host)));
-        let hooks = Hooks::new(Arc::clone(&host)).unwrap();
+        let hooks = Hooks::new(Arc::clone(&host));
         Stage { _folder: folder, clock, host, role: guest.role, hooks, checks, detectors }
     }
 

@@ -15,6 +15,7 @@ wit_bindgen::generate!({
             import terrane:types/ir@0.1.0;
             import terrane:host/log@0.1.0;
             import terrane:host/memo@0.1.0;
+            import terrane:diagnostics/panic@0.1.0;
             export terrane:types/plugin@0.1.0;
         }
     ",

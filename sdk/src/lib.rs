@@ -41,6 +41,7 @@ pub mod json;
 pub mod log;
 pub mod manifest;
 pub mod memo;
+pub mod panic;
 mod plugin;
 
 pub use bindings::exports::terrane::types::plugin::Info;

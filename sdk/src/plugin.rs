@@ -74,10 +74,9 @@ macro_rules! export_role {
         #[allow(unsafe_code, reason = "generated: the component's exported functions")]
         const _: () = {
             // The generated exports run constructors before anything of the plugin's.
-            #[cfg(debug_assertions)]
             #[used]
             #[unsafe(link_section = ".init_array")]
-            static TELL_PANICS: extern "C" fn() = $crate::log::tell_panics;
+            static REPORT_PANICS: extern "C" fn() = $crate::panic::set_hook;
 
             impl $crate::bindings::exports::terrane::types::plugin::Guest for $plugin {
                 fn describe() -> $crate::Info {

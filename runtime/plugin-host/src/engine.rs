@@ -12,6 +12,7 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 use crate::limits::{CallLimits, GuestLimits, Limiter, MEMORIES};
 use crate::log::LogBudget;
 use crate::memo::MemoDoor;
+use crate::panic_message::PanicMessage;
 use crate::terms::Terms;
 use crate::ticker::{Running, Ticker};
 
@@ -67,6 +68,7 @@ pub(crate) struct Guest {
     pub(crate) log: LogBudget,
     /// Where it is granted.
     pub(crate) memo: Option<MemoDoor>,
+    pub(crate) panic: PanicMessage,
 }
 
 impl Guest {

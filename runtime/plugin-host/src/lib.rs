@@ -31,6 +31,7 @@ mod log;
 mod making;
 pub mod manifest;
 mod memo;
+mod panic_message;
 mod plugin;
 mod probe;
 mod registry;

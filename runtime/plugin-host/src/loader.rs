@@ -19,6 +19,7 @@ use crate::cache::Cache;
 use crate::engine::Engine;
 use crate::error::shortened;
 use crate::manifest::Manifest;
+use crate::panic_message;
 use crate::plugin::Grants;
 use crate::regular;
 use crate::role::{ROLES, VERSION};
@@ -28,7 +29,7 @@ pub const MAX_COMPONENT_BYTES: u64 = 8 * 1024 * 1024;
 /// Of one folder; more are not looked at.
 const MAX_FILES: usize = 1_000;
 
-/// What a guest may import, without the patch version.
+/// An interface that every guest may import, without the patch version.
 const LOG: &str = "terrane:host/log@0.1";
 /// The same, where it is granted.
 const MEMO: &str = "terrane:host/memo@0.1";
@@ -232,7 +233,7 @@ fn check_imports(engine: &Engine, component: &Component, grants: Grants) -> Resu
 /// An interface of this host, of a version that it doesn't speak.
 fn other_version(import: &str) -> Option<PluginFault> {
     let (interface, version) = import.split_once('@')?;
-    let ours = [LOG, MEMO].iter().filter_map(|known| known.split_once('@')).find(|(known, _)| *known == interface);
+    let ours = [LOG, MEMO, panic_message::INTERFACE].iter().filter_map(|known| known.split_once('@')).find(|(known, _)| *known == interface);
     let (_, minor) = ours?;
     let is_spoken = version.strip_prefix(minor).is_some_and(|patch| patch.starts_with('.'));
     let supported = format!("{interface}@{VERSION}");
@@ -240,7 +241,7 @@ fn other_version(import: &str) -> Option<PluginFault> {
 }
 
 fn is_granted(import: &str, grants: Grants) -> bool {
-    [Some(LOG), grants.memo.then_some(MEMO)].into_iter().flatten().any(|granted| {
+    [Some(LOG), Some(panic_message::INTERFACE), grants.memo.then_some(MEMO)].into_iter().flatten().any(|granted| {
         let patch = import.strip_prefix(granted).and_then(|rest| rest.strip_prefix('.'));
         patch.is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit()))
     })

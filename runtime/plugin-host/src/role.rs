@@ -18,7 +18,7 @@ use crate::engine::{Engine, Guest};
 use crate::error::{call_fault, shortened};
 use crate::governance::guest::{PolicyGuest, PolicyPre};
 use crate::limits::CallLimits;
-use crate::probe;
+use crate::{panic_message, probe};
 use crate::terms::Terms;
 use crate::wire::names::is_id;
 
@@ -165,6 +165,7 @@ impl<R: Role> Linked<R> {
         let malformed = |error: wasmtime::Error| PluginFault::Malformed { message: shortened(&format!("{error:#}")) };
         let mut linker = Linker::new(&engine.wasmtime);
         log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
+        panic_message::add_to_linker(&mut linker).map_err(host)?;
         if terms.memo.is_some() {
             memo::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
         }
@@ -241,6 +242,7 @@ impl<R: Role> Linked<R> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let instance = R::instantiate(&self.pre, &mut store).map_err(|error| instantiation_fault::<R>(export, &error));
         let answer = instance.and_then(|guest| ask(&guest, &mut store));
+        let answer = answer.map_err(|fault| store.data().panic.explain(fault));
         *fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         self.fuel.fetch_add(*fuel, Ordering::Relaxed);
         tracing::debug!(component = %self.terms.name, call = export, fuel, "guest call");

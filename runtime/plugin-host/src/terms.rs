@@ -10,6 +10,7 @@ use crate::engine::Guest;
 use crate::limits::{GuestLimits, Limiter};
 use crate::log::{LogBudget, Throttle};
 use crate::memo::{Memo, MemoDoor, Owner};
+use crate::panic_message::PanicMessage;
 use crate::plugin::ConfigJson;
 
 /// The terms of one plugin.
@@ -49,6 +50,7 @@ impl Terms {
             limiter: Limiter::new(self.limits, self.budget.clone()),
             log: LogBudget::new(Arc::clone(&self.name), self.throttle.clone()),
             memo: self.memo.as_ref().map(door),
+            panic: PanicMessage::default(),
         }
     }
 }

@@ -30,6 +30,7 @@ use crate::governance::guest::PolicyGuest;
 use crate::limits::{CallLimits, GuestLimits};
 use crate::loader;
 use crate::memo::Memo;
+use crate::panic_message;
 use crate::plugin::Grants;
 use crate::role::{Info, Linked, ROLES, Role};
 use crate::terms::{MemoGrant, Terms};
@@ -292,7 +293,7 @@ impl Workbench {
         let returned = function.call(&mut store, values, &mut answers).map_err(fault);
         let (duration, log) = (started.elapsed(), store.data_mut().log.take());
         if let Err(fault) = returned {
-            return Err(CallError::Fault { fault, log });
+            return Err(CallError::Fault { fault: store.data().panic.explain(fault), log });
         }
         let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         let arguments = ty.params().map(|(name, _)| name).zip(values).collect();
@@ -306,6 +307,7 @@ impl Workbench {
         let mut linker = Linker::new(&self.engine.wasmtime);
         log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
         memo::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
+        panic_message::add_to_linker(&mut linker).map_err(host)?;
         let malformed = |error: wasmtime::Error| PluginFault::Malformed { message: shortened(&format!("{error:#}")) };
         linker.instantiate_pre(&self.component).map_err(malformed)
     }

@@ -107,7 +107,7 @@ fn traps_say_where_and_leave_the_host_alone() {
 }
 
 /// Writes `info` with one string or list replaced: the address of its pointer, pointer, length.
-fn info_with(at: u32, pointer: u32, length: u32) -> Guest {
+fn info_with(at: u32, pointer: u32, length: u32) -> Guest<'static> {
     let body = format!(
         "(i32.store (i32.const {at}) (i32.const {pointer})) (i32.store (i32.const {}) (i32.const {length})) (i32.const 2048)",
         at + 4

@@ -16,13 +16,13 @@ use wit_parser::Resolve;
 
 /// A component of the dialect world, in text form, one function body each.
 #[derive(Clone)]
-pub(crate) struct Guest {
+pub(crate) struct Guest<'a> {
     /// Fields of the module besides the exported functions: imports, globals, a start function.
-    pub(crate) fields: &'static str,
+    pub(crate) fields: &'a str,
     pub(crate) pages: u32,
-    pub(crate) describe: &'static str,
-    pub(crate) check_config: &'static str,
-    pub(crate) describe_dialect: &'static str,
+    pub(crate) describe: &'a str,
+    pub(crate) check_config: &'a str,
+    pub(crate) describe_dialect: &'a str,
 }
 
 /// Where `info` lies in a guest's memory; its strings start at 1024.
@@ -30,14 +30,14 @@ const INFO: &str = "(i32.const 2048)";
 /// `ok` without a value: zeros.
 const OK: &str = "(i32.const 4096)";
 
-impl Default for Guest {
+impl Default for Guest<'_> {
     /// Says who it is, accepts any configuration, and traps when asked for its profile.
     fn default() -> Self {
         Guest { fields: "", pages: 2, describe: INFO, check_config: OK, describe_dialect: "unreachable" }
     }
 }
 
-impl Guest {
+impl Guest<'_> {
     pub(crate) fn text(&self) -> String {
         let Guest { fields, pages, describe, check_config, describe_dialect } = self;
         format!(

@@ -5,8 +5,7 @@ use crate::guests::wit_importing;
 
 /// Loads the bytes as the guest's file.
 fn loaded(guest: &RoleGuest, bytes: &[u8]) -> PluginHost {
-    let (_folder, path) = file(guest);
-    fs::write(&path, bytes).unwrap();
+    let (_folder, path) = file(bytes);
     PluginHost::new(settings(guest, path)).unwrap()
 }
 

@@ -54,7 +54,7 @@ async fn the_functions_of_a_role_have_the_same_limits() {
 #[test]
 fn the_memory_of_all_guests_together_is_bounded_and_is_not_the_guests_fault() {
     let guest = RoleGuest::new(PluginRole::Check, "check-test");
-    let (_folder, path) = file(&guest);
+    let (_folder, path) = file(&guest.component());
     for (bytes, is_enough) in [(64 * 1024, false), (2 * 64 * 1024, true)] {
         let limits = HostLimits { memory_bytes: bytes, ..HostLimits::default() };
         let host = PluginHost::new(Settings { host: limits, ..settings(&guest, path.clone()) }).unwrap();

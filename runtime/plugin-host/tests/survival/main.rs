@@ -12,6 +12,7 @@ mod failing;
 mod files;
 mod limits;
 mod memo;
+mod panics;
 mod soak;
 mod state;
 
@@ -47,10 +48,10 @@ const LITTLE_TIME: CallLimits = CallLimits { fuel: u64::MAX >> 1, time_ms: 20 };
 /// Of all calls where only fuel and memory are to end them.
 const NO_TIME_LIMIT: AskedLimits = AskedLimits { time_ms: Some(600_000), fuel: Some(20_000_000), memory_mb: None };
 
-fn file(guest: &RoleGuest) -> (TempDir, PathBuf) {
+fn file(component: &[u8]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("component.wasm");
-    fs::write(&path, guest.component()).unwrap();
+    fs::write(&path, component).unwrap();
     (folder, path)
 }
 
@@ -69,7 +70,7 @@ fn refused(host: &PluginHost) -> PluginFault {
 
 /// Why the guest is refused when it is loaded.
 fn refusal(guest: &RoleGuest, describe: CallLimits) -> PluginFault {
-    let (_folder, path) = file(guest);
+    let (_folder, path) = file(&guest.component());
     refused(&PluginHost::new(Settings { describe, ..settings(guest, path) }).unwrap())
 }
 
@@ -133,7 +134,11 @@ impl Stage {
     }
 
     fn of(guest: &RoleGuest, change: impl FnOnce(&mut Settings)) -> Stage {
-        let (folder, path) = file(guest);
+        Stage::of_bytes(guest, &guest.component(), change)
+    }
+
+    fn of_bytes(guest: &RoleGuest, bytes: &[u8], change: impl FnOnce(&mut Settings)) -> Stage {
+        let (folder, path) = file(bytes);
         let clock = Still::default();
         let mut settings = Settings { clock: clock.elapsed(), ..settings(guest, path) };
         change(&mut settings);

@@ -98,7 +98,7 @@ fn described(seed: u64, tally: &mut Tally) {
     let (role, id) = ROLES[seed as usize % ROLES.len()];
     let describe = format!("(call $answer (i64.const {seed}))");
     let guest = RoleGuest { fields: hostile(&image::info(id, "1.0.0")), describe, ..RoleGuest::new(role, id) };
-    let (_folder, path) = file(&guest);
+    let (_folder, path) = file(&guest.component());
     let host = PluginHost::new(settings(&guest, path)).unwrap();
     tally.count(
         "describe",

@@ -1,15 +1,17 @@
 //! The contract inside the program, for core modules whose compiler knows nothing of WIT.
 //!
-//! In: a core module and a world's name. Out: the module with the section that `wit-component` reads its type
-//! from. Not here: modules of `wit-bindgen`, which bring that section along.
+//! In: a core module and a role's world. Out: the module with the section that `wit-component` reads its type from:
+//! the world, and `terrane:diagnostics/panic`, which any component may import. Not here: modules of `wit-bindgen`,
+//! which bring that section along.
 
 use wit_component::{StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, UnresolvedPackageGroup};
 
 /// Packages before those that use them.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("types.wit", include_str!("../../../../../wit/deps/types.wit")),
     ("host.wit", include_str!("../../../../../wit/deps/host.wit")),
+    ("diagnostics.wit", include_str!("../../../../../wit/deps/diagnostics.wit")),
     ("dialect.wit", include_str!("../../../../../wit/deps/dialect.wit")),
     ("anomaly.wit", include_str!("../../../../../wit/deps/anomaly.wit")),
     ("profiling.wit", include_str!("../../../../../wit/deps/profiling.wit")),
@@ -24,13 +26,19 @@ const FILES: [(&str, &str); 7] = [
 pub(super) fn put_world(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
     let told = |error| format!("{error:#}");
     let mut resolve = Resolve::default();
-    let mut plugins = None;
-    for (name, text) in FILES {
+    let mut push = |name: &str, text: &str| {
         let group = UnresolvedPackageGroup::parse(name, text).map_err(|error| format!("{error:?}"))?;
-        plugins = Some(resolve.push_group(group).map_err(|error| format!("{error:?}"))?);
+        resolve.push_group(group).map_err(|error| format!("{error:?}"))
+    };
+    for (name, text) in FILES {
+        push(name, text)?;
     }
-    let package = plugins.ok_or("there is no package")?;
-    let world = resolve.select_world(&[package], Some(world)).map_err(told)?;
+    let module_world = format!(
+        "package terrane:module;\nworld module {{\n  include terrane:plugins/{world}@0.1.0;\n  \
+         import terrane:diagnostics/panic@0.1.0;\n}}\n"
+    );
+    let package = push("module.wit", &module_world)?;
+    let world = resolve.select_world(&[package], Some("module")).map_err(told)?;
     embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(told)
 }
 

@@ -123,9 +123,6 @@ fn call_failure(place: &str, error: &CallError) -> Failure {
         CallError::Arguments { .. } => {
             failure.hint("the names are those of the contract in wit/; `terrane plugin inspect FILE --wit` prints it")
         }
-        CallError::Fault { fault: PluginFault::Trapped { .. }, log } if log.lines.is_empty() => {
-            failure.hint("built without --release, it logs why it panicked")
-        }
         CallError::Fault { .. } => failure,
     }
 }

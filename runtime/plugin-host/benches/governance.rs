@@ -76,7 +76,7 @@ fn benchmark(c: &mut Criterion) {
     let facts = Arc::new(facts());
     c.bench_function("call/20_members", |b| {
         b.iter(|| {
-            let said = hooks.judge_here(&asking, black_box(&facts));
+            let said = hooks.judge_on_this_thread(&asking, black_box(&facts));
             assert!(matches!(said[0].answer, Ok(Decision::Permit(_))), "{:?}", said[0].answer);
         });
     });

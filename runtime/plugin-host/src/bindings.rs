@@ -1,7 +1,7 @@
 //! What `wasmtime` writes from `wit/`: a module a role. The shared interfaces are written once, with the
 //! dialect's world, and the others use them, so that a context or an arena is one type for all roles.
 //!
-//! In: the contract. Out: types and call functions; `Deserialize` is for the workbench, which makes calls with
+//! In: the contract. Out: types and call functions; `Deserialize` is for the test_bench, which makes calls with
 //! values of any type. Not here: judging what comes back.
 
 /// The dialect's world, and what all worlds share.

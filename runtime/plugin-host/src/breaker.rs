@@ -31,15 +31,15 @@ pub(crate) struct Breaker {
     /// By more than time alone.
     openings: VecDeque<Duration>,
     /// A try closed it, after this wait, and nothing was called since.
-    tried: Option<Duration>,
+    last_probe_wait: Option<Duration>,
     /// Goes up when it opens and when a call may try, so that a call that began before settles nothing.
-    era: u64,
+    generation: u64,
 }
 
 /// Of a call that was let in.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
-    era: u64,
+pub(crate) struct Admission {
+    generation: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ enum State {
         wait: Duration,
     },
     /// One call is on its way to find out.
-    Trying {
+    HalfOpen {
         wait: Duration,
     },
 }
@@ -62,24 +62,24 @@ struct Second {
     calls: u64,
     faults: u64,
     /// Faults other than of time.
-    grave: u64,
+    severe: u64,
 }
 
 impl Second {
-    fn add(&mut self, ended: Ended) {
+    fn add(&mut self, outcome: CallOutcome) {
         self.calls += 1;
-        self.faults += u64::from(matches!(ended, Ended::Faulted | Ended::Late));
-        self.grave += u64::from(ended == Ended::Faulted);
+        self.faults += u64::from(matches!(outcome, CallOutcome::Fault | CallOutcome::Timeout));
+        self.severe += u64::from(outcome == CallOutcome::Fault);
     }
 }
 
-/// How a call ended.
+/// How a call outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Well,
-    Faulted,
+pub(crate) enum CallOutcome {
+    Success,
+    Fault,
     /// It ran out of time, as a guest without fault may where the machine is busy.
-    Late,
+    Timeout,
     /// It says nothing of the guest: there was no room for it.
     NotRun,
 }
@@ -99,46 +99,46 @@ impl Breaker {
     ///
     /// # Errors
     /// How long to wait.
-    pub(crate) fn enter(&mut self, now: Duration) -> Result<Pass, Duration> {
+    pub(crate) fn enter(&mut self, now: Duration) -> Result<Admission, Duration> {
         match self.state {
             State::Closed => {}
             State::Open { until, wait } if until <= now => {
-                self.state = State::Trying { wait };
-                self.era += 1;
+                self.state = State::HalfOpen { wait };
+                self.generation += 1;
             }
             State::Open { until, .. } => return Err(until - now),
-            State::Trying { wait } => return Err(wait),
+            State::HalfOpen { wait } => return Err(wait),
         }
-        Ok(Pass { era: self.era })
+        Ok(Admission { generation: self.generation })
     }
 
     /// A call that was let in is over.
-    pub(crate) fn leave(&mut self, now: Duration, pass: &Pass, ended: Ended) -> Change {
-        if pass.era == self.era && self.state == State::Closed && ended != Ended::NotRun {
-            self.tried = None;
-            self.second(now).add(ended);
-            return self.judge(now);
+    pub(crate) fn leave(&mut self, now: Duration, admission: &Admission, outcome: CallOutcome) -> Change {
+        if admission.generation == self.generation && self.state == State::Closed && outcome != CallOutcome::NotRun {
+            self.last_probe_wait = None;
+            self.second(now).add(outcome);
+            return self.evaluate(now);
         }
-        self.settle(now, pass, ended)
+        self.finish_probe(now, admission, outcome)
     }
 
-    /// The same of a call that counts elsewhere: only a try is settled by it.
-    pub(crate) fn settle(&mut self, now: Duration, pass: &Pass, ended: Ended) -> Change {
-        if pass.era != self.era {
+    /// The same of a call that counts elsewhere: only a try is probe_change by it.
+    pub(crate) fn finish_probe(&mut self, now: Duration, admission: &Admission, outcome: CallOutcome) -> Change {
+        if admission.generation != self.generation {
             return Change::None;
         }
-        match (self.state, ended) {
-            (State::Trying { wait }, Ended::NotRun) => {
+        match (self.state, outcome) {
+            (State::HalfOpen { wait }, CallOutcome::NotRun) => {
                 self.state = State::Open { until: now, wait };
                 Change::None
             }
-            (State::Trying { wait }, Ended::Well) => {
+            (State::HalfOpen { wait }, CallOutcome::Success) => {
                 self.state = State::Closed;
                 self.seconds.clear();
-                self.tried = Some(wait);
+                self.last_probe_wait = Some(wait);
                 Change::Closed
             }
-            (State::Trying { wait }, Ended::Faulted | Ended::Late) => {
+            (State::HalfOpen { wait }, CallOutcome::Fault | CallOutcome::Timeout) => {
                 self.wait_longer(now, wait);
                 Change::None
             }
@@ -146,9 +146,9 @@ impl Breaker {
         }
     }
 
-    /// A call that had ended well turned out to be a fault.
+    /// A call that had outcome well turned out to be a fault.
     pub(crate) fn blame(&mut self, now: Duration) -> Change {
-        match (self.state, self.tried.take()) {
+        match (self.state, self.last_probe_wait.take()) {
             (State::Closed, Some(wait)) => {
                 self.wait_longer(now, wait);
                 Change::None
@@ -156,27 +156,27 @@ impl Breaker {
             (State::Closed, None) => {
                 let second = self.second(now);
                 second.faults += 1;
-                second.grave += 1;
-                self.judge(now)
+                second.severe += 1;
+                self.evaluate(now)
             }
-            (State::Open { .. } | State::Trying { .. }, _) => Change::None,
+            (State::Open { .. } | State::HalfOpen { .. }, _) => Change::None,
         }
     }
 
     /// Opens it for what was counted elsewhere.
-    pub(crate) fn trip(&mut self, now: Duration, is_grave: bool) -> Change {
-        if self.state == State::Closed { self.open(now, is_grave) } else { Change::None }
+    pub(crate) fn trip(&mut self, now: Duration, is_severe: bool) -> Change {
+        if self.state == State::Closed { self.open(now, is_severe) } else { Change::None }
     }
 
     fn wait_longer(&mut self, now: Duration, wait: Duration) {
         let wait = (wait * 2).min(LONGEST_WAIT);
         self.state = State::Open { until: now + wait, wait };
-        self.era += 1;
+        self.generation += 1;
     }
 
     /// As new; calls under way count no more.
-    pub(crate) fn forgive(&mut self) {
-        *self = Breaker { era: self.era + 1, ..Breaker::default() };
+    pub(crate) fn reset(&mut self) {
+        *self = Breaker { generation: self.generation + 1, ..Breaker::default() };
     }
 
     /// Whether a call would be refused now. While one call tries, that is for it to say.
@@ -191,26 +191,26 @@ impl Breaker {
             self.seconds.pop_front();
         }
         if self.seconds.back().is_none_or(|second| second.at != at) {
-            self.seconds.push_back(Second { at, calls: 0, faults: 0, grave: 0 });
+            self.seconds.push_back(Second { at, calls: 0, faults: 0, severe: 0 });
         }
         let last = self.seconds.len() - 1;
         &mut self.seconds[last]
     }
 
     /// Opens it where too much has failed.
-    fn judge(&mut self, now: Duration) -> Change {
+    fn evaluate(&mut self, now: Duration) -> Change {
         let calls: u64 = self.seconds.iter().map(|second| second.calls).sum();
         let faults: u64 = self.seconds.iter().map(|second| second.faults).sum();
-        let is_grave = self.seconds.iter().any(|second| second.grave > 0);
+        let is_severe = self.seconds.iter().any(|second| second.severe > 0);
         let is_too_much = faults >= FAULTS || calls >= MIN_CALLS && faults * SHARE >= calls;
-        if is_too_much { self.open(now, is_grave) } else { Change::None }
+        if is_too_much { self.open(now, is_severe) } else { Change::None }
     }
 
-    fn open(&mut self, now: Duration, is_grave: bool) -> Change {
+    fn open(&mut self, now: Duration, is_severe: bool) -> Change {
         self.state = State::Open { until: now + FIRST_WAIT, wait: FIRST_WAIT };
-        self.era += 1;
+        self.generation += 1;
         self.seconds.clear();
-        if !is_grave {
+        if !is_severe {
             return Change::Opened;
         }
         self.openings.push_back(now);
@@ -230,17 +230,17 @@ mod tests {
     }
 
     /// Calls that all end so, until they are no longer let in.
-    fn end(breaker: &mut Breaker, now: Duration, calls: usize, ended: Ended) -> Change {
+    fn end(breaker: &mut Breaker, now: Duration, calls: usize, outcome: CallOutcome) -> Change {
         let mut change = Change::None;
         for _ in 0..calls {
-            let pass = breaker.enter(now).unwrap();
-            change = breaker.leave(now, &pass, ended);
+            let admission = breaker.enter(now).unwrap();
+            change = breaker.leave(now, &admission, outcome);
         }
         change
     }
 
     fn fail(breaker: &mut Breaker, now: Duration, calls: usize) -> Change {
-        end(breaker, now, calls, Ended::Faulted)
+        end(breaker, now, calls, CallOutcome::Fault)
     }
 
     #[test]
@@ -258,15 +258,15 @@ mod tests {
         let mut breaker = Breaker::default();
         let late = breaker.enter(at(0)).unwrap();
         assert_eq!(fail(&mut breaker, at(0), 5), Change::Opened);
-        assert_eq!(breaker.leave(at(0), &late, Ended::Faulted), Change::None);
+        assert_eq!(breaker.leave(at(0), &late, CallOutcome::Fault), Change::None);
         let tries = breaker.enter(at(1)).unwrap();
-        for ended in [Ended::Well, Ended::Faulted, Ended::Late, Ended::NotRun] {
-            assert_eq!(breaker.leave(at(1), &late, ended), Change::None);
+        for outcome in [CallOutcome::Success, CallOutcome::Fault, CallOutcome::Timeout, CallOutcome::NotRun] {
+            assert_eq!(breaker.leave(at(1), &late, outcome), Change::None);
             assert!(breaker.enter(at(1)).is_err(), "the one that tries is still on its way");
         }
-        assert_eq!(breaker.leave(at(1), &tries, Ended::Well), Change::Closed);
+        assert_eq!(breaker.leave(at(1), &tries, CallOutcome::Success), Change::Closed);
         for _ in 0..10 {
-            assert_eq!(breaker.leave(at(1), &late, Ended::Faulted), Change::None);
+            assert_eq!(breaker.leave(at(1), &late, CallOutcome::Fault), Change::None);
         }
     }
 
@@ -275,18 +275,18 @@ mod tests {
         let mut breaker = Breaker::default();
         fail(&mut breaker, at(0), 5);
         let old = breaker.enter(at(1)).unwrap();
-        breaker.forgive();
+        breaker.reset();
         fail(&mut breaker, at(1), 5);
         let _new = breaker.enter(at(2)).unwrap();
-        assert_eq!(breaker.leave(at(2), &old, Ended::Well), Change::None);
+        assert_eq!(breaker.leave(at(2), &old, CallOutcome::Success), Change::None);
     }
 
     #[test]
     fn a_call_for_which_there_was_no_room_is_no_fault() {
         let mut breaker = Breaker::default();
-        assert_eq!(end(&mut breaker, at(0), 100, Ended::NotRun), Change::None);
+        assert_eq!(end(&mut breaker, at(0), 100, CallOutcome::NotRun), Change::None);
         fail(&mut breaker, at(0), 5);
-        assert_eq!(end(&mut breaker, at(1), 1, Ended::NotRun), Change::None);
+        assert_eq!(end(&mut breaker, at(1), 1, CallOutcome::NotRun), Change::None);
         assert!(breaker.enter(at(1)).is_ok());
     }
 
@@ -298,12 +298,12 @@ mod tests {
         for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
             assert_eq!(breaker.enter(now), Err(at(wait)));
             now += at(wait);
-            let pass = breaker.enter(now).unwrap();
+            let admission = breaker.enter(now).unwrap();
             assert!(breaker.enter(now).is_err(), "one at a time");
-            assert_eq!(breaker.leave(now, &pass, Ended::Faulted), Change::None);
+            assert_eq!(breaker.leave(now, &admission, CallOutcome::Fault), Change::None);
         }
         now += at(60);
-        assert_eq!(end(&mut breaker, now, 1, Ended::Well), Change::Closed);
+        assert_eq!(end(&mut breaker, now, 1, CallOutcome::Success), Change::Closed);
         assert!(!breaker.is_open(now));
         assert_eq!(fail(&mut breaker, now, 4), Change::None);
     }
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn a_fifth_of_many_calls_opens_it() {
         let mut breaker = Breaker::default();
-        assert_eq!(end(&mut breaker, at(0), 16, Ended::Well), Change::None);
+        assert_eq!(end(&mut breaker, at(0), 16, CallOutcome::Success), Change::None);
         assert_eq!(fail(&mut breaker, at(0), 3), Change::None);
         assert_eq!(fail(&mut breaker, at(0), 1), Change::Opened);
     }
@@ -324,7 +324,7 @@ mod tests {
             for time in times {
                 change = fail(&mut breaker, at(time), 5);
                 if change != Change::Quarantined {
-                    assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+                    assert_eq!(end(&mut breaker, at(time + 1), 1, CallOutcome::Success), Change::Closed);
                 }
             }
             assert_eq!(change, last);
@@ -335,8 +335,8 @@ mod tests {
     fn openings_by_time_alone_are_no_quarantine() {
         let mut breaker = Breaker::default();
         for time in [0, 10, 20, 30] {
-            assert_eq!(end(&mut breaker, at(time), 5, Ended::Late), Change::Opened);
-            assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+            assert_eq!(end(&mut breaker, at(time), 5, CallOutcome::Timeout), Change::Opened);
+            assert_eq!(end(&mut breaker, at(time + 1), 1, CallOutcome::Success), Change::Closed);
         }
     }
 
@@ -345,10 +345,10 @@ mod tests {
         let mut breaker = Breaker::default();
         let mut change = Change::None;
         for time in [0, 10, 20] {
-            end(&mut breaker, at(time), 4, Ended::Late);
+            end(&mut breaker, at(time), 4, CallOutcome::Timeout);
             change = fail(&mut breaker, at(time), 1);
             if time < 20 {
-                assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+                assert_eq!(end(&mut breaker, at(time + 1), 1, CallOutcome::Success), Change::Closed);
             }
         }
         assert_eq!(change, Change::Quarantined);

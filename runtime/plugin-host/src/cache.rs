@@ -19,7 +19,7 @@ use sha2::Sha256;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::regular;
+use crate::regular_file;
 
 /// As long as a block of SHA-256.
 const KEY_BYTES: usize = 64;
@@ -54,7 +54,7 @@ impl Cache {
     pub(crate) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = entry_name(engine, digest);
         let mut bytes = Vec::new();
-        let file = regular::open(&self.folder.join(&name)).ok()?;
+        let file = regular_file::open(&self.folder.join(&name)).ok()?;
         file.take(MAX_ENTRY_BYTES).read_to_end(&mut bytes).ok()?;
         let (mac, code) = bytes.split_at_checked(MAC_BYTES)?;
         self.mac(&name, code).verify_slice(mac).ok()?;
@@ -111,7 +111,7 @@ fn key(folder: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
         getrandom::fill(&mut fresh).map_err(io::Error::other)?;
         write(folder, "key", &[&fresh])?;
     }
-    let mut file = regular::open(&path)?;
+    let mut file = regular_file::open(&path)?;
     let found = file.metadata()?;
     if found.uid() != owner || found.mode() & 0o077 != 0 {
         return Err(not_ours());

@@ -39,7 +39,11 @@ impl Drop for Waiting<'_> {
 
 impl CallLimiter {
     pub(crate) fn new(capacity: CallCapacity) -> CallLimiter {
-        CallLimiter { permits: Arc::new(Semaphore::new(capacity.running.max(1))), waiting: AtomicUsize::new(0), capacity }
+        CallLimiter {
+            permits: Arc::new(Semaphore::new(capacity.running.max(1))),
+            waiting: AtomicUsize::new(0),
+            capacity,
+        }
     }
 
     /// Runs `work` once there is a permit. A caller that is dropped while it waits leaves the queue; work that has

@@ -21,7 +21,7 @@ use crate::bindings::check::exports::terrane::profiling::check as wire;
 use crate::bindings::common::CallContext;
 use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::{Caller, Configured, Plugin};
+use crate::plugin::{Caller, ConfiguredPlugin, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
 use crate::wire::values::{logical_type, logical_type_of, scalar};
@@ -36,7 +36,7 @@ impl ComponentChecks {
         ComponentChecks { host }
     }
 
-    async fn configured(&self) -> Result<Vec<Configured<CheckPlugin>>, ComponentFault> {
+    async fn configured(&self) -> Result<Vec<ConfiguredPlugin<CheckPlugin>>, ComponentFault> {
         let host = Arc::clone(&self.host);
         let found = self.host.long_calls.run(plan::CALL, move || Ok(host.registry.configured::<CheckPlugin>())).await;
         found.map_err(|fault| ComponentFault { component: "host".into(), fault })
@@ -54,8 +54,8 @@ impl Checks for ComponentChecks {
         };
         for entry in configured {
             let (component, outcome) = match entry {
-                Configured::Down { id, fault, .. } => (id, Err(fault)),
-                Configured::Active(plugin) => {
+                ConfiguredPlugin::Unavailable { id, fault, .. } => (id, Err(fault)),
+                ConfiguredPlugin::Active(plugin) => {
                     let (called, columns) = (Arc::clone(&plugin), Arc::clone(&columns));
                     let context = context(call, &plugin);
                     let work = move || make_plan(&called, &context, &columns);
@@ -80,7 +80,7 @@ impl Checks for ComponentChecks {
         let failed = |fault| ComponentFault { component: component.into(), fault };
         let configured = self.configured().await?;
         let active = configured.into_iter().find_map(|entry| match entry {
-            Configured::Active(plugin) if &*plugin.id == component => Some(plugin),
+            ConfiguredPlugin::Active(plugin) if &*plugin.id == component => Some(plugin),
             _ => None,
         });
         let Some(plugin) = active else {

@@ -9,8 +9,8 @@
 //! request costs half as much.
 
 mod batches;
+pub(crate) mod catalog;
 pub(crate) mod check;
-pub(crate) mod offers;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use terrane_app::ports::detectors::{
 };
 use terrane_app::ports::plugins::PluginFault;
 
-use self::offers::Offers;
+use self::catalog::DetectorCatalog;
 use crate::bindings::common::{CallContext, PluginError};
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::host::PluginHost;
-use crate::plugin::{Caller, Parts, Plugin};
+use crate::plugin::{CallSequence, Caller, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
 
@@ -37,26 +37,26 @@ pub(crate) const DETECT: &str = "detect";
 /// The detectors among the components of a host.
 pub struct ComponentDetectors {
     host: Arc<PluginHost>,
-    offers: Offers,
+    catalog: DetectorCatalog,
 }
 
 impl ComponentDetectors {
     pub fn new(host: Arc<PluginHost>) -> Self {
-        ComponentDetectors { host, offers: Offers::default() }
+        ComponentDetectors { host, catalog: DetectorCatalog::default() }
     }
 
     /// Asks each component once for what it can do; the answers are kept by digest and configuration.
-    async fn ask_for_offers(&self) -> (Vec<offers::Offer>, Vec<ComponentFault>) {
-        let (host, offers) = (Arc::clone(&self.host), self.offers.clone());
-        let ask = move || Ok(offers.of(&host.registry.configured::<DetectorPlugin>()));
-        let asked = self.host.long_calls.run(offers::CALL, ask).await;
+    async fn catalog_entries(&self) -> (Vec<catalog::CatalogEntry>, Vec<ComponentFault>) {
+        let (host, catalog) = (Arc::clone(&self.host), self.catalog.clone());
+        let ask = move || Ok(catalog.of(&host.registry.configured::<DetectorPlugin>()));
+        let asked = self.host.long_calls.run(catalog::CALL, ask).await;
         asked.unwrap_or_else(|fault| (Vec::new(), vec![ComponentFault { component: "host".into(), fault }]))
     }
 
     async fn of_kind(&self, kind: &str) -> Result<(DetectorKind, Arc<Plugin<DetectorPlugin>>), DetectorError> {
-        let (offers, faults) = self.ask_for_offers().await;
-        let known = || offers.iter().map(|offer| Arc::clone(&offer.kind.kind)).collect();
-        match offers.iter().find(|offer| &*offer.kind.kind == kind) {
+        let (catalog, faults) = self.catalog_entries().await;
+        let known = || catalog.iter().map(|offer| Arc::clone(&offer.kind.kind)).collect();
+        match catalog.iter().find(|offer| &*offer.kind.kind == kind) {
             Some(offer) => Ok((offer.kind.clone(), Arc::clone(&offer.plugin))),
             None => Err(DetectorError::Unknown { kind: kind.to_owned(), known: known(), faults }),
         }
@@ -81,8 +81,8 @@ impl ComponentDetectors {
 #[async_trait]
 impl Detectors for ComponentDetectors {
     async fn kinds(&self) -> DetectorList {
-        let (offers, faults) = self.ask_for_offers().await;
-        DetectorList { kinds: offers.into_iter().map(|offer| offer.kind).collect(), faults }
+        let (catalog, faults) = self.catalog_entries().await;
+        DetectorList { kinds: catalog.into_iter().map(|offer| offer.kind).collect(), faults }
     }
 
     async fn train(
@@ -200,10 +200,10 @@ impl Question {
         plugin: &Plugin<DetectorPlugin>,
         export: &'static str,
         calls: Vec<Range<usize>>,
-        mut call: impl FnMut(&mut Parts<'_, DetectorPlugin>, &CallContext, Range<usize>) -> Result<(), PluginFault>,
+        mut call: impl FnMut(&mut CallSequence<'_, DetectorPlugin>, &CallContext, Range<usize>) -> Result<(), PluginFault>,
     ) -> Result<(), SeriesFault> {
         let (mut context, mut under_way) = (self.context.clone(), 0..0);
-        let ended = plugin.call_in_parts(&self.caller, export, |parts| {
+        let ended = plugin.call_in_sequence(&self.caller, export, |parts| {
             calls.into_iter().try_for_each(|series| {
                 context.budget_ms = u32::try_from(parts.left().time_ms).unwrap_or(u32::MAX);
                 under_way = series.clone();

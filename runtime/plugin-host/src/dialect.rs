@@ -11,7 +11,7 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
 use crate::limits::CallLimits;
-use crate::role::{Linked, error_text};
+use crate::role::{LinkedComponent, error_text};
 use crate::wire::context::Moment;
 
 /// The profile of a component that said who it is. It depends on nothing but the component and its
@@ -20,7 +20,7 @@ use crate::wire::context::Moment;
 /// # Errors
 /// Whatever it did wrong.
 pub(crate) fn profile(
-    guest: &Linked<DialectPlugin>,
+    guest: &LinkedComponent<DialectPlugin>,
     asked: &str,
     config_json: &str,
     limits: CallLimits,

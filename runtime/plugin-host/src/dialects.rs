@@ -12,14 +12,14 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
 use crate::dialect;
+use crate::factory::PluginFactory;
 use crate::loader::SearchPath;
-use crate::making::Workshop;
 use crate::plugin::PluginSettings;
+use crate::plugin_slot::status_of;
 use crate::signature::PublicKey;
-use crate::slot::status_of;
 
 pub(crate) struct Dialects {
-    workshop: Arc<Workshop>,
+    factory: Arc<PluginFactory>,
     search: SearchPath,
     listed: BTreeMap<String, PluginSettings>,
     /// What is not listed and did not come with the program must be signed by one of these, unless empty.
@@ -37,13 +37,13 @@ struct Component {
 impl Dialects {
     /// Loads those that are listed.
     pub(crate) fn new(
-        workshop: Arc<Workshop>,
+        factory: Arc<PluginFactory>,
         search: SearchPath,
         keys: Vec<PublicKey>,
         listed: Vec<PluginSettings>,
     ) -> Dialects {
         let listed = listed.into_iter().map(|settings| (settings.id.clone(), settings)).collect();
-        let dialects = Dialects { workshop, search, listed, keys, components: Mutex::default() };
+        let dialects = Dialects { factory, search, listed, keys, components: Mutex::default() };
         for id in dialects.listed.keys() {
             // What is wrong with it is in its status.
             let _ = dialects.profile(id.strip_prefix("dialect-").unwrap_or(id));
@@ -108,19 +108,19 @@ impl Dialects {
         dialect: &str,
         status: &mut PluginStatus,
     ) -> Result<DialectProfile, PluginFault> {
-        let made = match self.workshop.make::<DialectPlugin>(settings) {
-            Ok(made) => made,
+        let loaded = match self.factory.load::<DialectPlugin>(settings) {
+            Ok(loaded) => loaded,
             Err((digest, fault)) => {
                 status.digest = digest;
                 return Err(fault);
             }
         };
-        status.digest = Some(made.digest.to_string());
-        let profile = dialect::profile(&made.linked, dialect, &settings.config_json, self.workshop.describe)?;
-        status.describe_fuel = Some(made.linked.fuel());
-        status.limits.memory_bytes = made.memory_bytes as u64;
-        status.id = Some(made.info.id);
-        status.version = Some(made.info.version);
+        status.digest = Some(loaded.digest.to_string());
+        let profile = dialect::profile(&loaded.linked, dialect, &settings.config_json, self.factory.describe)?;
+        status.describe_fuel = Some(loaded.linked.fuel());
+        status.limits.memory_bytes = loaded.memory_bytes as u64;
+        status.id = Some(loaded.info.id);
+        status.version = Some(loaded.info.version);
         Ok(profile)
     }
 }

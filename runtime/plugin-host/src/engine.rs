@@ -2,7 +2,7 @@
 //!
 //! In: nothing. Out: an [`Engine`] that makes stores inside limits. Synchronous; fuel and epochs both
 //! on; pooled instances where the address space allows it, else on demand. Not here: when a call's time is
-//! over (`ticker`).
+//! over (`watchdog`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 
 use crate::limits::{CallLimits, GuestLimits, Limiter, MEMORIES};
 use crate::log::LogBudget;
-use crate::memo::MemoDoor;
+use crate::memo::MemoHandle;
 use crate::panic_message::PanicMessage;
-use crate::terms::Terms;
-use crate::ticker::{Running, Ticker};
+use crate::sandbox_limits::SandboxLimits;
+use crate::watchdog::{RunningCall, Watchdog};
 
 const GUEST_STACK_BYTES: usize = 512 * 1024;
 /// Instances that may live at once in the pool: one for each turn (`budget`), with all that each may have.
@@ -35,7 +35,7 @@ pub struct EngineError {
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) guest: GuestLimits,
-    ticker: Arc<Ticker>,
+    watchdog: Arc<Watchdog>,
 }
 
 impl Engine {
@@ -45,19 +45,24 @@ impl Engine {
             wasmtime::Engine::new(&config(InstanceAllocationStrategy::OnDemand, &guest))
         });
         let wasmtime = wasmtime.map_err(|error| EngineError { message: format!("{error:#}") })?;
-        let ticker = Ticker::start(wasmtime.weak())?;
-        Ok(Engine { wasmtime, guest, ticker })
+        let watchdog = Watchdog::start(wasmtime.weak())?;
+        Ok(Engine { wasmtime, guest, watchdog })
     }
 
-    /// A fresh store on a plugin's terms, for one tenant; its clock and fuel run from now on. Hold the guard until
+    /// A fresh store on a plugin's sandbox, for one tenant; its clock and fuel run from now on. Hold the guard until
     /// the call has returned.
-    pub(crate) fn store_on(&self, terms: &Terms, tenant: &str, limits: CallLimits) -> (Store<Guest>, Running) {
-        let mut store = Store::new(&self.wasmtime, terms.guest(tenant));
+    pub(crate) fn new_store(
+        &self,
+        sandbox: &SandboxLimits,
+        tenant: &str,
+        limits: CallLimits,
+    ) -> (Store<Guest>, RunningCall) {
+        let mut store = Store::new(&self.wasmtime, sandbox.guest(tenant));
         store.limiter(|guest| &mut guest.limiter);
-        store.set_hostcall_fuel(terms.limits.transfer_bytes);
+        store.set_hostcall_fuel(sandbox.limits.transfer_bytes);
         // Infallible with `consume_fuel`, which `config` turns on.
         let _ = store.set_fuel(limits.fuel);
-        let running = self.ticker.begin(&mut store, Duration::from_millis(limits.time_ms));
+        let running = self.watchdog.begin(&mut store, Duration::from_millis(limits.time_ms));
         (store, running)
     }
 }
@@ -67,7 +72,7 @@ pub(crate) struct Guest {
     pub(crate) limiter: Limiter,
     pub(crate) log: LogBudget,
     /// Where it is granted.
-    pub(crate) memo: Option<MemoDoor>,
+    pub(crate) memo: Option<MemoHandle>,
     pub(crate) panic: PanicMessage,
 }
 
@@ -115,6 +120,6 @@ fn pooling(guest: &GuestLimits) -> wasmtime::Result<wasmtime::Engine> {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.ticker.end();
+        self.watchdog.end();
     }
 }

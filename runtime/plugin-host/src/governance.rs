@@ -31,7 +31,7 @@ use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::call_limiter::{CallCapacity, CallLimiter};
 use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::{Caller, Configured, Plugin};
+use crate::plugin::{Caller, ConfiguredPlugin, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
 use guest::{PolicyGuest, QueryFacts as LoweredFacts};
@@ -61,12 +61,12 @@ impl Hooks {
     }
 
     /// Asks on the caller's own thread, which a hook that loops keeps: for tools that have one to spare.
-    pub fn judge_here(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+    pub fn judge_on_this_thread(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
         all_said(&self.configured(), judging(asking, facts))
     }
 
     /// In order of id.
-    fn configured(&self) -> Vec<Configured<PolicyGuest>> {
+    fn configured(&self) -> Vec<ConfiguredPlugin<PolicyGuest>> {
         let mut hooks = self.host.registry.configured::<PolicyGuest>();
         hooks.sort_by(|one, other| hook_of(one).id.cmp(&hook_of(other).id));
         hooks
@@ -104,31 +104,31 @@ fn judging(
     }
 }
 
-fn hook_of(configured: &Configured<PolicyGuest>) -> Hook {
+fn hook_of(configured: &ConfiguredPlugin<PolicyGuest>) -> Hook {
     match configured {
-        Configured::Active(plugin) => {
+        ConfiguredPlugin::Active(plugin) => {
             Hook { id: plugin.id.clone(), is_required: plugin.is_required, is_monitored: plugin.is_monitored }
         }
-        Configured::Down { id, is_required, is_monitored, .. } => {
+        ConfiguredPlugin::Unavailable { id, is_required, is_monitored, .. } => {
             Hook { id: id.clone(), is_required: *is_required, is_monitored: *is_monitored }
         }
     }
 }
 
 fn all_said<T>(
-    hooks: &[Configured<PolicyGuest>],
+    hooks: &[ConfiguredPlugin<PolicyGuest>],
     ask: impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
 ) -> Vec<Said<T>> {
     hooks.iter().map(|configured| said(configured, &ask)).collect()
 }
 
 fn said<T>(
-    configured: &Configured<PolicyGuest>,
+    configured: &ConfiguredPlugin<PolicyGuest>,
     ask: &impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
 ) -> Said<T> {
     let answer = match configured {
-        Configured::Active(plugin) => ask(plugin),
-        Configured::Down { fault, .. } => Err(fault.clone()),
+        ConfiguredPlugin::Active(plugin) => ask(plugin),
+        ConfiguredPlugin::Unavailable { fault, .. } => Err(fault.clone()),
     };
     Said { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
@@ -166,7 +166,7 @@ impl Governance for Hooks {
     fn blame(&self, asking: &Asking<'_>, hook: &Hook, fault: &str) {
         let fault = PluginFault::Answer { call: ON_QUERY, message: fault.to_owned() };
         for configured in self.host.registry.configured::<PolicyGuest>() {
-            if let Configured::Active(plugin) = configured
+            if let ConfiguredPlugin::Active(plugin) = configured
                 && plugin.id == hook.id
             {
                 plugin.health.blame(ON_QUERY, &caller_of(asking).id, &fault);

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use terrane_app::ports::plugins::{Blame, ExportStatus, Limit, PluginFault, PluginState, Unavailable};
 
-use crate::breaker::{Change, Ended};
-use crate::callers::{Callers, Pass, Reach};
-use crate::elapsed::Elapsed;
-use crate::tally::Tally;
+use crate::breaker::{CallOutcome, Change};
+use crate::call_statistics::CallStatistics;
+use crate::callers::{Admission, AffectedCallers, Callers};
+use crate::monotonic_clock::MonotonicClock;
 
 /// Calls of a plugin that was just put in another's place; what opens a breaker within them is its doing.
 const FIRST_CALLS: u64 = 20;
@@ -23,7 +23,7 @@ const MAX_QUARANTINED: usize = 1_024;
 /// Of one loaded plugin.
 pub(crate) struct Health {
     component: Arc<str>,
-    clock: Elapsed,
+    clock: MonotonicClock,
     condition: Mutex<Condition>,
 }
 
@@ -33,7 +33,7 @@ struct Condition {
     /// Callers whose questions brought it down too often.
     quarantined: BTreeSet<Arc<str>>,
     /// What opened a breaker within the first calls.
-    early: Option<PluginFault>,
+    early_fault: Option<PluginFault>,
     /// By the contract's names, so there are no more than the contract has.
     exports: BTreeMap<&'static str, Export>,
 }
@@ -41,7 +41,7 @@ struct Condition {
 #[derive(Default)]
 struct Export {
     callers: Callers,
-    tally: Tally,
+    statistics: CallStatistics,
 }
 
 /// A call that was let in. Dropped without [`Health::leave`], it was not run: a try that broke off must not
@@ -51,21 +51,26 @@ pub(crate) struct Entry<'a> {
     call: &'static str,
     caller: Arc<str>,
     began: Duration,
-    pass: Option<Pass>,
+    admission: Option<Admission>,
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        if let Some(pass) = self.pass.take() {
+        if let Some(admission) = self.admission.take() {
             let now = self.health.clock.now();
             let mut condition = self.health.lock();
-            condition.exports.entry(self.call).or_default().callers.leave(now, &self.caller, &pass, Ended::NotRun);
+            condition.exports.entry(self.call).or_default().callers.leave(
+                now,
+                &self.caller,
+                &admission,
+                CallOutcome::NotRun,
+            );
         }
     }
 }
 
 impl Health {
-    pub(crate) fn new(component: Arc<str>, clock: Elapsed) -> Health {
+    pub(crate) fn new(component: Arc<str>, clock: MonotonicClock) -> Health {
         Health { component, clock, condition: Mutex::default() }
     }
 
@@ -88,9 +93,10 @@ impl Health {
         } else {
             export.callers.enter(began, caller).map_err(|wait| Unavailable::BreakerOpen { wait })
         };
-        let entry = |pass| Entry { health: self, call, caller: Arc::clone(caller), began, pass: Some(pass) };
+        let entry =
+            |admission| Entry { health: self, call, caller: Arc::clone(caller), began, admission: Some(admission) };
         entered.map(entry).map_err(|reason| {
-            export.tally.refused += 1;
+            export.statistics.refused += 1;
             PluginFault::Unavailable { call, reason }
         })
     }
@@ -98,40 +104,45 @@ impl Health {
     /// A call that was let in is over, with the fuel that it took.
     pub(crate) fn leave(&self, mut entry: Entry<'_>, fault: Option<&PluginFault>, fuel: u64) {
         let (now, call) = (self.clock.now(), entry.call);
-        let ended = match fault {
+        let outcome = match fault {
             // It answered: callers who ask for what it can't do must not close it to others.
-            None | Some(PluginFault::Declined { .. }) => Ended::Well,
-            Some(PluginFault::Limit { limit: Limit::Time, .. }) => Ended::Late,
-            Some(fault) if fault.blame() == Blame::Guest => Ended::Faulted,
-            Some(_) => Ended::NotRun,
+            None | Some(PluginFault::Declined { .. }) => CallOutcome::Success,
+            Some(PluginFault::Limit { limit: Limit::Time, .. }) => CallOutcome::Timeout,
+            Some(fault) if fault.blame() == Blame::Guest => CallOutcome::Fault,
+            Some(_) => CallOutcome::NotRun,
         };
-        let Some(pass) = entry.pass.take() else { return };
+        let Some(admission) = entry.admission.take() else { return };
         let mut condition = self.lock();
         let export = condition.exports.entry(call).or_default();
-        let changed = export.callers.leave(now, &entry.caller, &pass, ended);
-        if ended != Ended::NotRun {
-            let is_fault = matches!(ended, Ended::Faulted | Ended::Late);
-            export.tally.count(is_fault, now.saturating_sub(entry.began), fuel);
+        let changed = export.callers.leave(now, &entry.caller, &admission, outcome);
+        if outcome != CallOutcome::NotRun {
+            let is_fault = matches!(outcome, CallOutcome::Fault | CallOutcome::Timeout);
+            export.statistics.count(is_fault, now.saturating_sub(entry.began), fuel);
         }
         condition.note(changed, &entry.caller, fault);
         drop(condition);
-        self.tell(call, changed, fault);
+        self.log_change(call, changed, fault);
     }
 
-    /// The last call of this caller ended well, and what it answered turned out to be this fault.
+    /// The last call of this caller outcome well, and what it answered turned out to be this fault.
     pub(crate) fn blame(&self, call: &'static str, caller: &Arc<str>, fault: &PluginFault) {
         let now = self.clock.now();
         let mut condition = self.lock();
         let export = condition.exports.entry(call).or_default();
-        export.tally.faults += 1;
+        export.statistics.faults += 1;
         let changed = export.callers.blame(now, caller);
         condition.note(changed, caller, Some(fault));
         drop(condition);
-        self.tell(call, changed, Some(fault));
+        self.log_change(call, changed, Some(fault));
     }
 
-    fn tell(&self, call: &'static str, (change, reach): (Change, Reach), fault: Option<&PluginFault>) {
-        let (component, callers) = (&*self.component, reach.as_str());
+    fn log_change(
+        &self,
+        call: &'static str,
+        (change, affected_callers): (Change, AffectedCallers),
+        fault: Option<&PluginFault>,
+    ) {
+        let (component, callers) = (&*self.component, affected_callers.as_str());
         let error_message = fault.map(tracing::field::display);
         match change {
             Change::None => {}
@@ -144,13 +155,13 @@ impl Health {
     }
 
     /// As new, but for the counts.
-    pub(crate) fn forgive(&self) {
+    pub(crate) fn reset(&self) {
         let mut condition = self.lock();
         condition.is_quarantined = false;
         condition.quarantined.clear();
-        condition.early = None;
+        condition.early_fault = None;
         for export in condition.exports.values_mut() {
-            export.callers.forgive();
+            export.callers.reset();
         }
     }
 
@@ -158,7 +169,7 @@ impl Health {
     pub(crate) fn state(&self) -> PluginState {
         let now = self.clock.now();
         let condition = self.lock();
-        if condition.is_closed_for_good(now) {
+        if condition.is_quarantined_for_all(now) {
             PluginState::Quarantined
         } else if condition.exports.values().any(|export| export.callers.is_open(now)) {
             PluginState::Degraded
@@ -168,30 +179,30 @@ impl Health {
     }
 
     /// What it did wrong within its first calls, so that it was let alone for all who asked.
-    pub(crate) fn early_failure(&self) -> Option<PluginFault> {
-        self.lock().early.clone()
+    pub(crate) fn early_fault(&self) -> Option<PluginFault> {
+        self.lock().early_fault.clone()
     }
 
     /// Whether a function would be refused now, of which `spared` is none.
-    pub(crate) fn is_open_but_for(&self, spared: &[&str]) -> bool {
+    pub(crate) fn is_open_except(&self, spared: &[&str]) -> bool {
         let now = self.clock.now();
         let condition = self.lock();
         let is_open = |(name, export): (&&'static str, &Export)| !spared.contains(name) && export.callers.is_open(now);
-        condition.is_closed_for_good(now) || condition.exports.iter().any(is_open)
+        condition.is_quarantined_for_all(now) || condition.exports.iter().any(is_open)
     }
 
     pub(crate) fn exports(&self) -> Vec<ExportStatus> {
         let now = self.clock.now();
         let condition = self.lock();
-        let is_quarantined = condition.is_closed_for_good(now);
+        let is_quarantined = condition.is_quarantined_for_all(now);
         let status = |(name, export): (&&'static str, &Export)| ExportStatus {
             name,
-            calls: export.tally.calls,
-            faults: export.tally.faults,
-            refused: export.tally.refused,
-            fuel: export.tally.fuel,
-            p50: export.tally.quantile(0.5),
-            p99: export.tally.quantile(0.99),
+            calls: export.statistics.calls,
+            faults: export.statistics.faults,
+            refused: export.statistics.refused,
+            fuel: export.statistics.fuel,
+            p50: export.statistics.quantile(0.5),
+            p99: export.statistics.quantile(0.99),
             is_open: is_quarantined || export.callers.is_open(now),
         };
         condition.exports.iter().map(status).collect()
@@ -199,19 +210,27 @@ impl Health {
 }
 
 impl Condition {
-    fn note(&mut self, (change, reach): (Change, Reach), caller: &Arc<str>, fault: Option<&PluginFault>) {
-        let calls: u64 = self.exports.values().map(|export| export.tally.calls).sum();
-        if matches!(change, Change::Opened | Change::Quarantined) && reach != Reach::One && calls <= FIRST_CALLS {
-            self.early = self.early.take().or_else(|| fault.cloned());
+    fn note(
+        &mut self,
+        (change, affected_callers): (Change, AffectedCallers),
+        caller: &Arc<str>,
+        fault: Option<&PluginFault>,
+    ) {
+        let calls: u64 = self.exports.values().map(|export| export.statistics.calls).sum();
+        if matches!(change, Change::Opened | Change::Quarantined)
+            && affected_callers != AffectedCallers::One
+            && calls <= FIRST_CALLS
+        {
+            self.early_fault = self.early_fault.take().or_else(|| fault.cloned());
         }
         if change == Change::Quarantined {
             self.quarantined.insert(Arc::clone(caller));
-            self.is_quarantined |= reach == Reach::All || self.quarantined.len() > MAX_QUARANTINED;
+            self.is_quarantined |= affected_callers == AffectedCallers::All || self.quarantined.len() > MAX_QUARANTINED;
         }
     }
 
     /// Nobody is left whom it was good for in the last minutes.
-    fn is_closed_for_good(&self, now: Duration) -> bool {
+    fn is_quarantined_for_all(&self, now: Duration) -> bool {
         let is_free = |caller: &str| !self.quarantined.contains(caller);
         let answers = |export: &Export| export.callers.has_answered(now, is_free);
         self.is_quarantined || !self.quarantined.is_empty() && !self.exports.values().any(answers)
@@ -221,10 +240,10 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elapsed::tests::Still;
+    use crate::monotonic_clock::tests::ManualClock;
 
-    fn health() -> (Still, Health) {
-        let clock = Still::default();
+    fn health() -> (ManualClock, Health) {
+        let clock = ManualClock::default();
         let health = Health::new("test".into(), clock.elapsed());
         (clock, health)
     }
@@ -302,9 +321,9 @@ mod tests {
         let (_, health) = health();
         (0..5).for_each(|_| call(&health, "on-certify", trap("on-certify")));
         assert_eq!(health.state(), PluginState::Degraded);
-        assert!(!health.is_open_but_for(&["on-certify"]) && health.is_open_but_for(&[]));
+        assert!(!health.is_open_except(&["on-certify"]) && health.is_open_except(&[]));
         (0..5).for_each(|_| call(&health, "on-query", trap("on-query")));
-        assert!(health.is_open_but_for(&["on-certify"]));
+        assert!(health.is_open_except(&["on-certify"]));
     }
 
     #[test]
@@ -320,7 +339,7 @@ mod tests {
         clock.advance(Duration::from_secs(100_000));
         let refused = PluginFault::Unavailable { call: "evaluate", reason: Unavailable::Quarantined };
         assert_eq!(refusal(&health, "evaluate"), Some(refused));
-        health.forgive();
+        health.reset();
         call(&health, "on-query", None);
         assert_eq!(health.state(), PluginState::Active);
     }
@@ -352,11 +371,11 @@ mod tests {
         let (_, health) = health();
         (0..15).for_each(|_| call(&health, "train", None));
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
-        assert_eq!(health.early_failure(), trap("detect"));
-        health.forgive();
-        assert_eq!(health.early_failure(), None);
+        assert_eq!(health.early_fault(), trap("detect"));
+        health.reset();
+        assert_eq!(health.early_fault(), None);
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
-        assert_eq!(health.early_failure(), None, "it is no newcomer any more");
+        assert_eq!(health.early_fault(), None, "it is no newcomer any more");
     }
 
     #[test]

@@ -16,17 +16,17 @@ use crate::budget::{Budget, HostLimits, MAX_LONG_CALLS};
 use crate::cache::Cache;
 use crate::call_limiter::{CallCapacity, CallLimiter};
 use crate::dialects::Dialects;
-use crate::elapsed::Elapsed;
 use crate::engine::{Engine, EngineError};
+use crate::factory::PluginFactory;
 use crate::governance::guest::PolicyGuest;
 use crate::limits::{CallLimits, GuestLimits};
 use crate::loader::SearchPath;
-use crate::making::Workshop;
 use crate::memo::Memo;
+use crate::monotonic_clock::MonotonicClock;
 use crate::plugin::PluginSettings;
+use crate::plugin_slot::AnyPluginSlot;
 use crate::registry::Registry;
 use crate::signature::PublicKey;
-use crate::slot::AnySlot;
 
 /// Where components come from and what they may use.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub struct Settings {
     /// Dialects, detectors and checks that are found outside of the program's own folders must be signed by one of
     /// these; empty: they need not be. Listed plugins have keys of their own.
     pub keys: Vec<PublicKey>,
-    pub clock: Elapsed,
+    pub clock: MonotonicClock,
 }
 
 impl Settings {
@@ -59,14 +59,14 @@ impl Settings {
             cache: None,
             plugins: Vec::new(),
             keys: Vec::new(),
-            clock: Elapsed::default(),
+            clock: MonotonicClock::default(),
         }
     }
 }
 
 /// Runs components. One for the whole process; dropping it ends its thread.
 pub struct PluginHost {
-    workshop: Arc<Workshop>,
+    factory: Arc<PluginFactory>,
     dialects: Dialects,
     pub(crate) registry: Registry,
     /// Runs calls that may take seconds.
@@ -92,7 +92,7 @@ impl PluginHost {
             waiting: settings.host.waiting,
             wait: settings.host.long_wait,
         });
-        let workshop = Arc::new(Workshop {
+        let factory = Arc::new(PluginFactory {
             engine,
             cache,
             guest: settings.guest,
@@ -105,27 +105,27 @@ impl PluginHost {
         let (dialects, others): (Vec<_>, Vec<_>) =
             settings.plugins.into_iter().partition(|plugin| plugin.role == PluginRole::Dialect);
         let (search, keys) = (settings.search.clone(), settings.keys.clone());
-        let dialects = Dialects::new(Arc::clone(&workshop), search, keys, dialects);
-        let registry = Registry::new(Arc::clone(&workshop), settings.search, settings.keys);
+        let dialects = Dialects::new(Arc::clone(&factory), search, keys, dialects);
+        let registry = Registry::new(Arc::clone(&factory), settings.search, settings.keys);
         for plugin in others {
             match plugin.role {
-                PluginRole::Dialect | PluginRole::Governance => registry.list::<PolicyGuest>(plugin),
-                PluginRole::Detector => registry.list::<DetectorPlugin>(plugin),
-                PluginRole::Check => registry.list::<CheckPlugin>(plugin),
+                PluginRole::Dialect | PluginRole::Governance => registry.load_listed::<PolicyGuest>(plugin),
+                PluginRole::Detector => registry.load_listed::<DetectorPlugin>(plugin),
+                PluginRole::Check => registry.load_listed::<CheckPlugin>(plugin),
             }
         }
-        Ok(PluginHost { workshop, dialects, registry, long_calls })
+        Ok(PluginHost { factory, dialects, registry, long_calls })
     }
 
     fn statuses(&self, all: bool) -> Vec<PluginStatus> {
         let mut statuses = self.dialects.statuses();
-        statuses.extend(self.registry.each(all).iter().map(|slot| slot.status()));
+        statuses.extend(self.registry.slots_of_all_roles(all).iter().map(|slot| slot.status()));
         statuses.sort_by(|one, other| one.name.cmp(&other.name));
         statuses
     }
 
-    fn slot(&self, name: &str) -> Result<Arc<dyn AnySlot>, ChangeError> {
-        let slots = self.registry.each(true);
+    fn slot(&self, name: &str) -> Result<Arc<dyn AnyPluginSlot>, ChangeError> {
+        let slots = self.registry.slots_of_all_roles(true);
         // Of two files with one name the first has it.
         if let Some(slot) = slots.iter().find(|slot| slot.name() == name) {
             return Ok(Arc::clone(slot));
@@ -158,14 +158,14 @@ impl Plugins for PluginHost {
         let is_missing = |status: &PluginStatus| status.is_required && status.state != PluginState::Active;
         let mut missing: Vec<String> =
             self.dialects.statuses().into_iter().filter(is_missing).map(|status| status.name).collect();
-        let slots = self.registry.each(false);
+        let slots = self.registry.slots_of_all_roles(false);
         missing.extend(slots.iter().filter(|slot| slot.is_missing()).map(|slot| slot.name().to_owned()));
         missing
     }
 
     fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError> {
         let slot = self.slot(name)?;
-        slot.reload(&self.workshop)?;
+        slot.reload(&self.factory)?;
         Ok(slot.status())
     }
 
@@ -182,6 +182,6 @@ impl Plugins for PluginHost {
     }
 
     fn guest_calls(&self) -> u64 {
-        self.workshop.guest_calls.load(Ordering::Relaxed)
+        self.factory.guest_calls.load(Ordering::Relaxed)
     }
 }

@@ -43,7 +43,7 @@ impl Default for GuestLimits {
 pub struct CallLimits {
     /// About one per WebAssembly instruction.
     pub fuel: u64,
-    /// Of the processor; by the clock at most ten times as long (`ticker`).
+    /// Of the processor; by the clock at most ten times as long (`watchdog`).
     pub time_ms: u64,
 }
 
@@ -88,7 +88,7 @@ impl Limiter {
 impl Drop for Limiter {
     fn drop(&mut self) {
         if let Some(budget) = &self.budget {
-            budget.give_back(self.memory_bytes);
+            budget.release(self.memory_bytes);
         }
     }
 }
@@ -108,7 +108,7 @@ impl ResourceLimiter for Limiter {
         let before = self.memory_bytes;
         grow(&mut self.memory_bytes, current, desired, self.limits.memory_bytes, Limit::Memory)?;
         let more = self.memory_bytes - before;
-        if self.budget.as_ref().is_some_and(|budget| !budget.take(more)) {
+        if self.budget.as_ref().is_some_and(|budget| !budget.reserve(more)) {
             self.memory_bytes = before;
             return Err(wasmtime::Error::new(LimitReached(Limit::HostMemory)));
         }

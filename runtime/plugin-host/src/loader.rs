@@ -21,7 +21,7 @@ use crate::error::shortened;
 use crate::manifest::Manifest;
 use crate::panic_message;
 use crate::plugin::Grants;
-use crate::regular;
+use crate::regular_file;
 use crate::role::{ROLES, VERSION};
 use crate::signature::hexadecimal;
 
@@ -173,7 +173,7 @@ pub(crate) fn component(
 /// A file's bytes, if they are few enough.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginFault> {
     let unreadable = |error: std::io::Error| PluginFault::Unreadable { message: error.to_string() };
-    let file = regular::open(path).map_err(unreadable)?;
+    let file = regular_file::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     if length > MAX_COMPONENT_BYTES {
         return Err(PluginFault::TooLarge { bytes: length, limit: MAX_COMPONENT_BYTES });
@@ -233,7 +233,10 @@ fn check_imports(engine: &Engine, component: &Component, grants: Grants) -> Resu
 /// An interface of this host, of a version that it doesn't speak.
 fn other_version(import: &str) -> Option<PluginFault> {
     let (interface, version) = import.split_once('@')?;
-    let ours = [LOG, MEMO, panic_message::INTERFACE].iter().filter_map(|known| known.split_once('@')).find(|(known, _)| *known == interface);
+    let ours = [LOG, MEMO, panic_message::INTERFACE]
+        .iter()
+        .filter_map(|known| known.split_once('@'))
+        .find(|(known, _)| *known == interface);
     let (_, minor) = ours?;
     let is_spoken = version.strip_prefix(minor).is_some_and(|patch| patch.starts_with('.'));
     let supported = format!("{interface}@{VERSION}");

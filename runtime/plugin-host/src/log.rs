@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::bindings::log::{Host, Level};
-use crate::elapsed::Elapsed;
 use crate::engine::Guest;
+use crate::monotonic_clock::MonotonicClock;
 
 const EVENT: &str = "plugin_log";
 const DROPPED: &str = "plugin_log_dropped";
@@ -52,7 +52,7 @@ pub struct LogLines {
 #[derive(Debug)]
 pub(crate) struct Throttle {
     component: Arc<str>,
-    clock: Elapsed,
+    clock: MonotonicClock,
     second: Mutex<Second>,
 }
 
@@ -64,7 +64,7 @@ struct Second {
 }
 
 impl Throttle {
-    pub(crate) fn new(component: Arc<str>, clock: Elapsed) -> Arc<Throttle> {
+    pub(crate) fn new(component: Arc<str>, clock: MonotonicClock) -> Arc<Throttle> {
         Arc::new(Throttle { component, clock, second: Mutex::default() })
     }
 
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_plugin_has_so_many_lines_a_second_and_is_told_of_the_others() {
-        let clock = crate::elapsed::tests::Still::default();
+        let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
         let lines = |number| (0..number).filter(|_| throttle.admits(1).0).count();
         assert_eq!(lines(150), 100);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn that_calls_dropped_lines_is_told_within_the_same_bound() {
-        let clock = crate::elapsed::tests::Still::default();
+        let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
         // Each call would write five lines too many, and say so in one.
         let mut told = 0;

@@ -2,7 +2,7 @@
 //!
 //! In: the operator's settings and a linked component. Out: a [`Plugin`] whose calls are counted, bounded
 //! and broken off while they keep failing. Not here: which plugins there are (`registry`), how they are
-//! loaded (`making`), and what their answers mean (the role's module).
+//! loaded (`factory`), and what their answers mean (the role's module).
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,12 +13,12 @@ use std::time::Duration;
 use terrane_app::ports::plugins::{Limit, PluginFault, PluginRole};
 use wasmtime::Store;
 
-use crate::elapsed::Elapsed;
 use crate::engine::Guest;
 use crate::health::Health;
 use crate::limits::CallLimits;
 use crate::manifest::{AskedLimits, Capability};
-use crate::role::{Linked, Role};
+use crate::monotonic_clock::MonotonicClock;
+use crate::role::{LinkedComponent, Role};
 use crate::signature::PublicKey;
 
 /// One entry of the operator's `plugins:` list.
@@ -153,7 +153,7 @@ pub(crate) struct Plugin<R: Role> {
     pub(crate) ungranted: Vec<Capability>,
     /// What it took to load it.
     pub(crate) describe_fuel: u64,
-    pub(crate) linked: Linked<R>,
+    pub(crate) linked: LinkedComponent<R>,
     pub(crate) health: Health,
 }
 
@@ -193,35 +193,35 @@ impl<R: Role> Plugin<R> {
     ///
     /// # Errors
     /// Those of `work`.
-    pub(crate) fn call_in_parts<U>(
+    pub(crate) fn call_in_sequence<U>(
         &self,
         caller: &Caller,
         export: &'static str,
-        work: impl FnOnce(&mut Parts<'_, R>) -> Result<U, PluginFault>,
+        work: impl FnOnce(&mut CallSequence<'_, R>) -> Result<U, PluginFault>,
     ) -> Result<U, PluginFault> {
         let entry = self.health.enter(export, &caller.id)?;
-        let mut parts = Parts::new(self, &caller.tenant, export);
+        let mut parts = CallSequence::new(self, &caller.tenant, export);
         let answer = work(&mut parts);
         self.health.leave(entry, answer.as_ref().err(), parts.fuel);
         answer
     }
 }
 
-/// The calls of [`Plugin::call_in_parts`].
-pub(crate) struct Parts<'a, R: Role> {
+/// The calls of [`Plugin::call_in_sequence`].
+pub(crate) struct CallSequence<'a, R: Role> {
     plugin: &'a Plugin<R>,
     tenant: &'a str,
     export: &'static str,
     /// Of all calls so far.
     fuel: u64,
     time_left: Duration,
-    worked: Elapsed,
+    worked: MonotonicClock,
 }
 
-impl<'a, R: Role> Parts<'a, R> {
+impl<'a, R: Role> CallSequence<'a, R> {
     fn new(plugin: &'a Plugin<R>, tenant: &'a str, export: &'static str) -> Self {
         let time_left = Duration::from_millis(plugin.limits.time_ms);
-        Parts { plugin, tenant, export, fuel: 0, time_left, worked: Elapsed::of_the_thread() }
+        CallSequence { plugin, tenant, export, fuel: 0, time_left, worked: MonotonicClock::of_the_thread() }
     }
 
     /// What the next call may use.
@@ -242,7 +242,7 @@ impl<'a, R: Role> Parts<'a, R> {
         if left.time_ms == 0 {
             return Err(PluginFault::Limit { call: self.export, limit: Limit::Time });
         }
-        // The ticker wakes as often as the shortest limit says.
+        // The watchdog wakes as often as the shortest limit says.
         left.time_ms = left.time_ms.max(CallLimits::of(PluginRole::Governance).time_ms.min(self.plugin.limits.time_ms));
         let began = self.worked.now();
         let (answer, fuel) = self.plugin.linked.call_for(self.tenant, self.export, left, ask);
@@ -253,10 +253,10 @@ impl<'a, R: Role> Parts<'a, R> {
 }
 
 /// A plugin that the operator wants, whether it can be called or not.
-pub(crate) enum Configured<R: Role> {
+pub(crate) enum ConfiguredPlugin<R: Role> {
     Active(Arc<Plugin<R>>),
     /// It is not there. What it would have said is unknown, which for a required hook means no.
-    Down {
+    Unavailable {
         id: Arc<str>,
         is_required: bool,
         is_monitored: bool,

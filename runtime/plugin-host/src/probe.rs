@@ -10,18 +10,18 @@ use terrane_app::ports::plugins::PluginFault;
 use crate::bindings::detector::DetectorPlugin;
 use crate::error::shortened;
 use crate::limits::CallLimits;
-use crate::role::{Linked, Role};
+use crate::role::{LinkedComponent, Role};
 use crate::wire::names::is_code;
 
 const MAX_KINDS: usize = 32;
 
 #[allow(clippy::unnecessary_wraps, reason = "one of several probes")]
-pub(crate) fn nothing<R: Role>(_: &Linked<R>, _: CallLimits) -> Result<(), PluginFault> {
+pub(crate) fn nothing<R: Role>(_: &LinkedComponent<R>, _: CallLimits) -> Result<(), PluginFault> {
     Ok(())
 }
 
 /// A detector names what it can do: 1 to 32 kinds, none twice.
-pub(crate) fn detectors(linked: &Linked<DetectorPlugin>, limits: CallLimits) -> Result<(), PluginFault> {
+pub(crate) fn detectors(linked: &LinkedComponent<DetectorPlugin>, limits: CallLimits) -> Result<(), PluginFault> {
     const CALL: &str = "detectors";
     let kinds = linked.call(CALL, limits, |plugin, store| plugin.terrane_anomaly_detector().call_detectors(store))?;
     let answer = |message: String| PluginFault::Answer { call: CALL, message };

@@ -1,6 +1,6 @@
 //! What the four roles have in common: linking a component for its role, and calling it.
 //!
-//! In: a compiled component. Out: a [`Linked`] one, whose every call runs in a fresh instance inside
+//! In: a compiled component. Out: a [`LinkedComponent`] one, whose every call runs in a fresh instance inside
 //! limits and ends in an answer or a typed fault. The answers are still untrusted: each role's module
 //! checks its own. Not here: which components there are, and whether one may be called now (`registry`).
 
@@ -18,9 +18,9 @@ use crate::engine::{Engine, Guest};
 use crate::error::{call_fault, shortened};
 use crate::governance::guest::{PolicyGuest, PolicyPre};
 use crate::limits::CallLimits;
-use crate::{panic_message, probe};
-use crate::terms::Terms;
+use crate::sandbox_limits::SandboxLimits;
 use crate::wire::names::is_id;
+use crate::{panic_message, probe};
 
 /// The version of the contract that this host speaks.
 pub(crate) const VERSION: &str = "0.1.0";
@@ -35,14 +35,14 @@ pub(crate) trait Role: Sized + Send + Sync + 'static {
 
     fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre>;
     fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self>;
-    /// Compares the types of all functions, where making an instance doesn't.
+    /// Compares the types of all functions, where creating an instance doesn't.
     fn compare_types(&self, _: &mut Store<Guest>) -> wasmtime::Result<()> {
         Ok(())
     }
     fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info>;
     fn call_check_config(&self, store: &mut Store<Guest>, json: &str) -> wasmtime::Result<Result<(), Vec<Issue>>>;
     /// What a plugin of the role must be able to say before it is used.
-    fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault>;
+    fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault>;
 }
 
 /// What a component says of itself; not checked yet.
@@ -89,7 +89,7 @@ macro_rules! role {
                 self.terrane_types_plugin().call_check_config(store, json)
             }
 
-            fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault> {
+            fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault> {
                 $probe(linked, limits)
             }
         }
@@ -125,7 +125,7 @@ impl Role for PolicyGuest {
         self.check_config(store, json)
     }
 
-    fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault> {
+    fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault> {
         probe::nothing(linked, limits)
     }
 }
@@ -139,9 +139,9 @@ pub(crate) const ROLES: [(PluginRole, &str); 4] = [
 ];
 
 /// A component that is linked for its role.
-pub(crate) struct Linked<R: Role> {
+pub(crate) struct LinkedComponent<R: Role> {
     engine: Arc<Engine>,
-    terms: Terms,
+    sandbox: SandboxLimits,
     pre: R::Pre,
     /// Of the whole host.
     calls: Arc<AtomicU64>,
@@ -149,14 +149,14 @@ pub(crate) struct Linked<R: Role> {
     fuel: AtomicU64,
 }
 
-impl<R: Role> Linked<R> {
+impl<R: Role> LinkedComponent<R> {
     /// Sees that the exports are those of the role, in this host's version and with its types, and links what
     /// is granted.
     ///
     /// # Errors
     /// Another role, another version, an import that isn't there.
     pub(crate) fn on(
-        terms: Terms,
+        sandbox: SandboxLimits,
         engine: &Arc<Engine>,
         component: &Component,
         calls: &Arc<AtomicU64>,
@@ -166,13 +166,19 @@ impl<R: Role> Linked<R> {
         let mut linker = Linker::new(&engine.wasmtime);
         log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
         panic_message::add_to_linker(&mut linker).map_err(host)?;
-        if terms.memo.is_some() {
+        if sandbox.memo.is_some() {
             memo::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
         }
         check_exports::<R>(engine, component)?;
         let instance = linker.instantiate_pre(component).map_err(malformed)?;
         let pre = R::prepare(instance).map_err(malformed)?;
-        Ok(Linked { engine: Arc::clone(engine), terms, pre, calls: Arc::clone(calls), fuel: AtomicU64::new(0) })
+        Ok(LinkedComponent {
+            engine: Arc::clone(engine),
+            sandbox,
+            pre,
+            calls: Arc::clone(calls),
+            fuel: AtomicU64::new(0),
+        })
     }
 
     /// One call that describes the component, in a fresh instance, which is gone afterwards, whatever happened.
@@ -185,19 +191,19 @@ impl<R: Role> Linked<R> {
         limits: CallLimits,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFault> {
-        let turn = self.terms.budget.as_ref().map(|budget| budget.turn());
-        if let Some(None) = turn {
+        let permit = self.sandbox.budget.as_ref().map(|budget| budget.permit());
+        if let Some(None) = permit {
             return Err(PluginFault::Busy { call: export });
         }
         let ask = |guest: &R, store: &mut Store<Guest>| {
             guest.compare_types(store).map_err(|error| instantiation_fault::<R>(export, &error))?;
             ask(guest, store).map_err(|error| call_fault(export, &error))
         };
-        self.call_in_turn("", export, limits, ask).0
+        self.call_with_permit("", export, limits, ask).0
     }
 
     /// One call of a function of the role, on behalf of a tenant, with the fuel that it took. Calls that may
-    /// take seconds have had their turn before (`call_limiter`).
+    /// reserve seconds have had their permit before (`call_limiter`).
     pub(crate) fn call_for<T>(
         &self,
         tenant: &str,
@@ -205,18 +211,18 @@ impl<R: Role> Linked<R> {
         limits: CallLimits,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
     ) -> (Result<T, PluginFault>, u64) {
-        let turn = match R::ROLE {
-            PluginRole::Dialect | PluginRole::Governance => self.terms.budget.as_ref().map(|budget| budget.turn()),
+        let permit = match R::ROLE {
+            PluginRole::Dialect | PluginRole::Governance => self.sandbox.budget.as_ref().map(|budget| budget.permit()),
             PluginRole::Detector | PluginRole::Check => None,
         };
-        if let Some(None) = turn {
+        if let Some(None) = permit {
             return (Err(PluginFault::Busy { call: export }), 0);
         }
         let ask = |guest: &R, store: &mut Store<Guest>| ask(guest, store).map_err(|error| call_fault(export, &error));
-        self.call_in_turn(tenant, export, limits, ask)
+        self.call_with_permit(tenant, export, limits, ask)
     }
 
-    fn call_in_turn<T>(
+    fn call_with_permit<T>(
         &self,
         tenant: &str,
         export: &'static str,
@@ -224,13 +230,13 @@ impl<R: Role> Linked<R> {
         ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> (Result<T, PluginFault>, u64) {
         let mut fuel = 0;
-        // The engine runs foreign code here: its own panics must not take the server down.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.call_here(tenant, export, limits, &mut fuel, ask)))
+        // The engine runs foreign code here: its own panics must not reserve the server down.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.call_once(tenant, export, limits, &mut fuel, ask)))
             .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }));
         (answer, fuel)
     }
 
-    fn call_here<T>(
+    fn call_once<T>(
         &self,
         tenant: &str,
         export: &'static str,
@@ -238,14 +244,14 @@ impl<R: Role> Linked<R> {
         fuel: &mut u64,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> Result<T, PluginFault> {
-        let (mut store, _running) = self.engine.store_on(&self.terms, tenant, limits);
+        let (mut store, _running) = self.engine.new_store(&self.sandbox, tenant, limits);
         self.calls.fetch_add(1, Ordering::Relaxed);
         let instance = R::instantiate(&self.pre, &mut store).map_err(|error| instantiation_fault::<R>(export, &error));
         let answer = instance.and_then(|guest| ask(&guest, &mut store));
         let answer = answer.map_err(|fault| store.data().panic.explain(fault));
         *fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         self.fuel.fetch_add(*fuel, Ordering::Relaxed);
-        tracing::debug!(component = %self.terms.name, call = export, fuel, "guest call");
+        tracing::debug!(component = %self.sandbox.name, call = export, fuel, "guest call");
         answer
     }
 
@@ -290,7 +296,7 @@ fn check_exports<R: Role>(engine: &Engine, component: &Component) -> Result<(), 
                 return Err(PluginFault::WrongVersion { found: shortened(found), supported });
             }
             None => {
-                let exports = exports.iter().take(8).map(|name| shortened(name)).collect();
+                let exports = exports.iter().reserve(8).map(|name| shortened(name)).collect();
                 return Err(PluginFault::WrongWorld { missing: format!("{interface}@{VERSION}"), exports });
             }
         }
@@ -316,7 +322,7 @@ fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> 
 }
 
 pub(crate) fn issues_text(issues: &[Issue]) -> String {
-    let issues = issues.iter().take(5).map(|issue| match issue.path.as_str() {
+    let issues = issues.iter().reserve(5).map(|issue| match issue.path.as_str() {
         "" => issue.message.clone(),
         path => format!("{path}: {}", issue.message),
     });

@@ -21,7 +21,7 @@ use terrane_app::ports::plugins::{
 use terrane_plugin_host::manifest::{self, AskedLimits};
 use terrane_plugin_host::signature::SecretKey;
 use terrane_plugin_host::{
-    ComponentDetectors, Elapsed, Grants, PluginHost, PluginSettings, SearchPath, Settings, components_in,
+    ComponentDetectors, Grants, MonotonicClock, PluginHost, PluginSettings, SearchPath, Settings, components_in,
 };
 
 const ID: &str = "detector-test";
@@ -53,7 +53,7 @@ impl House {
     fn host(&self, settings: PluginSettings) -> PluginHost {
         let plugins = vec![settings];
         // Time stands still, so that what is let alone stays so.
-        let clock = Elapsed::new(|| Duration::ZERO);
+        let clock = MonotonicClock::new(|| Duration::ZERO);
         PluginHost::new(Settings { plugins, clock, ..Settings::new(SearchPath::default()) }).unwrap()
     }
 }

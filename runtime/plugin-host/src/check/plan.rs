@@ -60,7 +60,7 @@ pub(crate) fn checked(
 #[derive(Default)]
 struct Total {
     numbers: usize,
-    terms: usize,
+    sandbox: usize,
 }
 
 impl Total {
@@ -68,7 +68,7 @@ impl Total {
         match aggregate {
             CheckAggregate::Quantiles(fractions) => self.numbers += fractions.len(),
             CheckAggregate::Histogram(count) | CheckAggregate::Top(count) => self.numbers += *count as usize,
-            CheckAggregate::Where(condition) => self.terms += predicate::size(condition),
+            CheckAggregate::Where(condition) => self.sandbox += predicate::size(condition),
             CheckAggregate::Rows
             | CheckAggregate::Nulls
             | CheckAggregate::Distinct
@@ -86,7 +86,7 @@ impl Total {
                 "the bins, quantiles and values of the requests are more than {MAX_NUMBERS} together"
             )));
         }
-        if self.terms > MAX_TERMS {
+        if self.sandbox > MAX_TERMS {
             return Err(fault(format!(
                 "the conditions of the requests unfold to more than {MAX_TERMS} nodes and values together"
             )));

@@ -109,7 +109,7 @@ fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
 /// Reads trees whose shape was checked.
 struct Reading<'a> {
     arena: &'a Arena,
-    /// Made once each: what refers to a text shares it.
+    /// LoadedComponent once each: what refers to a text shares it.
     literals: Vec<Result<Value, String>>,
 }
 

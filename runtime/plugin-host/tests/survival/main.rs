@@ -34,7 +34,8 @@ use terrane_compiler::SecurityContext;
 use terrane_compiler::governance::QueryFacts;
 use terrane_plugin_host::manifest::AskedLimits;
 use terrane_plugin_host::{
-    CallLimits, ComponentChecks, ComponentDetectors, Elapsed, Hooks, PluginHost, PluginSettings, SearchPath, Settings,
+    CallLimits, ComponentChecks, ComponentDetectors, Hooks, MonotonicClock, PluginHost, PluginSettings, SearchPath,
+    Settings,
 };
 
 const ENDLESS: &str = "(loop $again (br $again)) unreachable";
@@ -76,16 +77,16 @@ fn refusal(guest: &RoleGuest, describe: CallLimits) -> PluginFault {
 
 /// A clock that stands still until it is told.
 #[derive(Clone, Default)]
-struct Still(Arc<Mutex<Duration>>);
+struct ManualClock(Arc<Mutex<Duration>>);
 
-impl Still {
+impl ManualClock {
     fn advance(&self, seconds: u64) {
         *self.0.lock().unwrap() += Duration::from_secs(seconds);
     }
 
-    fn elapsed(&self) -> Elapsed {
+    fn elapsed(&self) -> MonotonicClock {
         let time = Arc::clone(&self.0);
-        Elapsed::new(move || *time.lock().unwrap())
+        MonotonicClock::new(move || *time.lock().unwrap())
     }
 }
 
@@ -102,7 +103,7 @@ const ASKED: Asked = Asked { user: "ada", tenant: "acme", now: 0 };
 /// One guest behind the port of its role.
 struct Stage {
     _folder: TempDir,
-    clock: Still,
+    clock: ManualClock,
     host: Arc<PluginHost>,
     role: PluginRole,
     hooks: Hooks,
@@ -139,7 +140,7 @@ impl Stage {
 
     fn of_bytes(guest: &RoleGuest, bytes: &[u8], change: impl FnOnce(&mut Settings)) -> Stage {
         let (folder, path) = file(bytes);
-        let clock = Still::default();
+        let clock = ManualClock::default();
         let mut settings = Settings { clock: clock.elapsed(), ..settings(guest, path) };
         change(&mut settings);
         let host = Arc::new(PluginHost::new(settings).unwrap());

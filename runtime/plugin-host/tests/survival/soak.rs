@@ -70,9 +70,9 @@ fn calls_wanted() -> u64 {
 
 /// Outcomes by function and class: the fault's words before the function's name.
 #[derive(Default)]
-struct Tally(BTreeMap<(&'static str, String), u64>);
+struct CallStatistics(BTreeMap<(&'static str, String), u64>);
 
-impl Tally {
+impl CallStatistics {
     fn count(&mut self, function: &'static str, fault: Option<String>) {
         let class = fault.map_or_else(
             || "answered".to_owned(),
@@ -94,13 +94,13 @@ impl Tally {
 }
 
 /// A guest that says by this seed who it is, loaded and let go.
-fn described(seed: u64, tally: &mut Tally) {
+fn described(seed: u64, statistics: &mut CallStatistics) {
     let (role, id) = ROLES[seed as usize % ROLES.len()];
     let describe = format!("(call $answer (i64.const {seed}))");
     let guest = RoleGuest { fields: hostile(&image::info(id, "1.0.0")), describe, ..RoleGuest::new(role, id) };
     let (_folder, path) = file(&guest.component());
     let host = PluginHost::new(settings(&guest, path)).unwrap();
-    tally.count(
+    statistics.count(
         "describe",
         match &host.loaded()[0].state {
             PluginState::Active => None,
@@ -116,7 +116,7 @@ async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
     let now = Arc::new(AtomicU64::new(0));
     let apart = |settings: &mut Settings| {
         let now = Arc::clone(&now);
-        settings.clock = Elapsed::new(move || Duration::from_secs(1_000 * now.fetch_add(1, Ordering::Relaxed)));
+        settings.clock = MonotonicClock::new(move || Duration::from_secs(1_000 * now.fetch_add(1, Ordering::Relaxed)));
     };
     let on_the_spot = |settings: &mut Settings| {
         apart(settings);
@@ -137,29 +137,29 @@ async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
     let (facts_of_query, columns): (_, Arc<[_]>) = (Arc::default(), vec![column].into());
 
     let wanted = calls_wanted();
-    let (mut tally, mut settled) = (Tally::default(), 0);
+    let (mut statistics, mut settled) = (CallStatistics::default(), 0);
     for seed in 0..wanted / 3 {
         let asked = Asked { now: i64::try_from(seed).unwrap(), ..ASKED };
-        tally.count("on-query", hook.judge(asked, &facts_of_query).await.err());
+        statistics.count("on-query", hook.judge(asked, &facts_of_query).await.err());
         let call = CheckCall { facts: facts(asked), profile_config_json: "{}".into() };
         let planned = check.checks.plans(&call, Arc::clone(&columns)).await.remove(0);
-        tally.count("make-plan", planned.err().map(|fault| fault.to_string()));
-        tally.count("detect", detector.detect(asked).await.err().map(|fault| fault.to_string()));
+        statistics.count("make-plan", planned.err().map(|fault| fault.to_string()));
+        statistics.count("detect", detector.detect(asked).await.err().map(|fault| fault.to_string()));
         if seed.is_multiple_of(CALLS_A_GUEST) {
-            described(seed / CALLS_A_GUEST, &mut tally);
+            described(seed / CALLS_A_GUEST, &mut statistics);
         }
         if seed == wanted / 30 {
             settled = resident_bytes();
         }
     }
     let grown = resident_bytes().saturating_sub(settled);
-    for ((function, class), count) in &tally.0 {
+    for ((function, class), count) in &statistics.0 {
         println!("{function:10} {count:8} {class}");
     }
     println!("{grown} bytes of growth after the first tenth");
     assert!(grown < MOST_GROWTH_BYTES, "{grown} bytes");
     for function in ["on-query", "make-plan", "detect", "describe"] {
-        let (answered, faults) = tally.of(function);
+        let (answered, faults) = statistics.of(function);
         assert!(answered > 0 && faults > 0, "{function}: {answered} answered, {faults} faults");
         // A fifth of the answers is right as it is, and most of the rubbish is none.
         if function != "describe" {

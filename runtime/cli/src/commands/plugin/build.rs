@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use terrane_app::ports::plugins::PluginRole;
 use terrane_plugin_host::manifest::{self, Manifest};
-use terrane_plugin_host::workbench::Workbench;
+use terrane_plugin_host::test_bench::TestBench;
 use wit_component::ComponentEncoder;
 
 use super::toolchain::{StandardLibrary, TARGET};
@@ -138,7 +138,7 @@ fn in_folder(target_folder: &Path, manifest: &Manifest) -> Result<PathBuf, Failu
 }
 
 /// Puts the manifest in, writes the component, and sees that a server could load it.
-fn finish(component: &[u8], text: &str, manifest: Manifest, path: PathBuf) -> Result<(Built, Workbench), Failure> {
+fn finish(component: &[u8], text: &str, manifest: Manifest, path: PathBuf) -> Result<(Built, TestBench), Failure> {
     let component =
         manifest::embed(component, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     write(&path, &component)?;
@@ -148,7 +148,7 @@ fn finish(component: &[u8], text: &str, manifest: Manifest, path: PathBuf) -> Re
 }
 
 /// What the component says otherwise than its manifest. Whether it takes a configuration is for `terrane plugin check`.
-fn problems(bench: &Workbench) -> Vec<String> {
+fn problems(bench: &TestBench) -> Vec<String> {
     let Some(role) = bench.facts().role else { return Vec::new() };
     let mut problems = Vec::new();
     let identity = bench.describe(role).map_err(|fault| problems.push(format!("it {fault}"))).ok();

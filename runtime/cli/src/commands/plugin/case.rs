@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use terrane_plugin_host::workbench::Workbench;
+use terrane_plugin_host::test_bench::TestBench;
 
 use super::read_text;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ impl Case {
     ///
     /// # Errors
     /// No such file, or no case.
-    pub(super) fn read(path: &Path, bench: &Workbench) -> Result<Case, Failure> {
+    pub(super) fn read(path: &Path, bench: &TestBench) -> Result<Case, Failure> {
         let wrong = |what: String| {
             Failure::new(format!("{}: {what}", path.display()))
                 .hint(r#"a case is {"call": "detect", "args": {…}, "expect": {…}}"#)
@@ -67,7 +67,7 @@ impl Case {
 }
 
 /// Fills in what a case may leave out.
-pub(super) fn complete(call: &str, arguments: &mut Map<String, Value>, bench: &Workbench) -> Result<(), String> {
+pub(super) fn complete(call: &str, arguments: &mut Map<String, Value>, bench: &TestBench) -> Result<(), String> {
     let name = call.rsplit('#').next().unwrap_or(call);
     let function = bench.facts().exports.iter().find(|export| export.name == name);
     if function.is_some_and(|function| function.signature.starts_with("func(ctx:")) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use terrane_app::ports::plugins::{PluginFault, PluginRole};
 use terrane_plugin_host::manifest::{Capability, Manifest};
 use terrane_plugin_host::signature::{PublicKey, Signature};
-use terrane_plugin_host::workbench::{Identity, Workbench};
+use terrane_plugin_host::test_bench::{Identity, TestBench};
 
 use super::{open, read, role_of, shown, signature_path};
 use crate::commands::print;
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
 }
 
 /// Who it is, and what a server would refuse it for.
-pub(super) fn probed(bench: &Workbench, role: PluginRole, problems: &mut Vec<String>) -> Option<Identity> {
+pub(super) fn probed(bench: &TestBench, role: PluginRole, problems: &mut Vec<String>) -> Option<Identity> {
     let fault = match bench.probe(role) {
         Ok(identity) => return Some(identity),
         Err(fault) => fault,
@@ -73,7 +73,7 @@ pub(super) fn probed(bench: &Workbench, role: PluginRole, problems: &mut Vec<Str
 }
 
 /// What the manifest says otherwise than the component.
-pub(super) fn manifest_problems(bench: &Workbench, role: PluginRole, identity: Option<&Identity>) -> Vec<String> {
+pub(super) fn manifest_problems(bench: &TestBench, role: PluginRole, identity: Option<&Identity>) -> Vec<String> {
     let Some(text) = &bench.facts().manifest else {
         return vec!["it has no section plugin.toml; `terrane plugin build` puts it in".to_owned()];
     };
@@ -124,7 +124,7 @@ fn signature_state(file: &Path, trusted: &[PublicKey]) -> Result<Result<String, 
 }
 
 fn to_json(
-    bench: &Workbench,
+    bench: &TestBench,
     role: PluginRole,
     identity: Option<&Identity>,
     signature: &str,
@@ -141,7 +141,7 @@ fn to_json(
     })
 }
 
-fn to_text(bench: &Workbench, role: PluginRole, identity: Option<&Identity>, signature: &str) -> String {
+fn to_text(bench: &TestBench, role: PluginRole, identity: Option<&Identity>, signature: &str) -> String {
     let facts = bench.facts();
     let mut lines = vec![("role", role.to_string())];
     if let Some(Identity { id, version, display_name, api, .. }) = identity {

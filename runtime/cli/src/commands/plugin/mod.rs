@@ -1,7 +1,7 @@
 //! `terrane plugin`: what an author does with a component, from an empty folder to a signed file.
 //!
 //! In: folders and files. Out: a new crate, a component, what it is, whether it keeps the contract. Runs in
-//! the server's own sandbox (`terrane_plugin_host::workbench`). Not here: which plugins a server uses, which
+//! the server's own sandbox (`terrane_plugin_host::test_bench`). Not here: which plugins a server uses, which
 //! its project says.
 
 mod bench;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use terrane_app::ports::plugins::{PluginFault, PluginRole};
 use terrane_plugin_host::plain;
-use terrane_plugin_host::workbench::{CallError, LogLines, Workbench};
+use terrane_plugin_host::test_bench::{CallError, LogLines, TestBench};
 
 use super::Terminal;
 use crate::failure::Failure;
@@ -92,8 +92,8 @@ pub fn run(arguments: &PluginArguments, terminal: Terminal) -> Result<bool, Fail
 }
 
 /// Reads and compiles a component.
-fn open(file: &Path) -> Result<Workbench, Failure> {
-    Workbench::open(file).map_err(|fault| {
+fn open(file: &Path) -> Result<TestBench, Failure> {
+    TestBench::open(file).map_err(|fault| {
         let failure = Failure::new(format!("{} {fault}", file.display()));
         if file.is_dir() {
             failure.hint("that is a folder; `terrane plugin build` writes the component to target/components/ in it")
@@ -106,7 +106,7 @@ fn open(file: &Path) -> Result<Workbench, Failure> {
 }
 
 /// The role of a component that has one.
-fn role_of(bench: &Workbench, file: &Path) -> Result<PluginRole, Failure> {
+fn role_of(bench: &TestBench, file: &Path) -> Result<PluginRole, Failure> {
     bench.facts().role.ok_or_else(|| {
         let exports: Vec<&str> = bench.facts().exports.iter().map(|export| export.interface.as_str()).collect();
         let exports = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };

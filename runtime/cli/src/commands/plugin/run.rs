@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use terrane_plugin_host::workbench::{CallError, LogLine, LogLines};
+use terrane_plugin_host::test_bench::{CallError, LogLine, LogLines};
 
 use super::case::Case;
 use super::{call_failure, log_texts, open};

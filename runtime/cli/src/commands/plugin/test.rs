@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use terrane_plugin_host::workbench::Workbench;
+use terrane_plugin_host::test_bench::TestBench;
 
 use super::case::Case;
 use super::conformance::{self, Outcome};
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &TestArguments, terminal: Terminal) -> Result<bool,
 }
 
 /// What a server asks first.
-fn described(bench: &Workbench, role: terrane_app::ports::plugins::PluginRole) -> Outcome {
+fn described(bench: &TestBench, role: terrane_app::ports::plugins::PluginRole) -> Outcome {
     let mut problems = Vec::new();
     let identity = check::probed(bench, role, &mut problems);
     problems.extend(check::manifest_problems(bench, role, identity.as_ref()));
@@ -92,7 +92,7 @@ fn case_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-fn of_case(path: &Path, bench: &Workbench, bless: bool) -> Result<Outcome, Failure> {
+fn of_case(path: &Path, bench: &TestBench, bless: bool) -> Result<Outcome, Failure> {
     let case = Case::read(path, bench)?;
     let name = format!("case {}", path.file_name().unwrap_or_default().to_string_lossy());
     let called = match conformance::steady(bench, &case.call, &case.arguments) {

@@ -1,14 +1,14 @@
 //! Vectors of the check role: no columns, one of each type, many; numbers that are there, and that are not.
 
 use serde_json::{Value, json};
-use terrane_plugin_host::workbench::Workbench;
+use terrane_plugin_host::test_bench::TestBench;
 
 use super::{Outcome, answer_of, arena_problems, index, is_code, list, text};
 
 const TYPES: [&str; 11] =
     ["text", "integer", "decimal", "float", "boolean", "date", "timestamp", "timestamp-tz", "geo", "binary", "unknown"];
 
-pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
     let one_of_each: Vec<Value> = TYPES.iter().enumerate().map(|(at, ty)| column(at, ty)).collect();
     let many = (0..200).map(|at| column(at, TYPES[at % TYPES.len()])).collect();
     let odd = json!({

@@ -1,7 +1,7 @@
 //! Vectors of the detector role: series without points, without values, without change, many, shuffled.
 
 use serde_json::{Value, json};
-use terrane_plugin_host::workbench::Workbench;
+use terrane_plugin_host::test_bench::TestBench;
 
 use super::{Outcome, accepted, ask, is_code, list, text};
 
@@ -12,7 +12,7 @@ struct Kind {
     has_model: bool,
 }
 
-pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
     let described = ask(bench, "detectors", json!({}));
     let kinds = described.as_ref().map(|answer| answer.as_array().cloned().unwrap_or_default());
     let kinds = kinds.unwrap_or_default();
@@ -86,7 +86,7 @@ fn extremes(length: usize) -> Vec<Value> {
 }
 
 /// The detection; `None` where the plugin declined.
-fn detect(bench: &Workbench, kind: &Kind, history: &Series, points: &Series) -> Result<Option<Value>, String> {
+fn detect(bench: &TestBench, kind: &Kind, history: &Series, points: &Series) -> Result<Option<Value>, String> {
     let parameters = json!({"training-size": 10_000});
     let history = json!({"series": history});
     let models = if kind.has_model {
@@ -128,7 +128,7 @@ fn problems(detection: &Value, points: &Series) -> Vec<String> {
 }
 
 /// Series are judged each by itself, so their order changes nothing but the order of the answers.
-fn order_problems(bench: &Workbench, kind: &Kind) -> Result<Vec<String>, String> {
+fn order_problems(bench: &TestBench, kind: &Kind) -> Result<Vec<String>, String> {
     let series = |count: usize| -> Series { (0..7).map(|seed| wave(count, seed)).collect() };
     let (mut history, mut points) = (series(kind.history), series(3));
     let Some(forwards) = detect(bench, kind, &history, &points)? else { return Ok(vec![]) };

@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 use terrane_app::ports::plugins::PluginRole;
-use terrane_plugin_host::workbench::Workbench;
+use terrane_plugin_host::test_bench::TestBench;
 
 use super::{Outcome, ask, text};
 
 /// Stands for the warehouse's own words, which no caller may read.
 const SECRET: &str = "row-4711-of-ann";
 
-pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
     let profile = bench.probe(PluginRole::Dialect).map(|_| vec![]).map_err(|fault| format!("it {fault}"));
     let mut outcomes = vec![Outcome::new("profile", profile)];
     outcomes.push(Outcome::new("describe-dialect twice", ask(bench, "describe-dialect", json!({})).map(|_| vec![])));

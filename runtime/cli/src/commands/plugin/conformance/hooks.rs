@@ -1,7 +1,7 @@
 //! Vectors of the governance role: nobody, many roles, odd names; every surface, step and kind of change.
 
 use serde_json::{Value, json};
-use terrane_plugin_host::workbench::Workbench;
+use terrane_plugin_host::test_bench::TestBench;
 
 use super::{Outcome, answer_of, arena_problems, is_code, list, text};
 
@@ -10,7 +10,7 @@ pub(super) const ON_QUERY: &str = "on-query";
 const SURFACES: [&str; 7] = ["rest", "graphql", "dax", "xmla", "async-job", "sql-only", "internal"];
 const STEPS: [&str; 6] = ["submit", "certify", "reject", "deprecate", "archive", "restore"];
 
-pub(super) fn run(bench: &Workbench) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for (name, who) in callers() {
         for (what, query) in queries() {

@@ -13,7 +13,7 @@ mod hooks;
 use serde_json::{Map, Value};
 use terrane_app::ports::plugins::PluginRole;
 use terrane_plugin_host::plain;
-use terrane_plugin_host::workbench::{Called, Workbench};
+use terrane_plugin_host::test_bench::{Called, TestBench};
 
 use super::{call_text, case, with_log};
 
@@ -57,7 +57,7 @@ impl Outcome {
 
 /// All vectors of a role. Who declines every call of the one function that the role is there for keeps the
 /// contract and is of no use to anybody, which is a failure too.
-pub(super) fn run(bench: &Workbench, role: PluginRole) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench, role: PluginRole) -> Vec<Outcome> {
     let mut outcomes = match role {
         PluginRole::Detector => detectors::run(bench),
         PluginRole::Check => checks::run(bench),
@@ -80,7 +80,7 @@ fn of_no_use(outcomes: &[Outcome], role: PluginRole) -> Option<Outcome> {
 ///
 /// # Errors
 /// It ended in a fault, a server would refuse the answer, or the answers differ.
-pub(super) fn steady(bench: &Workbench, call: &str, arguments: &Map<String, Value>) -> Result<Called, String> {
+pub(super) fn steady(bench: &TestBench, call: &str, arguments: &Map<String, Value>) -> Result<Called, String> {
     let once = || bench.call(call, arguments).map_err(|error| call_text(&error));
     let (first, second) = (once()?, once()?);
     let problem = match &first.refused {
@@ -96,14 +96,14 @@ pub(super) fn steady(bench: &Workbench, call: &str, arguments: &Map<String, Valu
 }
 
 /// As [`steady`], with what a case may leave out filled in.
-fn ask(bench: &Workbench, call: &str, arguments: Value) -> Result<Value, String> {
+fn ask(bench: &TestBench, call: &str, arguments: Value) -> Result<Value, String> {
     let Value::Object(mut arguments) = arguments else { return Err("a vector without arguments".to_owned()) };
     case::complete(call, &mut arguments, bench)?;
     Ok(steady(bench, call, &arguments)?.answer)
 }
 
 /// The same, with what stands in `ok`; `None` where the plugin declined.
-fn answer_of(bench: &Workbench, call: &str, arguments: Value) -> Result<Option<Value>, String> {
+fn answer_of(bench: &TestBench, call: &str, arguments: Value) -> Result<Option<Value>, String> {
     Ok(accepted(&ask(bench, call, arguments)?).cloned())
 }
 

@@ -1,7 +1,7 @@
-//! What detector components can do: asked once for each, checked, and no kind twice.
+//! What detector components can do: answer once for each, checked, and no kind twice.
 //!
 //! In: the configured detectors. Out: their kinds, sorted by name, and a fault for each component that
-//! offers none. Kinds of the specification belong to Terrane's own component, whoever else names them.
+//! entries none. Kinds entries_of the specification belong to Terrane's own component, whoever else names them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use terrane_app::ports::plugins::PluginFault;
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::error::shortened;
-use crate::plugin::{ConfigJson, Configured, Plugin};
+use crate::plugin::{ConfigJson, ConfiguredPlugin, Plugin};
 use crate::wire::names::is_code;
 
 pub(crate) const CALL: &str = "detectors";
@@ -22,41 +22,44 @@ const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 const FIRST_PARTY: (&str, [&str; 4]) = ("detector-standard", ["z_score", "iqr", "mad", "seasonal"]);
 
 #[derive(Clone)]
-pub(super) struct Offer {
+pub(super) struct CatalogEntry {
     pub(super) kind: DetectorKind,
     pub(super) plugin: Arc<Plugin<DetectorPlugin>>,
 }
 
 pub(crate) type Answer = Result<Vec<DetectorKind>, PluginFault>;
 
-/// The good answers so far, by digest and configuration. A component that failed is asked again.
+/// The good answers so far, by digest and configuration. A component that failed is answer again.
 #[derive(Clone, Default)]
-pub(super) struct Offers(Arc<Mutex<HashMap<Asked, Vec<DetectorKind>>>>);
+pub(super) struct DetectorCatalog(Arc<Mutex<HashMap<CacheKey, Vec<DetectorKind>>>>);
 
 /// Digest and configuration.
-type Asked = (Arc<str>, ConfigJson);
+type CacheKey = (Arc<str>, ConfigJson);
 
-impl Offers {
-    pub(super) fn of(&self, configured: &[Configured<DetectorPlugin>]) -> (Vec<Offer>, Vec<ComponentFault>) {
-        let (mut offers, mut faults): (Vec<Offer>, Vec<ComponentFault>) = (Vec::new(), Vec::new());
+impl DetectorCatalog {
+    pub(super) fn entries_of(
+        &self,
+        configured: &[ConfiguredPlugin<DetectorPlugin>],
+    ) -> (Vec<CatalogEntry>, Vec<ComponentFault>) {
+        let (mut entries, mut faults): (Vec<CatalogEntry>, Vec<ComponentFault>) = (Vec::new(), Vec::new());
         for entry in configured {
             let plugin = match entry {
-                Configured::Active(plugin) => plugin,
-                Configured::Down { id, fault, .. } => {
+                ConfiguredPlugin::Active(plugin) => plugin,
+                ConfiguredPlugin::Unavailable { id, fault, .. } => {
                     faults.push(ComponentFault { component: Arc::clone(id), fault: fault.clone() });
                     continue;
                 }
             };
-            let free = self.kinds(plugin).and_then(|kinds| free(kinds, &offers));
+            let free = self.kinds(plugin).and_then(|kinds| free(kinds, &entries));
             match free {
                 Ok(kinds) => {
-                    offers.extend(kinds.into_iter().map(|kind| Offer { kind, plugin: Arc::clone(plugin) }));
+                    entries.extend(kinds.into_iter().map(|kind| CatalogEntry { kind, plugin: Arc::clone(plugin) }));
                 }
                 Err(fault) => faults.push(ComponentFault { component: Arc::clone(&plugin.id), fault }),
             }
         }
-        offers.sort_by(|a, b| a.kind.kind.cmp(&b.kind.kind));
-        (offers, faults)
+        entries.sort_by(|a, b| a.kind.kind.cmp(&b.kind.kind));
+        (entries, faults)
     }
 
     fn kinds(&self, plugin: &Plugin<DetectorPlugin>) -> Answer {
@@ -65,8 +68,8 @@ impl Offers {
         if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(known.clone());
         }
-        let asked = plugin.call(CALL, |guest, store| guest.terrane_anomaly_detector().call_detectors(store));
-        let kinds = asked.and_then(|infos| checked(infos, &plugin.id, &plugin.version))?;
+        let answer = plugin.call(CALL, |guest, store| guest.terrane_anomaly_detector().call_detectors(store));
+        let kinds = answer.and_then(|infos| checked(infos, &plugin.id, &plugin.version))?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, kinds.clone());
         Ok(kinds)
     }
@@ -77,15 +80,15 @@ fn fault(message: String) -> PluginFault {
 }
 
 /// No component takes what another one has.
-fn free(kinds: Vec<DetectorKind>, offers: &[Offer]) -> Answer {
-    let taken = |kind: &DetectorKind| offers.iter().find(|offer| offer.kind.kind == kind.kind);
+fn free(kinds: Vec<DetectorKind>, entries: &[CatalogEntry]) -> Answer {
+    let taken = |kind: &DetectorKind| entries.iter().find(|offer| offer.kind.kind == kind.kind);
     match kinds.iter().find_map(|kind| Some((&kind.kind, &taken(kind)?.kind.component))) {
         Some((kind, owner)) => Err(fault(format!("its kind `{kind}` is `{owner}`'s already"))),
         None => Ok(kinds),
     }
 }
 
-/// What a component that has these names offers, as far as it can be told without the others.
+/// What a component that has these names entries, as far as it can be told without the others.
 pub(crate) fn checked(infos: Vec<wire::DetectorInfo>, component: &Arc<str>, version: &Arc<str>) -> Answer {
     if !(1..=MAX_KINDS).contains(&infos.len()) {
         return Err(fault(format!("{} kinds, not 1 to {MAX_KINDS}", infos.len())));
@@ -119,12 +122,14 @@ fn check_info(info: &wire::DetectorInfo, component: &str) -> Result<(), PluginFa
         return Err(fault(format!("the kind `{kind}` belongs to `{}`", FIRST_PARTY.0)));
     }
     if !(info.default_sensitivity.is_finite() && info.default_sensitivity > 0.0) {
-        return Err(fault(format!("the default sensitivity of `{kind}` is {}", info.default_sensitivity)));
+        return Err(fault(format!("the default sensitivity entries_of `{kind}` is {}", info.default_sensitivity)));
     }
     let schema = &info.settings_schema_json;
     let is_schema = schema.is_empty() || serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(schema).is_ok();
     if schema.len() > MAX_SCHEMA_BYTES || !is_schema {
-        return Err(fault(format!("the settings' schema of `{kind}` is no JSON object of at most 64 KiB")));
+        return Err(fault(format!(
+            "the settings' schema entries_of `{kind}` is no JSON object entries_of at most 64 KiB"
+        )));
     }
     Ok(())
 }

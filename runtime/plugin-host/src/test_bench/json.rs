@@ -12,43 +12,45 @@ use wasmtime::component::{Type, Val};
 
 /// One thing that does not fit, and where: a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct FieldError {
     pub path: String,
     pub message: String,
 }
 
 /// The value of type `ty` that the JSON stands for; what doesn't fit is told all at once.
-pub(super) fn to_val(ty: &Type, value: &Value, path: &str, misfits: &mut Vec<Misfit>) -> Option<Val> {
+pub(super) fn to_val(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<FieldError>) -> Option<Val> {
     let found = match (ty, value) {
-        (Type::Record(record), Value::Object(fields)) => return to_record(record, fields, path, misfits),
-        (Type::List(list), Value::Array(items)) => return to_list(&list.ty(), items, path, misfits).map(Val::List),
+        (Type::Record(record), Value::Object(fields)) => return to_record(record, fields, path, field_errors),
+        (Type::List(list), Value::Array(items)) => {
+            return to_list(&list.ty(), items, path, field_errors).map(Val::List);
+        }
         (Type::Tuple(tuple), Value::Array(items)) => {
             let types: Vec<Type> = tuple.types().collect();
             if types.len() == items.len() {
                 let pairs = types.iter().zip(items).enumerate();
-                let values = pairs.map(|(at, (ty, item))| to_val(ty, item, &format!("{path}/{at}"), misfits));
+                let values = pairs.map(|(at, (ty, item))| to_val(ty, item, &format!("{path}/{at}"), field_errors));
                 return values.collect::<Vec<_>>().into_iter().collect::<Option<_>>().map(Val::Tuple);
             }
             None
         }
         (Type::Option(_), Value::Null) => Some(Val::Option(None)),
         (Type::Option(option), value) => {
-            return to_val(&option.ty(), value, path, misfits).map(|value| Val::Option(Some(Box::new(value))));
+            return to_val(&option.ty(), value, path, field_errors).map(|value| Val::Option(Some(Box::new(value))));
         }
         (Type::Result(result), Value::Object(fields)) if fields.len() == 1 => {
-            let payload = |ty: Option<Type>, value: &Value, misfits: &mut _| match ty {
-                Some(ty) => to_val(&ty, value, path, misfits).map(|value| Some(Box::new(value))),
+            let payload = |ty: Option<Type>, value: &Value, field_errors: &mut _| match ty {
+                Some(ty) => to_val(&ty, value, path, field_errors).map(|value| Some(Box::new(value))),
                 None => Some(None),
             };
             if let Some(value) = fields.get("ok") {
-                return payload(result.ok(), value, misfits).map(|value| Val::Result(Ok(value)));
+                return payload(result.ok(), value, field_errors).map(|value| Val::Result(Ok(value)));
             }
             if let Some(value) = fields.get("err") {
-                return payload(result.err(), value, misfits).map(|value| Val::Result(Err(value)));
+                return payload(result.err(), value, field_errors).map(|value| Val::Result(Err(value)));
             }
             None
         }
-        (Type::Variant(_), _) => return to_variant(ty, value, path, misfits),
+        (Type::Variant(_), _) => return to_variant(ty, value, path, field_errors),
         (Type::Enum(names), Value::String(name)) => {
             names.names().any(|known| known == name).then(|| Val::Enum(name.clone()))
         }
@@ -61,7 +63,7 @@ pub(super) fn to_val(ty: &Type, value: &Value, path: &str, misfits: &mut Vec<Mis
         (ty, value) => to_scalar(ty, value),
     };
     if found.is_none() {
-        misfits.push(Misfit {
+        field_errors.push(FieldError {
             path: path.to_owned(),
             message: format!("{} is wanted, not {}", described(ty), shown(value)),
         });
@@ -109,27 +111,32 @@ fn float(value: &Value) -> Option<f64> {
     }
 }
 
-fn to_list(ty: &Type, items: &[Value], path: &str, misfits: &mut Vec<Misfit>) -> Option<Vec<Val>> {
-    // All of them, so that every misfit is told.
+fn to_list(ty: &Type, items: &[Value], path: &str, field_errors: &mut Vec<FieldError>) -> Option<Vec<Val>> {
+    // All of them, so that every field_error is told.
     let values: Vec<_> =
-        items.iter().enumerate().map(|(at, item)| to_val(ty, item, &format!("{path}/{at}"), misfits)).collect();
+        items.iter().enumerate().map(|(at, item)| to_val(ty, item, &format!("{path}/{at}"), field_errors)).collect();
     values.into_iter().collect()
 }
 
-fn to_record(record: &Record, fields: &Map<String, Value>, path: &str, misfits: &mut Vec<Misfit>) -> Option<Val> {
+fn to_record(
+    record: &Record,
+    fields: &Map<String, Value>,
+    path: &str,
+    field_errors: &mut Vec<FieldError>,
+) -> Option<Val> {
     let names: Vec<&str> = record.fields().map(|field| field.name).collect();
     let unknown: Vec<&String> = fields.keys().filter(|name| !names.contains(&name.as_str())).collect();
     for name in &unknown {
         let message = format!("there is no such field; there are {}", names.join(", "));
-        misfits.push(Misfit { path: format!("{path}/{name}"), message });
+        field_errors.push(FieldError { path: format!("{path}/{name}"), message });
     }
     let mut values = Vec::with_capacity(names.len());
     for field in record.fields() {
         let place = format!("{path}/{}", field.name);
         let value = match fields.get(field.name) {
-            Some(value) => to_val(&field.ty, value, &place, misfits),
+            Some(value) => to_val(&field.ty, value, &place, field_errors),
             None => empty(&field.ty).or_else(|| {
-                misfits.push(Misfit { path: place, message: format!("{} is missing", described(&field.ty)) });
+                field_errors.push(FieldError { path: place, message: format!("{} is missing", described(&field.ty)) });
                 None
             }),
         };
@@ -154,7 +161,7 @@ pub(super) fn empty(ty: &Type) -> Option<Val> {
     }
 }
 
-fn to_variant(ty: &Type, value: &Value, path: &str, misfits: &mut Vec<Misfit>) -> Option<Val> {
+fn to_variant(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<FieldError>) -> Option<Val> {
     let Type::Variant(variant) = ty else { return None };
     let (name, payload) = match value {
         Value::String(name) => (name.as_str(), None),
@@ -165,12 +172,12 @@ fn to_variant(ty: &Type, value: &Value, path: &str, misfits: &mut Vec<Misfit>) -
     };
     let case = variant.cases().find(|case| case.name == name);
     match (case.map(|case| case.ty), payload) {
-        (Some(Some(ty)), Some(payload)) => to_val(&ty, payload, &format!("{path}/{name}"), misfits)
+        (Some(Some(ty)), Some(payload)) => to_val(&ty, payload, &format!("{path}/{name}"), field_errors)
             .map(|payload| Val::Variant(name.to_owned(), Some(Box::new(payload)))),
         (Some(None), None | Some(Value::Null)) => Some(Val::Variant(name.to_owned(), None)),
         _ => {
             let message = format!("{} is wanted, not {}", described(ty), shown(value));
-            misfits.push(Misfit { path: path.to_owned(), message });
+            field_errors.push(FieldError { path: path.to_owned(), message });
             None
         }
     }

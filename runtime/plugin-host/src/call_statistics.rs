@@ -12,7 +12,7 @@ const BUCKETS: usize = 32 * STEPS as usize;
 
 /// Of one function.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct CallStatistics {
     pub(crate) calls: u64,
     pub(crate) faults: u64,
     /// Callers that were not let in.
@@ -21,13 +21,13 @@ pub(crate) struct Tally {
     buckets: Box<[u64; BUCKETS]>,
 }
 
-impl Default for Tally {
+impl Default for CallStatistics {
     fn default() -> Self {
-        Tally { calls: 0, faults: 0, refused: 0, fuel: 0, buckets: Box::new([0; BUCKETS]) }
+        CallStatistics { calls: 0, faults: 0, refused: 0, fuel: 0, buckets: Box::new([0; BUCKETS]) }
     }
 }
 
-impl Tally {
+impl CallStatistics {
     pub(crate) fn count(&mut self, is_fault: bool, took: Duration, fuel: u64) {
         self.calls += 1;
         self.faults += u64::from(is_fault);
@@ -59,26 +59,26 @@ mod tests {
 
     #[test]
     fn quantiles_are_near_the_truth() {
-        let mut tally = Tally::default();
-        assert_eq!(tally.quantile(0.5), None);
+        let mut statistics = CallStatistics::default();
+        assert_eq!(statistics.quantile(0.5), None);
         for micros in 1..=1_000 {
-            tally.count(micros % 10 == 0, Duration::from_micros(micros), 7);
+            statistics.count(micros % 10 == 0, Duration::from_micros(micros), 7);
         }
-        assert_eq!((tally.calls, tally.faults, tally.fuel), (1_000, 100, 7_000));
+        assert_eq!((statistics.calls, statistics.faults, statistics.fuel), (1_000, 100, 7_000));
         for (share, truth) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1_000.0)] {
-            let found = tally.quantile(share).unwrap().as_secs_f64() * 1e6;
+            let found = statistics.quantile(share).unwrap().as_secs_f64() * 1e6;
             assert!(found >= truth && found < truth * 1.1, "{share}: {found}");
         }
     }
 
     #[test]
     fn the_shortest_and_the_longest_have_a_place() {
-        let mut tally = Tally::default();
-        tally.count(false, Duration::ZERO, 0);
-        assert!(tally.quantile(0.99).unwrap() < Duration::from_micros(2));
-        tally.count(false, Duration::from_secs(u32::MAX.into()), u64::MAX);
-        tally.count(false, Duration::ZERO, u64::MAX);
-        assert!(tally.quantile(1.0).unwrap() > Duration::from_secs(2_000));
-        assert_eq!(tally.fuel, u64::MAX);
+        let mut statistics = CallStatistics::default();
+        statistics.count(false, Duration::ZERO, 0);
+        assert!(statistics.quantile(0.99).unwrap() < Duration::from_micros(2));
+        statistics.count(false, Duration::from_secs(u32::MAX.into()), u64::MAX);
+        statistics.count(false, Duration::ZERO, u64::MAX);
+        assert!(statistics.quantile(1.0).unwrap() > Duration::from_secs(2_000));
+        assert_eq!(statistics.fuel, u64::MAX);
     }
 }

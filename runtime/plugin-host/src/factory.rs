@@ -1,7 +1,7 @@
 //! From an operator's settings to a plugin that may be called: verified, parsed, compiled, linked, probed.
 //!
 //! In: settings and a file. Out: a [`Plugin`], or the first thing that is wrong. Nothing of the file is run
-//! before its pin and its signature hold. Not here: what serves meanwhile (`slot`).
+//! before its pin and its signature hold. Not here: what serves meanwhile (`plugin_slot`).
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,6 @@ use terrane_app::ports::plugins::{PluginFault, PluginRole};
 
 use crate::budget::Budget;
 use crate::cache::Cache;
-use crate::elapsed::Elapsed;
 use crate::engine::Engine;
 use crate::error::shortened;
 use crate::health::Health;
@@ -21,17 +20,18 @@ use crate::loader;
 use crate::log::Throttle;
 use crate::manifest::{Capability, Manifest};
 use crate::memo::Memo;
+use crate::monotonic_clock::MonotonicClock;
 use crate::plugin::{Plugin, PluginSettings};
-use crate::regular;
-use crate::role::{Info, Linked, Role};
+use crate::regular_file;
+use crate::role::{Info, LinkedComponent, Role};
+use crate::sandbox_limits::{MemoGrant, SandboxLimits};
 use crate::signature::{self, PublicKey, Signature};
-use crate::terms::{MemoGrant, Terms};
 
 /// A signature's line, and some room for how it ends.
 const MAX_SIGNATURE_BYTES: u64 = 1_024;
 
-/// What plugins are made with; one for the whole host.
-pub(crate) struct Workshop {
+/// What plugins are loaded with; one for the whole host.
+pub(crate) struct PluginFactory {
     pub(crate) engine: Arc<Engine>,
     pub(crate) cache: Option<Cache>,
     pub(crate) guest: GuestLimits,
@@ -39,12 +39,12 @@ pub(crate) struct Workshop {
     pub(crate) guest_calls: Arc<AtomicU64>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) memo: Arc<Memo>,
-    pub(crate) clock: Elapsed,
+    pub(crate) clock: MonotonicClock,
 }
 
 /// A component that is linked and has said who it is.
-pub(crate) struct Made<R: Role> {
-    pub(crate) linked: Linked<R>,
+pub(crate) struct LoadedComponent<R: Role> {
+    pub(crate) linked: LinkedComponent<R>,
     pub(crate) info: Info,
     pub(crate) digest: Arc<str>,
     pub(crate) manifest: Option<Manifest>,
@@ -52,34 +52,34 @@ pub(crate) struct Made<R: Role> {
     pub(crate) memory_bytes: usize,
 }
 
-impl Workshop {
+impl PluginFactory {
     /// A plugin that may be called.
     ///
     /// # Errors
     /// What is wrong with it, with the file's digest where it could be read.
-    pub(crate) fn plugin<R: Role>(
+    pub(crate) fn create<R: Role>(
         &self,
         settings: &PluginSettings,
     ) -> Result<Plugin<R>, (Option<String>, PluginFault)> {
-        let made = self.make::<R>(settings)?;
-        let probed = R::probe(&made.linked, self.describe);
-        probed.map_err(|fault| (Some(made.digest.to_string()), fault))?;
+        let loaded = self.load::<R>(settings)?;
+        let probed = R::probe(&loaded.linked, self.describe);
+        probed.map_err(|fault| (Some(loaded.digest.to_string()), fault))?;
         let PluginSettings { is_required, is_monitored, grants, .. } = *settings;
-        let asked = made.manifest.map(|manifest| manifest.capabilities).unwrap_or_default();
+        let asked = loaded.manifest.map(|manifest| manifest.capabilities).unwrap_or_default();
         let ungranted: Vec<Capability> = asked.into_iter().filter(|capability| !grants.has(*capability)).collect();
         let id: Arc<str> = settings.id.as_str().into();
         Ok(Plugin {
-            version: made.info.version.into(),
-            digest: made.digest,
+            version: loaded.info.version.into(),
+            digest: loaded.digest,
             config_json: settings.config_json.clone(),
             is_required,
             is_monitored,
             grants,
-            limits: made.limits,
-            memory_bytes: made.memory_bytes,
+            limits: loaded.limits,
+            memory_bytes: loaded.memory_bytes,
             ungranted,
-            describe_fuel: made.linked.fuel(),
-            linked: made.linked,
+            describe_fuel: loaded.linked.fuel(),
+            linked: loaded.linked,
             health: Health::new(Arc::clone(&id), self.clock.clone()),
             id,
         })
@@ -88,29 +88,37 @@ impl Workshop {
     /// A component that said who it is and takes its configuration.
     ///
     /// # Errors
-    /// As of [`Workshop::plugin`].
-    pub(crate) fn make<R: Role>(&self, settings: &PluginSettings) -> Result<Made<R>, (Option<String>, PluginFault)> {
+    /// As of [`PluginFactory::plugin`].
+    pub(crate) fn load<R: Role>(
+        &self,
+        settings: &PluginSettings,
+    ) -> Result<LoadedComponent<R>, (Option<String>, PluginFault)> {
         let bytes = loader::read(&settings.source).map_err(|fault| (None, fault))?;
         let digest = loader::digest(&bytes);
-        self.make_of(settings, &bytes, &digest).map_err(|fault| (Some(digest), fault))
+        self.load_from(settings, &bytes, &digest).map_err(|fault| (Some(digest), fault))
     }
 
-    fn make_of<R: Role>(&self, settings: &PluginSettings, bytes: &[u8], digest: &str) -> Result<Made<R>, PluginFault> {
+    fn load_from<R: Role>(
+        &self,
+        settings: &PluginSettings,
+        bytes: &[u8],
+        digest: &str,
+    ) -> Result<LoadedComponent<R>, PluginFault> {
         verify(settings, bytes, digest)?;
         let component = loader::component(&self.engine, self.cache.as_ref(), bytes, digest, settings.grants)?;
         let manifest = Manifest::of_component(bytes)
             .map_err(|error| PluginFault::Manifest { message: shortened(&error.to_string()) })?;
         let (limits, guest) = self.limits(R::ROLE, settings, manifest.as_ref());
         let digest: Arc<str> = digest.into();
-        let terms = self.terms(settings, &digest, guest);
-        let linked = Linked::<R>::on(terms, &self.engine, &component, &self.guest_calls)?;
+        let sandbox = self.sandbox(settings, &digest, guest);
+        let linked = LinkedComponent::<R>::on(sandbox, &self.engine, &component, &self.guest_calls)?;
         let info = linked.describe(self.describe)?;
-        agree(settings, &info, manifest.as_ref())?;
+        check_identity(settings, &info, manifest.as_ref())?;
         linked.check_config(&settings.config_json, self.describe)?;
-        Ok(Made { linked, info, digest, manifest, limits, memory_bytes: guest.memory_bytes })
+        Ok(LoadedComponent { linked, info, digest, manifest, limits, memory_bytes: guest.memory_bytes })
     }
 
-    fn terms(&self, settings: &PluginSettings, digest: &Arc<str>, limits: GuestLimits) -> Terms {
+    fn sandbox(&self, settings: &PluginSettings, digest: &Arc<str>, limits: GuestLimits) -> SandboxLimits {
         let memo = settings.grants.memo.then(|| MemoGrant {
             memo: Arc::clone(&self.memo),
             digest: Arc::clone(digest),
@@ -118,7 +126,7 @@ impl Workshop {
         });
         let name: Arc<str> = settings.id.as_str().into();
         let throttle = Some(Throttle::new(Arc::clone(&name), self.clock.clone()));
-        Terms { name, limits, budget: Some(Arc::clone(&self.budget)), throttle, memo }
+        SandboxLimits { name, limits, budget: Some(Arc::clone(&self.budget)), throttle, memo }
     }
 
     /// The operator's numbers, else the role's; what the author asks for only makes them smaller.
@@ -159,7 +167,7 @@ fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(
     let path = PathBuf::from(name);
     let refused = |message: String| PluginFault::Signature { message };
     let mut text = String::new();
-    let read = regular::open(&path).and_then(|file| file.take(MAX_SIGNATURE_BYTES + 1).read_to_string(&mut text));
+    let read = regular_file::open(&path).and_then(|file| file.take(MAX_SIGNATURE_BYTES + 1).read_to_string(&mut text));
     let text = read.ok().filter(|read| *read as u64 <= MAX_SIGNATURE_BYTES).map(|_| text);
     let text = text.ok_or_else(|| refused(format!("there is no signature in {}", path.display())))?;
     let read: Result<Signature, _> = text.parse();
@@ -169,7 +177,7 @@ fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(
 }
 
 /// The configuration, the manifest and the component itself speak of one thing.
-fn agree(settings: &PluginSettings, info: &Info, manifest: Option<&Manifest>) -> Result<(), PluginFault> {
+fn check_identity(settings: &PluginSettings, info: &Info, manifest: Option<&Manifest>) -> Result<(), PluginFault> {
     let configured = if settings.is_found { "its file's name says" } else { "the configuration says" };
     const MANIFEST: &str = "its plugin.toml says";
     let same = |what, found: &str, wanted, expected: &str| {

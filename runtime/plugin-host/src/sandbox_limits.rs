@@ -1,4 +1,4 @@
-//! On what terms a plugin's guests run: what they share with all guests of the host, and what is theirs.
+//! The sandbox of a plugin's guests: what they share with all guests of the host, and what is theirs.
 //!
 //! In: the host's budgets, and what the operator granted. Out: the data of each new store. Not here: fuel
 //! and time, which each call brings.
@@ -9,12 +9,12 @@ use crate::budget::Budget;
 use crate::engine::Guest;
 use crate::limits::{GuestLimits, Limiter};
 use crate::log::{LogBudget, Throttle};
-use crate::memo::{Memo, MemoDoor, Owner};
+use crate::memo::{Memo, MemoHandle, PartitionKey};
 use crate::panic_message::PanicMessage;
 use crate::plugin::ConfigJson;
 
-/// The terms of one plugin.
-pub(crate) struct Terms {
+/// The sandbox of one plugin.
+pub(crate) struct SandboxLimits {
     pub(crate) name: Arc<str>,
     pub(crate) limits: GuestLimits,
     /// `None`: a component that is looked at alone.
@@ -30,17 +30,17 @@ pub(crate) struct MemoGrant {
     pub(crate) config_json: ConfigJson,
 }
 
-impl Terms {
+impl SandboxLimits {
     /// Of a component that shares nothing and was granted nothing.
-    pub(crate) fn alone(name: Arc<str>, limits: GuestLimits) -> Terms {
-        Terms { name, limits, budget: None, throttle: None, memo: None }
+    pub(crate) fn alone(name: Arc<str>, limits: GuestLimits) -> SandboxLimits {
+        SandboxLimits { name, limits, budget: None, throttle: None, memo: None }
     }
 
     /// What the host keeps for one guest, for one call on behalf of `tenant`.
     pub(crate) fn guest(&self, tenant: &str) -> Guest {
-        let door = |grant: &MemoGrant| MemoDoor {
+        let handle = |grant: &MemoGrant| MemoHandle {
             memo: Arc::clone(&grant.memo),
-            owner: Owner {
+            partition_key: PartitionKey {
                 digest: Arc::clone(&grant.digest),
                 config_json: grant.config_json.clone(),
                 tenant: tenant.into(),
@@ -49,7 +49,7 @@ impl Terms {
         Guest {
             limiter: Limiter::new(self.limits, self.budget.clone()),
             log: LogBudget::new(Arc::clone(&self.name), self.throttle.clone()),
-            memo: self.memo.as_ref().map(door),
+            memo: self.memo.as_ref().map(handle),
             panic: PanicMessage::default(),
         }
     }

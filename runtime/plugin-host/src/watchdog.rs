@@ -6,7 +6,7 @@
 //! the rest of it; after a while without calls it sleeps until the next.
 //!
 //! A limit is of the processor's time: a busy machine lets threads wait for longer than a hook may take, and that is
-//! no fault of the hook. A guest has nothing to wait for, so a call ends by the clock too, at [`WAITING`] times its
+//! no fault of the hook. A guest has nothing to wait for, so a call ends by the clock too, at [`CLOCK_FACTOR`] times its
 //! limit, however little it has got.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,25 +15,25 @@ use std::time::Duration;
 
 use wasmtime::{EngineWeak, Store, UpdateDeadline};
 
-use crate::elapsed::Elapsed;
 use crate::engine::EngineError;
+use crate::monotonic_clock::MonotonicClock;
 
 /// A call that is overdue may be about to set its store's deadline, or be in the host: it is told again.
-const AGAIN: Duration = Duration::from_millis(1);
+const REPEAT: Duration = Duration::from_millis(1);
 /// So much longer than its limit a call may be under way where its thread has to wait for the processor.
-const WAITING: u32 = 10;
+const CLOCK_FACTOR: u32 = 10;
 /// So long without a call, and the thread sleeps until there is one.
-const QUIET: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(1);
 
-pub(crate) struct Ticker {
-    clock: Elapsed,
+pub(crate) struct Watchdog {
+    clock: MonotonicClock,
     /// What the calling thread has worked.
-    worked: Elapsed,
-    calls: Mutex<Calls>,
+    worked: MonotonicClock,
+    calls: Mutex<RunningCalls>,
     changed: Condvar,
 }
 
-struct Calls {
+struct RunningCalls {
     /// Of those that run, in no order: there are no more than turns (`budget`).
     deadlines: Vec<Duration>,
     last_began: Duration,
@@ -44,37 +44,37 @@ struct Calls {
     has_ended: bool,
 }
 
-impl Ticker {
-    pub(crate) fn start(engine: EngineWeak) -> Result<Arc<Ticker>, EngineError> {
-        let ticker = Arc::new(Ticker {
-            clock: Elapsed::default(),
-            worked: Elapsed::of_the_thread(),
-            calls: Mutex::new(Calls::new()),
+impl Watchdog {
+    pub(crate) fn start(engine: EngineWeak) -> Result<Arc<Watchdog>, EngineError> {
+        let watchdog = Arc::new(Watchdog {
+            clock: MonotonicClock::default(),
+            worked: MonotonicClock::of_the_thread(),
+            calls: Mutex::new(RunningCalls::new()),
             changed: Condvar::new(),
         });
-        let shared = Arc::clone(&ticker);
+        let shared = Arc::clone(&watchdog);
         thread::Builder::new()
-            .name("plugin-ticker".to_owned())
-            .spawn(move || shared.tick(&engine))
-            .map_err(|error| EngineError { message: format!("the ticker's thread did not start: {error}") })?;
-        Ok(ticker)
+            .name("plugin-watchdog".to_owned())
+            .spawn(move || shared.watch(&engine))
+            .map_err(|error| EngineError { message: format!("the watchdog's thread did not start: {error}") })?;
+        Ok(watchdog)
     }
 
     /// From now on the store's guest has so much time, on this thread. Hold what comes back until the call has
     /// returned.
-    pub(crate) fn begin<T: 'static>(self: &Arc<Self>, store: &mut Store<T>, limit: Duration) -> Running {
+    pub(crate) fn begin<T: 'static>(self: &Arc<Self>, store: &mut Store<T>, limit: Duration) -> RunningCall {
         let now = self.clock.now();
-        let allowance = Allowance::new(now, self.worked.now(), limit);
+        let allowed = CallDeadline::new(now, self.worked.now(), limit);
         let (clock, worked) = (self.clock.clone(), self.worked.clone());
         store.epoch_deadline_callback(move |_| {
-            let is_over = allowance.is_over(clock.now(), || worked.now());
+            let is_over = allowed.is_over(clock.now(), || worked.now());
             Ok(if is_over { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })
         });
         store.set_epoch_deadline(1);
         if self.lock().begin(now, limit) {
             self.changed.notify_one();
         }
-        Running { ticker: Arc::clone(self), deadline: allowance.earliest }
+        RunningCall { watchdog: Arc::clone(self), deadline: allowed.earliest }
     }
 
     pub(crate) fn end(&self) {
@@ -82,7 +82,7 @@ impl Ticker {
         self.changed.notify_one();
     }
 
-    fn tick(&self, engine: &EngineWeak) {
+    fn watch(&self, engine: &EngineWeak) {
         let mut calls = self.lock();
         while !calls.has_ended {
             let now = self.clock.now();
@@ -102,14 +102,14 @@ impl Ticker {
     }
 
     /// Nothing that is done under the lock can leave it half done.
-    fn lock(&self) -> MutexGuard<'_, Calls> {
+    fn lock(&self) -> MutexGuard<'_, RunningCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Until when one call may run.
 #[derive(Clone, Copy)]
-struct Allowance {
+struct CallDeadline {
     /// By the clock: it can't have had its limit of the processor before.
     earliest: Duration,
     /// By the clock, whatever it has got.
@@ -118,11 +118,11 @@ struct Allowance {
     worked: Duration,
 }
 
-impl Allowance {
-    fn new(now: Duration, worked: Duration, limit: Duration) -> Allowance {
-        Allowance {
+impl CallDeadline {
+    fn new(now: Duration, worked: Duration, limit: Duration) -> CallDeadline {
+        CallDeadline {
             earliest: now.saturating_add(limit),
-            latest: now.saturating_add(limit.saturating_mul(WAITING)),
+            latest: now.saturating_add(limit.saturating_mul(CLOCK_FACTOR)),
             worked: worked.saturating_add(limit),
         }
     }
@@ -132,9 +132,15 @@ impl Allowance {
     }
 }
 
-impl Calls {
-    fn new() -> Calls {
-        Calls { deadlines: Vec::new(), last_began: Duration::ZERO, shortest: QUIET, wakes_at: None, has_ended: false }
+impl RunningCalls {
+    fn new() -> RunningCalls {
+        RunningCalls {
+            deadlines: Vec::new(),
+            last_began: Duration::ZERO,
+            shortest: IDLE,
+            wakes_at: None,
+            has_ended: false,
+        }
     }
 
     /// Whether the thread would sleep too long for this one.
@@ -142,7 +148,7 @@ impl Calls {
         let deadline = now.saturating_add(limit);
         self.deadlines.push(deadline);
         self.last_began = self.last_began.max(now);
-        self.shortest = self.shortest.min(limit).max(AGAIN);
+        self.shortest = self.shortest.min(limit).max(REPEAT);
         self.wakes_at.is_none_or(|at| at > deadline)
     }
 
@@ -158,22 +164,22 @@ impl Calls {
 
     /// When the thread has to look again.
     fn next(&self, now: Duration) -> Option<Duration> {
-        let soonest = self.deadlines.iter().min().map(|deadline| (*deadline).max(now + AGAIN));
-        let is_quiet = now.saturating_sub(self.last_began) >= QUIET;
+        let soonest = self.deadlines.iter().min().map(|deadline| (*deadline).max(now + REPEAT));
+        let is_quiet = now.saturating_sub(self.last_began) >= IDLE;
         let for_the_next = (!is_quiet).then(|| now + self.shortest);
         soonest.into_iter().chain(for_the_next).min()
     }
 }
 
 /// A call is under way.
-pub(crate) struct Running {
-    ticker: Arc<Ticker>,
+pub(crate) struct RunningCall {
+    watchdog: Arc<Watchdog>,
     deadline: Duration,
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
-        self.ticker.lock().end(self.deadline);
+        self.watchdog.lock().end(self.deadline);
     }
 }
 
@@ -187,17 +193,17 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_for_the_processor_loses_no_time_by_it() {
-        let allowance = Allowance::new(ms(5_000), ms(300), ms(10));
-        assert!(!allowance.is_over(ms(5_009), || unreachable!("it can't have worked so long")));
-        assert!(allowance.is_over(ms(5_010), || ms(310)), "it had all of the processor");
-        assert!(!allowance.is_over(ms(5_060), || ms(309)));
-        assert!(allowance.is_over(ms(5_060), || ms(310)));
-        assert!(allowance.is_over(ms(5_100), || ms(300)), "by the clock, though it got nothing");
+        let allowed = CallDeadline::new(ms(5_000), ms(300), ms(10));
+        assert!(!allowed.is_over(ms(5_009), || unreachable!("it can't have worked so long")));
+        assert!(allowed.is_over(ms(5_010), || ms(310)), "it had all of the processor");
+        assert!(!allowed.is_over(ms(5_060), || ms(309)));
+        assert!(allowed.is_over(ms(5_060), || ms(310)));
+        assert!(allowed.is_over(ms(5_100), || ms(300)), "by the clock, though it got nothing");
     }
 
     #[test]
     fn only_a_call_that_ends_sooner_wakes_the_thread() {
-        let mut calls = Calls::new();
+        let mut calls = RunningCalls::new();
         assert!(calls.begin(ms(5_000), ms(100)), "it sleeps until it is told");
         calls.wakes_at = calls.next(ms(5_000));
         assert_eq!(calls.wakes_at, Some(ms(5_100)));
@@ -209,7 +215,7 @@ mod tests {
 
     #[test]
     fn while_calls_come_and_go_it_wakes_in_time_for_the_next() {
-        let mut calls = Calls::new();
+        let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         calls.end(ms(5_010));
         calls.wakes_at = calls.next(ms(5_010));
@@ -221,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_overdue_call_is_told_again() {
-        let mut calls = Calls::new();
+        let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         assert!(!calls.is_any_overdue(ms(5_009)));
         assert!(calls.is_any_overdue(ms(5_010)));
@@ -232,7 +238,7 @@ mod tests {
 
     #[test]
     fn calls_with_one_deadline_end_one_by_one() {
-        let mut calls = Calls::new();
+        let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         calls.begin(ms(5_000), ms(10));
         calls.end(ms(5_010));
@@ -241,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_no_time_does_not_keep_the_thread_awake() {
-        let mut calls = Calls::new();
+        let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(0));
         calls.end(ms(5_000));
         assert_eq!(calls.next(ms(5_000)), Some(ms(5_001)));

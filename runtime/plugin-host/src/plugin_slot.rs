@@ -1,7 +1,7 @@
 //! The place of one plugin: what serves now, what served before, and what an operator does with it.
 //!
-//! In: settings, and a workshop that makes plugins. Out: a plugin to call, or why there is none; a status.
-//! A new plugin is made beside the old one and put in its place in one step; where it can't be made, the old
+//! In: settings, and a factory that makes plugins. Out: a plugin to call, or why there is none; a status.
+//! A new plugin is loaded beside the old one and put in its place in one step; where it can't be loaded, the old
 //! one keeps serving. Not here: which plugins there are (`registry`).
 
 use std::mem;
@@ -12,66 +12,70 @@ use terrane_app::ports::plugins::{
     ChangeError, PluginError, PluginFault, PluginLimits, PluginRole, PluginState, PluginStatus, PreviousPlugin,
 };
 
+use crate::factory::PluginFactory;
 use crate::limits::CallLimits;
 use crate::loader;
-use crate::making::Workshop;
 use crate::manifest::{Capability, Version};
-use crate::plugin::{Configured, Plugin, PluginSettings};
+use crate::plugin::{ConfiguredPlugin, Plugin, PluginSettings};
 use crate::role::Role;
 
 /// Functions that no query waits for: while only they are let alone, the server is ready.
 const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
 
 /// Of a plugin that the operator lists, or that was found.
-pub(crate) struct Slot<R: Role> {
+pub(crate) struct PluginSlot<R: Role> {
     pub(crate) settings: PluginSettings,
     is_listed: bool,
-    /// One change at a time, however long making a plugin takes.
+    /// One change at a time, however long creating a plugin takes.
     changing: Mutex<()>,
-    now: RwLock<Now<R>>,
+    state: RwLock<SlotState<R>>,
 }
 
-struct Now<R: Role> {
-    serving: Result<Arc<Plugin<R>>, Absent>,
+struct SlotState<R: Role> {
+    serving: Result<Arc<Plugin<R>>, LoadFailure>,
     previous: Option<Arc<Plugin<R>>>,
     is_disabled: bool,
     reload_refused: Option<PluginError>,
 }
 
-/// What is known of a plugin that could not be made.
-struct Absent {
+/// What is known of a plugin that could not be loaded.
+struct LoadFailure {
     digest: Option<String>,
     fault: PluginFault,
 }
 
 /// A slot of any role.
-pub(crate) trait AnySlot: Send + Sync {
+pub(crate) trait AnyPluginSlot: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> PluginStatus;
     /// It is required, and can't be called now.
     fn is_missing(&self) -> bool;
     /// # Errors
     /// [`ChangeError::Refused`]; what served before still does.
-    fn reload(&self, workshop: &Workshop) -> Result<(), ChangeError>;
+    fn reload(&self, factory: &PluginFactory) -> Result<(), ChangeError>;
     /// # Errors
     /// [`ChangeError::Already`], [`ChangeError::NotEnabled`].
     fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError>;
 }
 
-impl<R: Role> Slot<R> {
-    /// Makes the plugin; what can't be made is told in the log and in the status.
-    pub(crate) fn fill(settings: PluginSettings, is_listed: bool, workshop: &Workshop) -> Arc<Slot<R>> {
-        let serving = workshop.plugin::<R>(&settings).map(Arc::new);
-        let serving = serving.map_err(|(digest, fault)| Absent { digest, fault });
-        Slot::with(settings, is_listed, serving)
+impl<R: Role> PluginSlot<R> {
+    /// Makes the plugin; what can't be loaded is told in the log and in the status.
+    pub(crate) fn load(settings: PluginSettings, is_listed: bool, factory: &PluginFactory) -> Arc<PluginSlot<R>> {
+        let serving = factory.create::<R>(&settings).map(Arc::new);
+        let serving = serving.map_err(|(digest, fault)| LoadFailure { digest, fault });
+        PluginSlot::with(settings, is_listed, serving)
     }
 
-    /// A plugin that is not made, and why.
-    pub(crate) fn refused(settings: PluginSettings, fault: PluginFault) -> Arc<Slot<R>> {
-        Slot::with(settings, false, Err(Absent { digest: None, fault }))
+    /// A plugin that is not loaded, and why.
+    pub(crate) fn refused(settings: PluginSettings, fault: PluginFault) -> Arc<PluginSlot<R>> {
+        PluginSlot::with(settings, false, Err(LoadFailure { digest: None, fault }))
     }
 
-    fn with(settings: PluginSettings, is_listed: bool, serving: Result<Arc<Plugin<R>>, Absent>) -> Arc<Slot<R>> {
+    fn with(
+        settings: PluginSettings,
+        is_listed: bool,
+        serving: Result<Arc<Plugin<R>>, LoadFailure>,
+    ) -> Arc<PluginSlot<R>> {
         let (component, is_required) = (&*settings.id, settings.is_required);
         match &serving {
             Ok(plugin) => {
@@ -82,17 +86,17 @@ impl<R: Role> Slot<R> {
                 tracing::warn!(event = "plugin_refused", component, role = %R::ROLE, is_required, path = %settings.source.display(), error_message = %absent.fault);
             }
         }
-        let now = Now { serving, previous: None, is_disabled: false, reload_refused: None };
-        Arc::new(Slot { settings, is_listed, changing: Mutex::default(), now: RwLock::new(now) })
+        let state = SlotState { serving, previous: None, is_disabled: false, reload_refused: None };
+        Arc::new(PluginSlot { settings, is_listed, changing: Mutex::default(), state: RwLock::new(state) })
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Now<R>> {
+    fn read(&self) -> RwLockReadGuard<'_, SlotState<R>> {
         // Fields are set in steps that can't fail.
-        self.now.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Now<R>> {
-        self.now.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, SlotState<R>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_listed(&self) -> bool {
@@ -109,18 +113,18 @@ impl<R: Role> Slot<R> {
     }
 
     /// The plugin as adapters see it.
-    pub(crate) fn configured(&self) -> Configured<R> {
+    pub(crate) fn configured(&self) -> ConfiguredPlugin<R> {
         self.roll_back();
-        let now = self.read();
-        let down = |fault: PluginFault| Configured::Down {
+        let state = self.read();
+        let down = |fault: PluginFault| ConfiguredPlugin::Unavailable {
             id: self.settings.id.as_str().into(),
             is_required: self.settings.is_required,
             is_monitored: self.settings.is_monitored,
             fault,
         };
-        match &now.serving {
-            _ if now.is_disabled => down(PluginFault::Disabled),
-            Ok(plugin) => Configured::Active(Arc::clone(plugin)),
+        match &state.serving {
+            _ if state.is_disabled => down(PluginFault::Disabled),
+            Ok(plugin) => ConfiguredPlugin::Active(Arc::clone(plugin)),
             Err(absent) => down(absent.fault.clone()),
         }
     }
@@ -132,38 +136,38 @@ impl<R: Role> Slot<R> {
         if R::ROLE == PluginRole::Governance || !self.read().may_roll_back() {
             return;
         }
-        let mut now = self.write();
+        let mut state = self.write();
         // Somebody else may have done it between the two locks.
-        if !now.may_roll_back() {
+        if !state.may_roll_back() {
             return;
         }
-        if let Some(previous) = now.previous.take() {
+        if let Some(previous) = state.previous.take() {
             let (component, version) = (&*self.settings.id, &*previous.version);
-            let fault = now.serving.as_ref().ok().and_then(|failing| failing.health.early_failure());
+            let fault = state.serving.as_ref().ok().and_then(|failing| failing.health.early_fault());
             let error_message = fault.as_ref().map(tracing::field::display);
             tracing::warn!(event = "plugin_rolled_back", component, version, error_message);
-            now.reload_refused = fault.map(|fault| faulted(&self.settings, &fault));
-            previous.health.forgive();
-            now.serving = Ok(previous);
+            state.reload_refused = fault.map(|fault| plugin_error(&self.settings, &fault));
+            previous.health.reset();
+            state.serving = Ok(previous);
         }
     }
 
-    fn remade(&self, workshop: &Workshop) -> Result<Arc<Plugin<R>>, PluginFault> {
-        let made = workshop.plugin::<R>(&self.settings).map_err(|(_, fault)| fault)?;
+    fn load_new_version(&self, factory: &PluginFactory) -> Result<Arc<Plugin<R>>, PluginFault> {
+        let loaded = factory.create::<R>(&self.settings).map_err(|(_, fault)| fault)?;
         if let Ok(serving) = &self.read().serving
-            && is_older(&made.version, &serving.version)
+            && is_older(&loaded.version, &serving.version)
         {
-            let (serving, found) = (serving.version.to_string(), made.version.to_string());
+            let (serving, found) = (serving.version.to_string(), loaded.version.to_string());
             return Err(PluginFault::Downgrade { serving, found });
         }
-        Ok(Arc::new(made))
+        Ok(Arc::new(loaded))
     }
 }
 
-impl<R: Role> Now<R> {
+impl<R: Role> SlotState<R> {
     fn may_roll_back(&self) -> bool {
         let has_failed = |plugin: &Arc<Plugin<R>>| {
-            plugin.health.early_failure().is_some() || plugin.health.state() == PluginState::Quarantined
+            plugin.health.early_fault().is_some() || plugin.health.state() == PluginState::Quarantined
         };
         self.previous.is_some() && self.serving.as_ref().is_ok_and(has_failed)
     }
@@ -172,7 +176,7 @@ impl<R: Role> Now<R> {
         match &self.serving {
             _ if self.is_disabled => PluginState::Disabled,
             Ok(plugin) => plugin.health.state(),
-            Err(absent) => PluginState::Refused(faulted(settings, &absent.fault)),
+            Err(absent) => PluginState::Refused(plugin_error(settings, &absent.fault)),
         }
     }
 }
@@ -186,26 +190,26 @@ fn is_older(found: &str, serving: &str) -> bool {
     }
 }
 
-fn faulted(settings: &PluginSettings, fault: &PluginFault) -> PluginError {
+fn plugin_error(settings: &PluginSettings, fault: &PluginFault) -> PluginError {
     PluginError::Faulted { path: settings.source.clone(), fault: fault.clone() }
 }
 
-impl<R: Role> AnySlot for Slot<R> {
+impl<R: Role> AnyPluginSlot for PluginSlot<R> {
     fn name(&self) -> &str {
         &self.settings.id
     }
 
     fn status(&self) -> PluginStatus {
         let settings = &self.settings;
-        let now = self.read();
+        let state = self.read();
         let mut status = status_of(settings, R::ROLE, self.is_listed);
-        status.state = now.state(settings);
-        status.reload_refused = now.reload_refused.clone();
-        match &now.serving {
+        status.state = state.state(settings);
+        status.reload_refused = state.reload_refused.clone();
+        match &state.serving {
             Ok(plugin) => describe(&mut status, plugin),
             Err(absent) => status.digest = absent.digest.clone(),
         }
-        status.previous = now.previous.as_ref().map(|previous| PreviousPlugin {
+        status.previous = state.previous.as_ref().map(|previous| PreviousPlugin {
             version: previous.version.to_string(),
             digest: previous.digest.to_string(),
             is_draining: Arc::strong_count(previous) > 1,
@@ -217,19 +221,19 @@ impl<R: Role> AnySlot for Slot<R> {
         if !self.settings.is_required {
             return false;
         }
-        let now = self.read();
-        match (now.state(&self.settings), &now.serving) {
+        let state = self.read();
+        match (state.state(&self.settings), &state.serving) {
             (PluginState::Active, _) => false,
-            (PluginState::Degraded, Ok(plugin)) => plugin.health.is_open_but_for(NOT_FOR_QUERIES),
+            (PluginState::Degraded, Ok(plugin)) => plugin.health.is_open_except(NOT_FOR_QUERIES),
             _ => true,
         }
     }
 
-    fn reload(&self, workshop: &Workshop) -> Result<(), ChangeError> {
+    fn reload(&self, factory: &PluginFactory) -> Result<(), ChangeError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (made, component) = (self.remade(workshop), &*self.settings.id);
-        let mut now = self.write();
-        match made {
+        let (loaded, component) = (self.load_new_version(factory), &*self.settings.id);
+        let mut state = self.write();
+        match loaded {
             Ok(plugin) => {
                 tracing::info!(
                     event = "plugin_reloaded",
@@ -237,33 +241,33 @@ impl<R: Role> AnySlot for Slot<R> {
                     version = &*plugin.version,
                     digest = &*plugin.digest
                 );
-                now.previous = mem::replace(&mut now.serving, Ok(plugin)).ok();
-                now.reload_refused = None;
+                state.previous = mem::replace(&mut state.serving, Ok(plugin)).ok();
+                state.reload_refused = None;
                 Ok(())
             }
             Err(fault) => {
                 tracing::warn!(event = "plugin_reload_refused", component, error_message = %fault);
-                let error = faulted(&self.settings, &fault);
-                now.reload_refused = Some(error.clone());
+                let error = plugin_error(&self.settings, &fault);
+                state.reload_refused = Some(error.clone());
                 Err(ChangeError::Refused { name: component.to_owned(), error: Box::new(error) })
             }
         }
     }
 
     fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError> {
-        let mut now = self.write();
-        if let (false, Err(absent)) = (is_disabled, &now.serving) {
-            let (name, error) = (self.settings.id.clone(), Box::new(faulted(&self.settings, &absent.fault)));
-            return Err(ChangeError::NotEnabled { name, error, is_disabled: now.is_disabled });
+        let mut state = self.write();
+        if let (false, Err(absent)) = (is_disabled, &state.serving) {
+            let (name, error) = (self.settings.id.clone(), Box::new(plugin_error(&self.settings, &absent.fault)));
+            return Err(ChangeError::NotEnabled { name, error, is_disabled: state.is_disabled });
         }
-        let is_healthy = now.state(&self.settings) == PluginState::Active;
-        if now.is_disabled == is_disabled && (is_disabled || is_healthy) {
+        let is_healthy = state.state(&self.settings) == PluginState::Active;
+        if state.is_disabled == is_disabled && (is_disabled || is_healthy) {
             let state = if is_disabled { "disabled" } else { "enabled" };
             return Err(ChangeError::Already { name: self.settings.id.clone(), state });
         }
-        now.is_disabled = is_disabled;
-        if let (false, Ok(plugin)) = (is_disabled, &now.serving) {
-            plugin.health.forgive();
+        state.is_disabled = is_disabled;
+        if let (false, Ok(plugin)) = (is_disabled, &state.serving) {
+            plugin.health.reset();
         }
         let event = if is_disabled { "plugin_disabled" } else { "plugin_enabled" };
         tracing::info!(event, component = &*self.settings.id);

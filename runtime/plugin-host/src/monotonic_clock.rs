@@ -11,17 +11,17 @@ use terrane_app::ports::clock::Clock;
 
 /// Only differences mean something.
 #[derive(Clone)]
-pub struct Elapsed(Arc<dyn Fn() -> Duration + Send + Sync>);
+pub struct MonotonicClock(Arc<dyn Fn() -> Duration + Send + Sync>);
 
-impl Elapsed {
+impl MonotonicClock {
     /// A clock of one's own: tests don't wait.
-    pub fn new(clock: impl Fn() -> Duration + Send + Sync + 'static) -> Elapsed {
-        Elapsed(Arc::new(clock))
+    pub fn new(clock: impl Fn() -> Duration + Send + Sync + 'static) -> MonotonicClock {
+        MonotonicClock(Arc::new(clock))
     }
 
     /// What the processor has given to the thread that asks: differences mean something on one thread alone.
-    pub(crate) fn of_the_thread() -> Elapsed {
-        Elapsed::new(|| clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default())
+    pub(crate) fn of_the_thread() -> MonotonicClock {
+        MonotonicClock::new(|| clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default())
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -30,21 +30,21 @@ impl Elapsed {
 }
 
 /// The machine's.
-impl Default for Elapsed {
+impl Default for MonotonicClock {
     fn default() -> Self {
         #[allow(clippy::disallowed_methods, reason = "where no clock is given, as the adapter of the Clock port")]
         let started = Instant::now();
-        Elapsed::new(move || started.elapsed())
+        MonotonicClock::new(move || started.elapsed())
     }
 }
 
-impl From<Arc<dyn Clock>> for Elapsed {
+impl From<Arc<dyn Clock>> for MonotonicClock {
     fn from(clock: Arc<dyn Clock>) -> Self {
-        Elapsed::new(move || clock.elapsed())
+        MonotonicClock::new(move || clock.elapsed())
     }
 }
 
-impl fmt::Debug for Elapsed {
+impl fmt::Debug for MonotonicClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.now())
     }
@@ -58,22 +58,22 @@ pub(crate) mod tests {
 
     /// A clock that stands still until it is told.
     #[derive(Clone, Default)]
-    pub(crate) struct Still(Arc<Mutex<Duration>>);
+    pub(crate) struct ManualClock(Arc<Mutex<Duration>>);
 
-    impl Still {
+    impl ManualClock {
         pub(crate) fn advance(&self, by: Duration) {
             *self.0.lock().unwrap() += by;
         }
 
-        pub(crate) fn elapsed(&self) -> Elapsed {
+        pub(crate) fn elapsed(&self) -> MonotonicClock {
             let time = Arc::clone(&self.0);
-            Elapsed::new(move || *time.lock().unwrap())
+            MonotonicClock::new(move || *time.lock().unwrap())
         }
     }
 
     #[test]
     fn a_thread_that_sleeps_works_little() {
-        let (clock, worked) = (Elapsed::default(), Elapsed::of_the_thread());
+        let (clock, worked) = (MonotonicClock::default(), MonotonicClock::of_the_thread());
         let started = (clock.now(), worked.now());
         std::thread::sleep(Duration::from_millis(50));
         assert!(worked.now() - started.1 < clock.now() - started.0);
@@ -83,7 +83,7 @@ pub(crate) mod tests {
 
     #[test]
     fn it_never_steps_back() {
-        let elapsed = Elapsed::default();
+        let elapsed = MonotonicClock::default();
         assert!(elapsed.now() <= elapsed.now());
     }
 }

@@ -21,22 +21,22 @@ use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::dialect::DialectPlugin;
 use crate::bindings::{log, memo};
-use crate::detector::offers;
+use crate::detector::catalog;
 use crate::dialect;
-use crate::elapsed::Elapsed;
 use crate::engine::{Engine, Guest};
 use crate::error::{call_fault, shortened};
 use crate::governance::guest::PolicyGuest;
 use crate::limits::{CallLimits, GuestLimits};
 use crate::loader;
 use crate::memo::Memo;
+use crate::monotonic_clock::MonotonicClock;
 use crate::panic_message;
 use crate::plugin::Grants;
-use crate::role::{Info, Linked, ROLES, Role};
-use crate::terms::{MemoGrant, Terms};
+use crate::role::{Info, LinkedComponent, ROLES, Role};
+use crate::sandbox_limits::{MemoGrant, SandboxLimits};
 
 pub use crate::log::{LogLine, LogLines};
-pub use json::Misfit;
+pub use json::FieldError;
 
 /// What can be told of a component without running it.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ pub struct Called {
     pub fuel: u64,
     /// Linear memories of the instance at the end.
     pub memory_bytes: usize,
-    /// With making the instance.
+    /// Includes creating the instance.
     pub duration: Duration,
     pub log: LogLines,
 }
@@ -93,7 +93,7 @@ pub enum CallError {
     #[error("there is no exported function `{asked}`")]
     UnknownFunction { asked: String, exports: Vec<String> },
     #[error("the arguments don't fit `{function}`")]
-    Arguments { function: String, misfits: Vec<Misfit> },
+    Arguments { function: String, field_errors: Vec<FieldError> },
     #[error("the component {fault}")]
     Fault {
         fault: PluginFault,
@@ -110,7 +110,7 @@ impl From<PluginFault> for CallError {
 }
 
 /// A compiled component and the sandbox that it runs in.
-pub struct Workbench {
+pub struct TestBench {
     engine: Arc<Engine>,
     component: Component,
     facts: Facts,
@@ -118,12 +118,12 @@ pub struct Workbench {
     config_json: String,
 }
 
-impl Workbench {
+impl TestBench {
     /// Reads and compiles a component.
     ///
     /// # Errors
     /// The file can't be read, is no component, or imports what no host gives.
-    pub fn open(path: &Path) -> Result<Workbench, PluginFault> {
+    pub fn open(path: &Path) -> Result<TestBench, PluginFault> {
         let engine = Engine::new(GuestLimits::default());
         let engine = Arc::new(engine.map_err(|error| PluginFault::Host { message: error.to_string() })?);
         let bytes = loader::read(path)?;
@@ -146,13 +146,13 @@ impl Workbench {
             manifest: crate::manifest::text_of_component(&bytes).ok().flatten().map(str::to_owned),
         };
         let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        Ok(Workbench { engine, component, facts, name: name.into(), config_json: String::new() })
+        Ok(TestBench { engine, component, facts, name: name.into(), config_json: String::new() })
     }
 
     /// With what an operator would write for it, a JSON object; calls that bring no context are told so.
     #[must_use]
-    pub fn configured(self, config_json: &str) -> Workbench {
-        Workbench { config_json: config_json.to_owned(), ..self }
+    pub fn configured(self, config_json: &str) -> TestBench {
+        TestBench { config_json: config_json.to_owned(), ..self }
     }
 
     pub fn config_json(&self) -> &str {
@@ -202,8 +202,8 @@ impl Workbench {
                 let ask = |guest: &DetectorPlugin, store: &mut wasmtime::Store<Guest>| {
                     guest.terrane_anomaly_detector().call_detectors(store)
                 };
-                let kinds = self.linked::<DetectorPlugin>()?.call(offers::CALL, CallLimits::DESCRIBE, ask)?;
-                offers::checked(kinds, &identity.id.as_str().into(), &identity.version.as_str().into())?;
+                let kinds = self.linked::<DetectorPlugin>()?.call(catalog::CALL, CallLimits::DESCRIBE, ask)?;
+                catalog::checked(kinds, &identity.id.as_str().into(), &identity.version.as_str().into())?;
                 Ok(identity)
             }
             PluginRole::Check => self.probe_as::<CheckPlugin>(config_json),
@@ -218,18 +218,18 @@ impl Workbench {
         Ok(identity(info))
     }
 
-    fn linked<R: Role>(&self) -> Result<Linked<R>, PluginFault> {
-        Linked::on(self.terms(), &self.engine, &self.component, &Arc::default())
+    fn linked<R: Role>(&self) -> Result<LinkedComponent<R>, PluginFault> {
+        LinkedComponent::on(self.sandbox(), &self.engine, &self.component, &Arc::default())
     }
 
     /// With a memory of its own for each call, so that two calls alike have one answer.
-    fn terms(&self) -> Terms {
+    fn sandbox(&self) -> SandboxLimits {
         let memo = MemoGrant {
-            memo: Memo::new(Elapsed::default()),
+            memo: Memo::new(MonotonicClock::default()),
             digest: self.facts.digest.as_str().into(),
             config_json: "".into(),
         };
-        Terms { memo: Some(memo), ..Terms::alone(Arc::clone(&self.name), self.engine.guest) }
+        SandboxLimits { memo: Some(memo), ..SandboxLimits::alone(Arc::clone(&self.name), self.engine.guest) }
     }
 
     /// Calls an exported function, named alone (`detect`) or with its interface
@@ -281,7 +281,7 @@ impl Workbench {
         let pre = self.instance_pre()?;
         #[allow(clippy::disallowed_methods, reason = "it measures a call for its author; nothing is decided by it")]
         let started = Instant::now();
-        let (mut store, _running) = self.engine.store_on(&self.terms(), "", limits);
+        let (mut store, _running) = self.engine.new_store(&self.sandbox(), "", limits);
         store.data_mut().log.keep();
         let fault = |error: wasmtime::Error| call_fault(name, &error);
         let instance = pre.instantiate(&mut store).map_err(fault)?;
@@ -368,26 +368,26 @@ fn function_type(engine: &Engine, component: &Component, export: &Export) -> Opt
 }
 
 fn values(ty: &ComponentFunc, arguments: &Map<String, Value>, function: &str) -> Result<Vec<Val>, CallError> {
-    let mut misfits = Vec::new();
+    let mut field_errors = Vec::new();
     let parameters: Vec<(&str, Type)> = ty.params().collect();
     for name in arguments.keys().filter(|name| !parameters.iter().any(|(known, _)| known == name)) {
         let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
         let message = format!("there is no such parameter; there are {}", names.join(", "));
-        misfits.push(Misfit { path: format!("/{name}"), message });
+        field_errors.push(FieldError { path: format!("/{name}"), message });
     }
     let mut values = Vec::new();
     for (name, ty) in &parameters {
         let path = format!("/{name}");
         values.push(match arguments.get(*name) {
-            Some(value) => json::to_val(ty, value, &path, &mut misfits),
+            Some(value) => json::to_val(ty, value, &path, &mut field_errors),
             None => json::empty(ty).or_else(|| {
-                misfits.push(Misfit { path, message: format!("{} is missing", json::described(ty)) });
+                field_errors.push(FieldError { path, message: format!("{} is missing", json::described(ty)) });
                 None
             }),
         });
     }
     match values.into_iter().collect::<Option<Vec<_>>>() {
-        Some(values) if misfits.is_empty() => Ok(values),
-        _ => Err(CallError::Arguments { function: function.to_owned(), misfits }),
+        Some(values) if field_errors.is_empty() => Ok(values),
+        _ => Err(CallError::Arguments { function: function.to_owned(), field_errors }),
     }
 }

@@ -48,6 +48,15 @@ pub struct LogLines {
     pub dropped: u64,
 }
 
+impl LogLines {
+    /// Returns each line as text, and the number of dropped lines.
+    pub fn texts(&self) -> Vec<String> {
+        let lines = self.lines.iter().map(|line| format!("it logged {line}"));
+        let dropped = (self.dropped > 0).then(|| format!("and {} more, beyond the limit of a call", self.dropped));
+        lines.chain(dropped).collect()
+    }
+}
+
 /// What one plugin may still write in this second, all its calls together.
 #[derive(Debug)]
 pub(crate) struct Throttle {

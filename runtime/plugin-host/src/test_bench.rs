@@ -1,6 +1,6 @@
 //! One component on its author's bench: what it is, and any of its functions called with JSON.
 //!
-//! In: a file. Out: [`Facts`] read off it without running it, and [`Called`] answers, each from a fresh
+//! In: a file. Out: [`Facts`] read off it without running it, and [`CallReport`] answers, each from a fresh
 //! instance inside the limits that a server has too, with the fuel, memory and time that it took, and what a
 //! server would refuse the answer for, and the lines that it logged. Not here: the operator's settings.
 
@@ -74,7 +74,7 @@ pub struct Identity {
 
 /// A call that came back.
 #[derive(Debug, Clone)]
-pub struct Called {
+pub struct CallReport {
     pub answer: Value,
     /// What a server would refuse the answer for; `None` also where the call was declined.
     pub refused: Option<PluginFault>,
@@ -238,7 +238,7 @@ impl TestBench {
     ///
     /// # Errors
     /// No such function, arguments of other types, or a fault of the guest.
-    pub fn call(&self, function: &str, arguments: &Map<String, Value>) -> Result<Called, CallError> {
+    pub fn call(&self, function: &str, arguments: &Map<String, Value>) -> Result<CallReport, CallError> {
         let export = self.export(function)?;
         let ty = function_type(&self.engine, &self.component, export).ok_or_else(|| self.unknown(function))?;
         let values = values(&ty, arguments, function)?;
@@ -276,7 +276,7 @@ impl TestBench {
         export: &Export,
         limits: CallLimits,
         (ty, values): (&ComponentFunc, &[Val]),
-    ) -> Result<Called, CallError> {
+    ) -> Result<CallReport, CallError> {
         let name = static_name(&export.name);
         let pre = self.instance_pre()?;
         #[allow(clippy::disallowed_methods, reason = "it measures a call for its author; nothing is decided by it")]
@@ -299,7 +299,7 @@ impl TestBench {
         let arguments = ty.params().map(|(name, _)| name).zip(values).collect();
         let refused = answers::Asked { call: name, arguments }.refusal(answers.first());
         let answer = answers.first().map_or(Value::Null, json::from_val);
-        Ok(Called { answer, refused, fuel, memory_bytes: store.data().memory_bytes(), duration, log })
+        Ok(CallReport { answer, refused, fuel, memory_bytes: store.data().memory_bytes(), duration, log })
     }
 
     fn instance_pre(&self) -> Result<InstancePre<Guest>, PluginFault> {

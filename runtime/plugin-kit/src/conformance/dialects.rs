@@ -1,5 +1,5 @@
-//! Vectors of the dialect role. The profile itself is checked by the host, wholly, when it is loaded; here is
-//! the rest. What its SQL means only an engine can say (`terrane_sdk::conformance`, `cargo xtask dialects`).
+//! Vectors of the dialect role, for the functions besides the profile. The host checks the profile when it is loaded;
+//! the meaning of its SQL is checked against an engine (`terrane_sdk::conformance`, `cargo xtask dialects`).
 
 use serde_json::{Value, json};
 use terrane_app::ports::plugins::PluginRole;
@@ -7,7 +7,7 @@ use terrane_plugin_host::test_bench::TestBench;
 
 use super::{Outcome, ask, text};
 
-/// Stands for the warehouse's own words, which no caller may read.
+/// A part of the warehouse's own message, which callers must not see.
 const SECRET: &str = "row-4711-of-ann";
 
 pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
@@ -21,8 +21,8 @@ pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
         ("a long message", "XX000", SECRET.repeat(2_000)),
     ] {
         let found = ask(bench, "classify-error", json!({"err": {"code": code, "message": message}}));
-        let told = |answer: &Value| text(answer, "public-message").contains(SECRET);
-        let found = found.map(|answer| told(&answer).then(|| "it repeats the warehouse's text".to_owned()));
+        let has_secret = |answer: &Value| text(answer, "public-message").contains(SECRET);
+        let found = found.map(|answer| has_secret(&answer).then(|| "it repeats the warehouse's message".to_owned()));
         outcomes
             .push(Outcome::new(format!("classify-error: {name}"), found.map(|problem| problem.into_iter().collect())));
     }

@@ -1,4 +1,4 @@
-//! Vectors of the governance role: nobody, many roles, odd names; every surface, step and kind of change.
+//! Vectors of the governance role: anonymous callers, many roles, odd names; every surface, step and kind of change.
 
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
@@ -42,7 +42,7 @@ fn callers() -> Vec<(&'static str, Value)> {
     let many: Vec<String> = (0..200).map(|at| format!("role-{at}")).collect();
     let odd = "'; DROP TABLE orders; -- \u{1f986}\u{202e}\n{{ user.id }}";
     vec![
-        ("nobody", json!({"user-id": "", "tenant": "", "auth-method": "anonymous"})),
+        ("anonymous", json!({"user-id": "", "tenant": "", "auth-method": "anonymous"})),
         (
             "many roles",
             json!({
@@ -68,7 +68,7 @@ fn queries() -> Vec<(&'static str, Value)> {
             "pii": true, "classification": "internal",
         })
     };
-    let mut queries = vec![("of nothing", json!({"surface": "rest", "cubes": []}))];
+    let mut queries = vec![("without cubes", json!({"surface": "rest", "cubes": []}))];
     let twenty: Vec<Value> = (0..20).map(|at| member("orders", &format!("m{at}"), "selected")).collect();
     queries.push(("20 members", json!({"surface": "rest", "cubes": ["orders"], "members": twenty, "limit": 100})));
     let odd = [member("a\"b", "c'd;--", "filtered"), member("a\"b", "", "joined")];
@@ -116,7 +116,7 @@ fn finding_problems(findings: &Value) -> Vec<String> {
 fn code_problems(what: &str, code: &str, message: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if !is_code(code) {
-        problems.push(format!("`{code}` of {what} is no code: [a-z][a-z0-9_]*, at most 64"));
+        problems.push(format!("`{code}` of {what} is not a code: [a-z][a-z0-9_]*, at most 64"));
     }
     if message.len() > 1_024 {
         problems.push(format!("the message of {what} is longer than 1 KiB"));

@@ -1,4 +1,4 @@
-//! Vectors of the check role: no columns, one of each type, many; numbers that are there, and that are not.
+//! Vectors of the check role: no columns, one of each type, many; with answers, and without.
 
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
@@ -28,8 +28,8 @@ pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
         let Ok(Some(plan)) = plan else { continue };
         for (kind, answers) in [("numbers", answers(&plan)), ("nothing could be computed", no_answers(&plan))] {
             let found = answer_of(bench, "evaluate", json!({"columns": columns, "answers": answers}));
-            let judge = |findings: &Value| finding_problems(findings, columns.len());
-            outcomes.push(Outcome::of_answer(format!("{name}: {kind}"), found, judge));
+            let problems = |findings: &Value| finding_problems(findings, columns.len());
+            outcomes.push(Outcome::of_answer(format!("{name}: {kind}"), found, problems));
         }
     }
     outcomes
@@ -51,25 +51,25 @@ fn plan_problems(plan: &Value, columns: usize) -> Vec<String> {
     let roots = list(&plan["predicates"], "roots").len();
     for (at, request) in requests.iter().enumerate() {
         if index(&request["column"]) >= columns {
-            problems.push(format!("request {at} is about a column that is not there"));
+            problems.push(format!("request {at} refers to a column out of range"));
         }
         if request["agg"].get("count-where").is_some_and(|root| index(root) >= roots) {
-            problems.push(format!("request {at} counts by a predicate that is not there"));
+            problems.push(format!("request {at} refers to a predicate out of range"));
         }
         let quantiles: Vec<f64> = list(&request["agg"], "quantiles").iter().filter_map(Value::as_f64).collect();
         let is_ascending = quantiles.windows(2).all(|pair| pair[0] < pair[1]);
         if quantiles.len() > 100 || !is_ascending || quantiles.iter().any(|fraction| !(0.0..=1.0).contains(fraction)) {
-            problems.push(format!("request {at} wants quantiles that aren't ascending fractions, 100 at most"));
+            problems.push(format!("request {at} has quantiles that are not at most 100 ascending fractions"));
         }
         let bins = ["histogram", "top-k"].into_iter().find_map(|name| request["agg"].get(name));
         if bins.is_some_and(|bins| !(1..=1_000).contains(&index(bins))) {
-            problems.push(format!("request {at} wants other than 1 to 1,000 bins or values"));
+            problems.push(format!("request {at} has a number of bins or values other than 1 to 1,000"));
         }
     }
     problems
 }
 
-/// An answer to each request, of an ordinary column of 100 rows.
+/// Returns an answer to each request, for a typical column of 100 rows.
 fn answers(plan: &Value) -> Vec<Value> {
     let answer = |(at, request): (usize, &Value)| {
         let (values, counts) = numbers(&request["agg"]);
@@ -116,14 +116,14 @@ fn finding_problems(findings: &Value, columns: usize) -> Vec<String> {
     }
     for (at, finding) in findings.iter().enumerate() {
         if !finding["column"].is_null() && index(&finding["column"]) >= columns {
-            problems.push(format!("finding {at} is about a column that is not there"));
+            problems.push(format!("finding {at} refers to a column out of range"));
         }
         let score = &finding["score"];
         if !score.is_null() && !score.as_f64().is_some_and(|score| (0.0..=1.0).contains(&score)) {
             problems.push(format!("the score of finding {at} is {score}, not 0 to 1"));
         }
         if !is_code(text(finding, "code")) {
-            problems.push(format!("`{}` is no code: [a-z][a-z0-9_]*, at most 64", text(finding, "code")));
+            problems.push(format!("`{}` is not a code: [a-z][a-z0-9_]*, at most 64", text(finding, "code")));
         }
         if text(finding, "message").len() > 1_024 {
             problems.push(format!("the message of finding {at} is longer than 1 KiB"));

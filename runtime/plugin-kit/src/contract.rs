@@ -1,30 +1,29 @@
-//! The contract inside the program, for core modules whose compiler knows nothing of WIT.
+//! The contract inside the program, for core modules whose compiler does not support WIT.
 //!
 //! In: a core module and a role's world. Out: the module with the section that `wit-component` reads its type from:
 //! the world, and `terrane:diagnostics/panic`, which any component may import. Not here: modules of `wit-bindgen`,
-//! which bring that section along.
+//! which contain that section already.
 
 use wit_component::{StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, UnresolvedPackageGroup};
 
-/// Packages before those that use them.
+/// The packages, each before those that use it.
 const FILES: [(&str, &str); 8] = [
-    ("types.wit", include_str!("../../../../../wit/deps/types.wit")),
-    ("host.wit", include_str!("../../../../../wit/deps/host.wit")),
-    ("diagnostics.wit", include_str!("../../../../../wit/deps/diagnostics.wit")),
-    ("dialect.wit", include_str!("../../../../../wit/deps/dialect.wit")),
-    ("anomaly.wit", include_str!("../../../../../wit/deps/anomaly.wit")),
-    ("profiling.wit", include_str!("../../../../../wit/deps/profiling.wit")),
-    ("governance.wit", include_str!("../../../../../wit/deps/governance.wit")),
-    ("worlds.wit", include_str!("../../../../../wit/worlds.wit")),
+    ("types.wit", include_str!("../../../wit/deps/types.wit")),
+    ("host.wit", include_str!("../../../wit/deps/host.wit")),
+    ("diagnostics.wit", include_str!("../../../wit/deps/diagnostics.wit")),
+    ("dialect.wit", include_str!("../../../wit/deps/dialect.wit")),
+    ("anomaly.wit", include_str!("../../../wit/deps/anomaly.wit")),
+    ("profiling.wit", include_str!("../../../wit/deps/profiling.wit")),
+    ("governance.wit", include_str!("../../../wit/deps/governance.wit")),
+    ("worlds.wit", include_str!("../../../wit/worlds.wit")),
 ];
 
 /// Adds the section for a world of `terrane:plugins`.
 ///
 /// # Errors
-/// The bytes are no core module, or there is no such world.
-pub(super) fn put_world(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
-    let told = |error| format!("{error:#}");
+/// The bytes are not a core module, or the world is unknown.
+pub(crate) fn embed_world(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
     let mut resolve = Resolve::default();
     let mut push = |name: &str, text: &str| {
         let group = UnresolvedPackageGroup::parse(name, text).map_err(|error| format!("{error:?}"))?;
@@ -38,8 +37,8 @@ pub(super) fn put_world(module: &mut Vec<u8>, world: &str) -> Result<(), String>
          import terrane:diagnostics/panic@0.1.0;\n}}\n"
     );
     let package = push("module.wit", &module_world)?;
-    let world = resolve.select_world(&[package], Some("module")).map_err(told)?;
-    embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(told)
+    let world = resolve.select_world(&[package], Some("module")).map_err(|error| format!("{error:#}"))?;
+    embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(|error| format!("{error:#}"))
 }
 
 #[cfg(test)]
@@ -47,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_world_can_be_put_in() {
+    fn every_world_can_be_embedded() {
         // The preamble of an empty core module: magic and version 1.
         const EMPTY: &[u8] = b"\0asm\x01\0\0\0";
         for world in ["dialect-plugin", "detector-plugin", "check-plugin", "policy-plugin"] {
             let mut module = EMPTY.to_vec();
-            put_world(&mut module, world).unwrap();
+            embed_world(&mut module, world).unwrap();
             assert!(module.len() > EMPTY.len(), "{world}");
         }
-        assert!(put_world(&mut EMPTY.to_vec(), "other-plugin").is_err());
+        assert!(embed_world(&mut EMPTY.to_vec(), "other-plugin").is_err());
     }
 }

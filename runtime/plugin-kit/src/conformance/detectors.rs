@@ -5,7 +5,7 @@ use terrane_plugin_host::test_bench::TestBench;
 
 use super::{Outcome, accepted, ask, is_code, list, text};
 
-/// One kind, and how many points of history it wants.
+/// A kind of the detector, with the number of points of history that it needs.
 struct Kind {
     name: String,
     history: usize,
@@ -39,17 +39,17 @@ fn kind_problems(kinds: &[Value]) -> Vec<String> {
     for (at, kind) in kinds.iter().enumerate() {
         let name = text(kind, "kind");
         if !is_code(name) {
-            problems.push(format!("`{name}` is no name of a kind: [a-z][a-z0-9_]*, at most 64"));
+            problems.push(format!("`{name}` is not a kind name: [a-z][a-z0-9_]*, at most 64"));
         }
         if kinds[..at].iter().any(|other| text(other, "kind") == name) {
-            problems.push(format!("the kind `{name}` is there twice"));
+            problems.push(format!("duplicate kind `{name}`"));
         }
         if !kind["default-sensitivity"].as_f64().is_some_and(|sensitivity| sensitivity > 0.0) {
             problems.push(format!("the default sensitivity of `{name}` must be greater than 0"));
         }
         let schema = text(kind, "settings-schema-json");
         if !schema.is_empty() && !serde_json::from_str::<Value>(schema).is_ok_and(|schema| schema.is_object()) {
-            problems.push(format!("the settings' schema of `{name}` is no JSON object"));
+            problems.push(format!("the settings' schema of `{name}` is not a JSON object"));
         }
     }
     problems
@@ -57,7 +57,7 @@ fn kind_problems(kinds: &[Value]) -> Vec<String> {
 
 type Series = Vec<Vec<Value>>;
 
-/// Name, histories, points.
+/// Returns the vectors: name, histories, points.
 fn vectors(length: usize) -> Vec<(&'static str, Series, Series)> {
     let nan = || json!("NaN");
     let with_gaps = wave(length * 2, 3).into_iter().enumerate().map(|(at, v)| if at % 3 == 1 { nan() } else { v });
@@ -76,7 +76,7 @@ fn vectors(length: usize) -> Vec<(&'static str, Series, Series)> {
     ]
 }
 
-/// Values that go up and down, and on another way for another seed.
+/// Returns values that rise and fall, differently for each seed.
 fn wave(length: usize, seed: usize) -> Vec<Value> {
     (0..length).map(|at| json!(100.0 + ((at * 37 + seed * 53) % 101) as f64 / 4.0)).collect()
 }
@@ -85,7 +85,7 @@ fn extremes(length: usize) -> Vec<Value> {
     (0..length).map(|at| json!(if at % 2 == 0 { 1e300 } else { -1e300 })).collect()
 }
 
-/// The detection; `None` where the plugin declined.
+/// Trains if the kind has models, and returns the detection; `None` if the plugin declined.
 fn detect(bench: &TestBench, kind: &Kind, history: &Series, points: &Series) -> Result<Option<Value>, String> {
     let parameters = json!({"training-size": 10_000});
     let history = json!({"series": history});
@@ -103,7 +103,7 @@ fn detect(bench: &TestBench, kind: &Kind, history: &Series, points: &Series) -> 
     Ok(accepted(&ask(bench, "detect", arguments)?).cloned())
 }
 
-/// Every list as long as the points; scores from 0 to 1; nothing said of points without a value.
+/// Checks that every list is as long as the points, scores are from 0 to 1, and points without a value are not judged.
 fn problems(detection: &Value, points: &Series) -> Vec<String> {
     let points: Vec<&Value> = points.iter().flatten().collect();
     let mut problems = Vec::new();
@@ -117,17 +117,17 @@ fn problems(detection: &Value, points: &Series) -> Vec<String> {
         let is_known = point.is_number();
         let is_fitting = |score: f64| (0.0..=1.0).contains(&score) && (is_known || score == 0.0);
         if !score.as_f64().is_some_and(is_fitting) {
-            let wanted = if is_known { "0 to 1" } else { "0, since there is no value" };
+            let wanted = if is_known { "0 to 1" } else { "0 for a point without a value" };
             problems.push(format!("the score of point {at} is {score}, not {wanted}"));
         }
         if !is_known && detection["anomalous"][at] == json!(true) {
-            problems.push(format!("point {at} is anomalous and has no value"));
+            problems.push(format!("point {at} is anomalous without a value"));
         }
     }
     problems
 }
 
-/// Series are judged each by itself, so their order changes nothing but the order of the answers.
+/// Checks that the order of the series changes only the order of the answers: each series is judged by itself.
 fn order_problems(bench: &TestBench, kind: &Kind) -> Result<Vec<String>, String> {
     let series = |count: usize| -> Series { (0..7).map(|seed| wave(count, seed)).collect() };
     let (mut history, mut points) = (series(kind.history), series(3));

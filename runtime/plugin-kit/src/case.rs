@@ -1,29 +1,31 @@
-//! Case files: one call, and what its answer must hold.
+//! Case files: one call, and the expected answer.
 //!
-//! In: JSON text: `call`, `args` by the parameters' names, `expect`, `tolerance`. Out: a [`Case`] whose
-//! arguments are complete, and the differences of an answer. Two things are written shorter than the contract
-//! has them: `ctx` may be left out, wholly or in part, and a batch of series may be `{"series": [[1, 2], [3]]}`
-//! with `step-ms` (a day) and `start-ms` (0, or where the history ends). Not here: calling.
+//! In: JSON text: `call`, `args` by the parameters' names, `expect`, `tolerance`. Out: a [`Case`] whose arguments are
+//! complete, and the differences of an answer. Two short forms are accepted: `ctx` may be omitted, wholly or in part, and
+//! a batch of series may be `{"series": [[1, 2], [3]]}` with `step-ms` (default: a day) and `start-ms` (default: 0, or
+//! the end of the history). Not here: the call itself.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use terrane_plugin_host::test_bench::TestBench;
 
-use super::read_text;
-use crate::failure::Failure;
+use crate::error::KitError;
+use crate::files::read_text;
 
-/// Relative, for numbers of expectations.
+/// The relative tolerance for numbers of expectations.
 const TOLERANCE: f64 = 1e-9;
 const DAY_MS: i64 = 86_400_000;
 /// 2025-01-01.
 const NOW_MS: i64 = 1_735_689_600_000;
 
-pub(super) struct Case {
+/// One call of the contract.
+#[derive(Debug, Clone)]
+pub struct Case {
     /// The contract's function.
-    pub(super) call: String,
-    pub(super) arguments: Map<String, Value>,
-    pub(super) expected: Option<Value>,
+    pub call: String,
+    pub arguments: Map<String, Value>,
+    pub expected: Option<Value>,
     tolerance: f64,
 }
 
@@ -31,17 +33,14 @@ impl Case {
     /// Reads a case file for a component.
     ///
     /// # Errors
-    /// No such file, or no case.
-    pub(super) fn read(path: &Path, bench: &TestBench) -> Result<Case, Failure> {
-        let wrong = |what: String| {
-            Failure::new(format!("{}: {what}", path.display()))
-                .hint(r#"a case is {"call": "detect", "args": {…}, "expect": {…}}"#)
-        };
+    /// The file can't be read, or is not a case.
+    pub fn read(path: &Path, bench: &TestBench) -> Result<Case, KitError> {
+        let wrong = |message: String| KitError::Case { path: path.to_owned(), message };
         let value = serde_json::from_str::<Value>(&read_text(path)?).map_err(|error| wrong(error.to_string()))?;
-        let Value::Object(fields) = value else { return Err(wrong("it is no JSON object".to_owned())) };
+        let Value::Object(fields) = value else { return Err(wrong("it is not a JSON object".to_owned())) };
         const KEYS: [&str; 5] = ["call", "args", "expect", "tolerance", "about"];
         if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(wrong(format!("there is no key `{unknown}`; there are {}", KEYS.join(", "))));
+            return Err(wrong(format!("unknown key `{unknown}`; the keys are {}", KEYS.join(", "))));
         }
         let call = fields.get("call").and_then(Value::as_str);
         let call = call.ok_or_else(|| wrong("`call` must name a function".to_owned()))?.to_owned();
@@ -56,8 +55,8 @@ impl Case {
         Ok(Case { call, arguments, expected: fields.get("expect").cloned(), tolerance })
     }
 
-    /// Where an answer is not what the case expects.
-    pub(super) fn differences(&self, answer: &Value) -> Vec<String> {
+    /// Returns the differences between an answer and the expected one.
+    pub fn differences(&self, answer: &Value) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(expected) = &self.expected {
             compare(expected, answer, "", self.tolerance, &mut found);
@@ -66,8 +65,8 @@ impl Case {
     }
 }
 
-/// Fills in what a case may leave out.
-pub(super) fn complete(call: &str, arguments: &mut Map<String, Value>, bench: &TestBench) -> Result<(), String> {
+/// Adds the parts of the arguments that a case may omit.
+pub(crate) fn complete(call: &str, arguments: &mut Map<String, Value>, bench: &TestBench) -> Result<(), String> {
     let name = call.rsplit('#').next().unwrap_or(call);
     let function = bench.facts().exports.iter().find(|export| export.name == name);
     if function.is_some_and(|function| function.signature.starts_with("func(ctx:")) {
@@ -97,14 +96,14 @@ fn context(budget_ms: u64, config_json: &str) -> Map<String, Value> {
     }
 }
 
-/// Writes the short form of a batch out; tells where each series ends, in milliseconds.
+/// Expands the short form of a batch, and returns the end of each series in milliseconds.
 fn expand_series(batch: &mut Value, ends_ms: Option<&[i64]>) -> Result<Option<Vec<i64>>, String> {
     let Some(series) = batch.get("series") else { return Ok(None) };
     let series = series.as_array().ok_or("`series` must be a list of lists")?.clone();
-    let whole = |name: &str| {
-        batch.get(name).map_or(Ok(None), |v| v.as_i64().map(Some).ok_or(format!("`{name}` must be a whole number")))
+    let integer = |name: &str| {
+        batch.get(name).map_or(Ok(None), |v| v.as_i64().map(Some).ok_or(format!("`{name}` must be an integer")))
     };
-    let (step, start) = (whole("step-ms")?.unwrap_or(DAY_MS), whole("start-ms")?);
+    let (step, start) = (integer("step-ms")?.unwrap_or(DAY_MS), integer("start-ms")?);
     let (mut offsets, mut times, mut values, mut ends) = (vec![0], Vec::new(), Vec::new(), Vec::new());
     for (at, items) in series.iter().enumerate() {
         let items = items.as_array().ok_or("`series` must be a list of lists")?;
@@ -118,7 +117,7 @@ fn expand_series(batch: &mut Value, ends_ms: Option<&[i64]>) -> Result<Option<Ve
     Ok(Some(ends))
 }
 
-/// Of an object, only the fields that are expected are looked at; lists must be as long as expected.
+/// Compares an answer with the expected one: of an object only the expected fields, of a list all items.
 fn compare(expected: &Value, found: &Value, path: &str, tolerance: f64, differences: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(fields), Value::Object(answer)) => {
@@ -126,7 +125,7 @@ fn compare(expected: &Value, found: &Value, path: &str, tolerance: f64, differen
                 let place = format!("{path}/{name}");
                 match answer.get(name) {
                     Some(found) => compare(expected, found, &place, tolerance, differences),
-                    None => differences.push(format!("{place}: there is no such field")),
+                    None => differences.push(format!("{place}: the field is missing")),
                 }
             }
         }
@@ -146,8 +145,8 @@ fn is_near(a: Option<f64>, b: Option<f64>, tolerance: f64) -> bool {
     a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
 }
 
-/// A value that fits into a line.
-pub(super) fn short(value: &Value) -> String {
+/// Returns a value's text, shortened to fit into a line.
+pub(crate) fn short(value: &Value) -> String {
     const SHOWN: usize = 100;
     let text = value.to_string();
     match text.char_indices().nth(SHOWN) {
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_expected_is_compared() {
+    fn only_expected_fields_are_compared() {
         let answer = json!({"ok": {"scores": [0.30000000000000004, "NaN"], "more": 1}});
         let differ = |expected: Value| {
             let mut found = Vec::new();
@@ -174,11 +173,11 @@ mod tests {
             ["/ok/scores/0: 0.31 is expected, 0.30000000000000004 was answered"]
         );
         assert_eq!(differ(json!({"ok": {"scores": [0.3]}})).len(), 1);
-        assert_eq!(differ(json!({"err": null})), ["/err: there is no such field"]);
+        assert_eq!(differ(json!({"err": null})), ["/err: the field is missing"]);
     }
 
     #[test]
-    fn series_are_written_out_and_points_go_on_where_the_history_ends() {
+    fn series_are_expanded_and_points_continue_the_history() {
         let mut history = json!({"series": [[1, 2, 3], [4]], "step-ms": 10});
         let ends = expand_series(&mut history, None).unwrap();
         assert_eq!(history["offsets"], json!([0, 3, 4]));

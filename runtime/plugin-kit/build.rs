@@ -49,8 +49,10 @@ fn dependencies(workspace: &Path) -> io::Result<String> {
     let names = section(&sdk, "[dependencies]").map(|line| line.strip_suffix(".workspace = true").unwrap_or(line));
     let mut lines = String::new();
     for name in names {
-        let version = section(&versions, "[workspace.dependencies]").find(|line| line.starts_with(&format!("{name} = ")));
-        let version = version.ok_or_else(|| io::Error::other(format!("sdk/Cargo.toml: unknown dependency `{name}`")))?;
+        let version =
+            section(&versions, "[workspace.dependencies]").find(|line| line.starts_with(&format!("{name} = ")));
+        let version =
+            version.ok_or_else(|| io::Error::other(format!("sdk/Cargo.toml: unknown dependency `{name}`")))?;
         lines += &format!("{version}\n");
     }
     Ok(lines)

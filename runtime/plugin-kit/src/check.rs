@@ -32,14 +32,24 @@ pub enum SignatureState {
     /// There is none, and none is required.
     None,
     /// There is none, and a trusted key is required.
-    Missing { path: PathBuf },
+    Missing {
+        path: PathBuf,
+    },
     /// There is one, and no key was given.
     Unverified,
-    Verified { key: PublicKey },
+    Verified {
+        key: PublicKey,
+    },
     /// It is not a signature.
-    Malformed { path: PathBuf, error: SignatureError },
+    Malformed {
+        path: PathBuf,
+        error: SignatureError,
+    },
     /// It is not by a trusted key, or of other content.
-    Invalid { path: PathBuf, error: SignatureError },
+    Invalid {
+        path: PathBuf,
+        error: SignatureError,
+    },
 }
 
 impl SignatureState {

@@ -88,11 +88,7 @@ fn declined_always(outcomes: &[Outcome], role: PluginRole) -> Option<Outcome> {
 ///
 /// # Errors
 /// The call ends in a fault, a server would refuse the answer, or the answers differ.
-pub(crate) fn call_twice(
-    bench: &TestBench,
-    call: &str,
-    arguments: &Map<String, Value>,
-) -> Result<CallReport, String> {
+pub(crate) fn call_twice(bench: &TestBench, call: &str, arguments: &Map<String, Value>) -> Result<CallReport, String> {
     let once = || bench.call(call, arguments).map_err(|error| call_text(&error));
     let (first, second) = (once()?, once()?);
     let problem = match &first.refused {

@@ -107,9 +107,7 @@ impl KitError {
             KitError::Cargo { .. } => "install Rust (rustup), and see that cargo is on the PATH",
             KitError::Package { .. } => "see cargo's output above; `terrane plugin new` makes a crate that works",
             KitError::Compile { is_target_missing: true, .. } => {
-                return Some(format!(
-                    "the toolchain has no standard library for {TARGET}: rustup target add {TARGET}"
-                ));
+                return Some(format!("the toolchain has no standard library for {TARGET}: rustup target add {TARGET}"));
             }
             KitError::NoModule { .. } => "a plugin is a library with crate-type = [\"cdylib\", \"rlib\"]",
             KitError::NotAModule { .. } => {

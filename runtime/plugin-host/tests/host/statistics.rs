@@ -1,14 +1,10 @@
 //! Terrane's own detectors and checks, as components behind their ports: they say what the same code says
 //! natively, and hold the contract.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
-
-mod standard;
-
 use std::sync::Arc;
 
+use crate::standard::{DAY_MS, components, facts, host, native};
 use detector_standard::Standard;
-use standard::{DAY_MS, components, facts, host, native};
 use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::checks::{
     CheckAggregate, CheckAnswer, CheckCall, Checks as _, ProfiledColumn, QualityDimension,

@@ -1,11 +1,6 @@
 //! What the sandbox has to survive, in every role and over many calls: each hostile guest ends as a typed
 //! fault, failing functions are let alone, and the host neither dies nor grows.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
-
-#[path = "../guests/mod.rs"]
-mod guests;
-
 mod answers;
 mod callers;
 mod failing;
@@ -21,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use guests::role::RoleGuest;
+use crate::guests::role::RoleGuest;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use terrane_app::ports::calls::CallFacts;

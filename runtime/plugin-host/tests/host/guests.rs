@@ -5,7 +5,10 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+// The paths are explicit because a benchmark includes this file too.
+#[path = "guests/image.rs"]
 pub(crate) mod image;
+#[path = "guests/role.rs"]
 pub(crate) mod role;
 
 use std::fs;

@@ -1,16 +1,12 @@
 //! The life of a component: what is looked at before it is run, what serves, and what an operator changes.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
-
-mod guests;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use guests::role::RoleGuest;
-use guests::wit_with;
+use crate::guests::role::RoleGuest;
+use crate::guests::wit_with;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use terrane_app::ports::calls::CallFacts;
@@ -441,7 +437,7 @@ fn a_dialect_that_is_found_must_be_signed_unless_it_came_with_the_program() {
     let key = SecretKey::generate().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let [program, project] = ["program", "project"].map(|name| folder.path().join(name));
-    let bytes = guests::Guest::default().component();
+    let bytes = crate::guests::Guest::default().component();
     for folder in [&program, &project] {
         fs::create_dir(folder).unwrap();
     }

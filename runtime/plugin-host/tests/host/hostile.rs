@@ -3,16 +3,12 @@
 //! Limits are counted, not measured: a guest that must run out of fuel gets little of it and much
 //! time, and the other way round.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
-
-mod guests;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use guests::{Guest, component, wit, wit_importing, wit_with};
+use crate::guests::{Guest, component, wit, wit_importing, wit_with};
 use tempfile::TempDir;
 use terrane_app::ports::plugins::{Blame, FileKind, Limit, PluginError, PluginFault, PluginState, Plugins};
 use terrane_plugin_host::{CallLimits, MAX_COMPONENT_BYTES, PluginHost, SearchPath, Settings};

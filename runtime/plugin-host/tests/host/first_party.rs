@@ -1,17 +1,13 @@
 //! The first-party components, as `cargo xtask components` built them: each says what the same dialect
 //! says natively, and is asked once.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
-
-mod standard;
-
-use standard::components;
+use crate::standard::components;
 use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};
 use terrane_golden_tests::{checked, first_party_profiles};
 
 #[test]
 fn each_component_says_what_the_dialect_says_natively() {
-    let host = standard::host(components());
+    let host = crate::standard::host(components());
     for native in first_party_profiles() {
         let profile = host.dialect(&native.name).unwrap();
         assert_eq!(format!("{profile:?}"), format!("{:?}", checked(native)));
@@ -20,7 +16,7 @@ fn each_component_says_what_the_dialect_says_natively() {
 
 #[test]
 fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
-    let host = standard::host(components());
+    let host = crate::standard::host(components());
     assert_eq!(host.guest_calls(), 0);
     let first = host.dialect("duckdb").unwrap();
     // describe, check-config, describe-dialect

@@ -1,20 +1,19 @@
-//! Keeps callers away from a function that keeps failing.
+//! A circuit breaker for one function of a plugin.
 //!
-//! In: the end of each call and the time as the host's clock tells it. Out: whether the next call may run.
-//! Five faults within a minute, or a fifth of at least twenty calls, open it. It then refuses for a second;
-//! one call is let through to try, and while such tries fail the wait doubles up to a minute. Three openings
-//! within ten minutes quarantine the plugin, which somebody has to look at; not those by time alone, which
-//! may be a machine that is short of it, and no failed tries: a guest that some questions bring down serves
-//! again a while after they end. Not here: clocks, whose calls count together (`callers`), and what counts as
-//! a fault (`health`).
+//! In: the end of each call, and the time. Out: whether the next call may run. Five faults within a minute, or faults
+//! of a fifth of at least 20 calls, open the breaker for a second. Then one call is let through as a probe; each failed
+//! probe doubles the wait, up to a minute. Three openings within ten minutes quarantine the plugin until an operator
+//! resets it. Openings by timeouts alone do not count towards the quarantine, since the machine may be busy; nor do
+//! failed probes, so that a guest that only some calls bring down recovers after those calls end. Not here: clocks, the
+//! callers that share a breaker (`callers`), and the definition of a fault (`health`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Calls count for so long.
+/// The time for which calls count.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
-/// Of this many calls at least, one in [`SHARE`] is too many.
+/// From this number of calls on, one fault in [`SHARE`] opens the breaker.
 const MIN_CALLS: u64 = 20;
 const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -22,21 +21,21 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const OPENINGS: usize = 3;
 pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 
-/// Of one function of one plugin, for one caller or for all (`callers`).
+/// The state of one function of one plugin, for one caller or for all callers (`callers`).
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: State,
-    /// Seconds in which there were calls, of the last minute.
+    /// The seconds of the last minute that had calls.
     seconds: VecDeque<Second>,
-    /// By more than time alone.
+    /// Openings with faults other than timeouts.
     openings: VecDeque<Duration>,
-    /// A try closed it, after this wait, and nothing was called since.
+    /// The wait before the probe that closed the breaker, until the next call.
     last_probe_wait: Option<Duration>,
-    /// Goes up when it opens and when a call may try, so that a call that began before settles nothing.
+    /// Increases when the breaker opens and when a probe begins, so that calls that began earlier change nothing.
     generation: u64,
 }
 
-/// Of a call that was let in.
+/// The permission for one call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Admission {
     generation: u64,
@@ -50,7 +49,7 @@ enum State {
         until: Duration,
         wait: Duration,
     },
-    /// One call is on its way to find out.
+    /// A probe is running.
     HalfOpen {
         wait: Duration,
     },
@@ -61,7 +60,7 @@ struct Second {
     at: u64,
     calls: u64,
     faults: u64,
-    /// Faults other than of time.
+    /// Faults other than timeouts.
     severe: u64,
 }
 
@@ -73,32 +72,32 @@ impl Second {
     }
 }
 
-/// How a call outcome.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
     Success,
     Fault,
-    /// It ran out of time, as a guest without fault may where the machine is busy.
+    /// The call ran out of time. On a busy machine that can happen to a guest without a fault.
     Timeout,
-    /// It says nothing of the guest: there was no room for it.
+    /// The guest was not called.
     NotRun,
 }
 
-/// What became of the breaker.
+/// The change of a breaker's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     None,
     Opened,
     Closed,
-    /// Opened too often.
+    /// The breaker opened too often.
     Quarantined,
 }
 
 impl Breaker {
-    /// Whether a call may run now.
+    /// Permits a call.
     ///
     /// # Errors
-    /// How long to wait.
+    /// The time to wait.
     pub(crate) fn enter(&mut self, now: Duration) -> Result<Admission, Duration> {
         match self.state {
             State::Closed => {}
@@ -112,7 +111,7 @@ impl Breaker {
         Ok(Admission { generation: self.generation })
     }
 
-    /// A call that was let in is over.
+    /// Records the end of a permitted call.
     pub(crate) fn leave(&mut self, now: Duration, admission: &Admission, outcome: CallOutcome) -> Change {
         if admission.generation == self.generation && self.state == State::Closed && outcome != CallOutcome::NotRun {
             self.last_probe_wait = None;
@@ -122,7 +121,7 @@ impl Breaker {
         self.finish_probe(now, admission, outcome)
     }
 
-    /// The same of a call that counts elsewhere: only a try is probe_change by it.
+    /// Records the end of a call that counts elsewhere: only a probe changes the state.
     pub(crate) fn finish_probe(&mut self, now: Duration, admission: &Admission, outcome: CallOutcome) -> Change {
         if admission.generation != self.generation {
             return Change::None;
@@ -146,7 +145,7 @@ impl Breaker {
         }
     }
 
-    /// A call that had outcome well turned out to be a fault.
+    /// Counts a successful call as a fault after its answer was rejected.
     pub(crate) fn blame(&mut self, now: Duration) -> Change {
         match (self.state, self.last_probe_wait.take()) {
             (State::Closed, Some(wait)) => {
@@ -163,7 +162,7 @@ impl Breaker {
         }
     }
 
-    /// Opens it for what was counted elsewhere.
+    /// Opens the breaker for faults that were counted elsewhere.
     pub(crate) fn trip(&mut self, now: Duration, is_severe: bool) -> Change {
         if self.state == State::Closed { self.open(now, is_severe) } else { Change::None }
     }
@@ -174,17 +173,17 @@ impl Breaker {
         self.generation += 1;
     }
 
-    /// As new; calls under way count no more.
+    /// Resets the breaker. Running calls no longer count.
     pub(crate) fn reset(&mut self) {
         *self = Breaker { generation: self.generation + 1, ..Breaker::default() };
     }
 
-    /// Whether a call would be refused now. While one call tries, that is for it to say.
+    /// Returns whether a call would be rejected now. While a probe runs, the breaker does not count as open.
     pub(crate) fn is_open(&self, now: Duration) -> bool {
         matches!(self.state, State::Open { until, .. } if until > now)
     }
 
-    /// The second that it is, with those that are over forgotten.
+    /// Returns the counts of the current second, and removes expired ones.
     fn second(&mut self, now: Duration) -> &mut Second {
         let at = now.as_secs();
         while self.seconds.front().is_some_and(|second| second.at + WINDOW.as_secs() <= at) {
@@ -197,7 +196,7 @@ impl Breaker {
         &mut self.seconds[last]
     }
 
-    /// Opens it where too much has failed.
+    /// Opens the breaker if there are too many faults.
     fn evaluate(&mut self, now: Duration) -> Change {
         let calls: u64 = self.seconds.iter().map(|second| second.calls).sum();
         let faults: u64 = self.seconds.iter().map(|second| second.faults).sum();
@@ -229,7 +228,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Calls that all end so, until they are no longer let in.
+    /// Makes calls with one outcome, as long as they are permitted.
     fn end(breaker: &mut Breaker, now: Duration, calls: usize, outcome: CallOutcome) -> Change {
         let mut change = Change::None;
         for _ in 0..calls {
@@ -247,7 +246,7 @@ mod tests {
     fn five_faults_within_a_minute_open_it_and_four_do_not() {
         let mut breaker = Breaker::default();
         assert_eq!(fail(&mut breaker, at(0), 4), Change::None);
-        // The four are over.
+        // The first four have expired.
         assert_eq!(fail(&mut breaker, at(60), 4), Change::None);
         assert_eq!(fail(&mut breaker, at(119), 1), Change::Opened);
         assert_eq!(breaker.enter(at(119)), Err(at(1)));

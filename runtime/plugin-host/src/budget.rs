@@ -1,9 +1,8 @@
-//! What all guests of a host may use together: memory, and instances at once.
+//! The resources that all guests of a host share: memory, and instances at once.
 //!
-//! In: numbers. Out: turns, of which there are so many, and bytes that are given back. Calls that reserve
-//! milliseconds, describing included, have their turns here; those that reserve seconds have turns of their own
-//! (`call_limiter`), so that detectors never keep a hook waiting. The limiter has an end: who comes then is told to
-//! come again. Not here: what one guest may use (`limits`).
+//! In: numbers. Out: permits, and reserved bytes. Calls of milliseconds, including those that describe a component,
+//! take their permits here; calls of seconds have a limiter of their own (`call_limiter`), so that detectors never
+//! delay a hook. The number of waiting callers is bounded. Not here: the limits of one guest (`limits`).
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,28 +10,28 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Bounds of a host.
+/// The limits of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostLimits {
-    /// Linear memories of all guests together.
+    /// The linear memories of all guests together.
     pub memory_bytes: usize,
-    /// Calls of dialects and hooks at once, and calls that describe a component of any role.
+    /// Calls of dialects and hooks at once, including calls that describe a component of any role.
     pub short_calls: usize,
     /// Calls of detectors and checks at once.
     pub long_calls: usize,
-    /// How long a short call waits for its permit.
+    /// The time that a short call waits for a permit.
     pub short_wait: Duration,
     pub long_wait: Duration,
-    /// Callers that wait, of each kind.
+    /// Waiting callers of each kind.
     pub waiting: usize,
 }
 
-/// As many as the engine has room for.
+/// The engine's pool has room for these.
 const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 
 impl Default for HostLimits {
-    /// Two short calls a core, since a guest that waits for a core runs out of its time meanwhile.
+    /// Two short calls per core: a guest that waits for a core uses up its time.
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         HostLimits {
@@ -46,7 +45,7 @@ impl Default for HostLimits {
     }
 }
 
-/// Shared by all guests of a host.
+/// The resources of a host.
 #[derive(Debug)]
 pub(crate) struct Budget {
     memory_free: AtomicUsize,
@@ -62,12 +61,12 @@ impl Budget {
         })
     }
 
-    /// A permit for a short call, or none within the time that it may wait.
+    /// Returns a permit for a short call, or `None` if there is none in time.
     pub(crate) fn permit(&self) -> Option<Permit> {
         ConcurrencyLimiter::permit(&self.short)
     }
 
-    /// Whether there were so many bytes; they are then taken.
+    /// Reserves memory. Returns `false` if there is not enough.
     pub(crate) fn reserve(&self, bytes: usize) -> bool {
         let reserve = |free: usize| free.checked_sub(bytes);
         self.memory_free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
@@ -78,7 +77,7 @@ impl Budget {
     }
 }
 
-/// Turns and who waits for one.
+/// Permits, and the callers that wait for one.
 #[derive(Debug)]
 struct ConcurrencyLimiter {
     state: Mutex<State>,
@@ -115,13 +114,13 @@ impl ConcurrencyLimiter {
         Some(Permit(Arc::clone(limiter)))
     }
 
-    /// Two numbers that are changed in one step each can't be left half changed.
+    /// Both numbers change in one step each, so that a panic leaves them consistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// May run until it is dropped.
+/// Permits one call until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit(Arc<ConcurrencyLimiter>);
 

@@ -1,21 +1,21 @@
-//! Counts of calls and how long they took, in little memory that never grows.
+//! Counts and durations of calls, in constant memory.
 //!
-//! In: the end of each call. Out: counts and quantiles. Durations are kept as counts of buckets, eight to
-//! each doubling, so a quantile is at most 9 % above the truth.
+//! In: the end of each call. Out: counts and quantiles. Durations are counted in buckets, eight per doubling, so that a
+//! quantile is at most 9 % too high.
 
 use std::time::Duration;
 
-/// To each doubling.
+/// Buckets per doubling.
 const STEPS: u32 = 8;
-/// From 1 µs up to 2³¹ µs, some 36 minutes.
+/// From 1 µs to 2³¹ µs, about 36 minutes.
 const BUCKETS: usize = 32 * STEPS as usize;
 
-/// Of one function.
+/// The statistics of one function.
 #[derive(Debug)]
 pub(crate) struct CallStatistics {
     pub(crate) calls: u64,
     pub(crate) faults: u64,
-    /// Callers that were not let in.
+    /// Calls that were rejected.
     pub(crate) refused: u64,
     pub(crate) fuel: u64,
     buckets: Box<[u64; BUCKETS]>,
@@ -35,7 +35,7 @@ impl CallStatistics {
         self.buckets[bucket(took)] += 1;
     }
 
-    /// The duration that this share of the calls did not exceed; `None` before the first.
+    /// Returns the duration that this share of the calls did not exceed; `None` before the first call.
     pub(crate) fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = (self.calls as f64 * share).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -1,9 +1,9 @@
-//! The breakers of one function: one for each caller, and one for all of them.
+//! The circuit breakers of one function: one for each caller, and one for all callers.
 //!
-//! In: who calls, and how each call outcome. Out: whether the next one may run. A function that one caller's
-//! questions bring down is let alone for that caller and goes on for those it answers; so nobody can take it
-//! from others by asking what it can't bear. Once it has failed for several callers within a minute, and for
-//! more than it answered, it is let alone for all. Not here: when a breaker opens (`breaker`).
+//! In: the caller, and the outcome of each call. Out: whether the next call may run. A function that fails for one
+//! caller is closed to that caller and stays open to the others, so that no caller can take it away from others. It is
+//! closed to all after it has failed for several callers within a minute, and for more callers than it has answered.
+//! Not here: the conditions that open a breaker (`breaker`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use std::time::Duration;
 
 use crate::breaker::{self, Breaker, CallOutcome, Change, OPENINGS_WITHIN, WINDOW};
 
-/// So many callers must have seen it fail before it is let alone for those who did not.
+/// The number of callers that must have seen a fault before the function is closed to all.
 const FAILED_CALLERS: usize = 5;
-/// More are not told apart for long: who was seen longest ago makes room.
+/// The number of callers that are distinguished; the one that was seen longest ago is forgotten first.
 const MAX_CALLERS: usize = 1_024;
 
-/// Of one function of one plugin.
+/// The breakers of one function of one plugin.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     common: Breaker,
     by_caller: HashMap<Arc<str>, CallerState>,
 }
 
-/// What is known of one caller.
+/// The state of one caller.
 #[derive(Debug, Default)]
 struct CallerState {
     breaker: Breaker,
@@ -32,19 +32,19 @@ struct CallerState {
     failed: Option<Duration>,
 }
 
-/// Of a call that was let in.
+/// The permissions for one call.
 #[derive(Debug)]
 pub(crate) struct Admission {
     common: breaker::Admission,
     by_caller: breaker::Admission,
 }
 
-/// For whom something changed.
+/// The callers that a change affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AffectedCallers {
-    /// Others are answered.
+    /// One caller; others are answered.
     One,
-    /// Nobody is left whom it was good for within the last minute.
+    /// All callers of the last minute.
     Active,
     All,
 }
@@ -69,10 +69,10 @@ impl CallerState {
 }
 
 impl Callers {
-    /// Whether a call of this caller may run now.
+    /// Permits a call of this caller.
     ///
     /// # Errors
-    /// How long to wait.
+    /// The time to wait.
     pub(crate) fn enter(&mut self, now: Duration, caller: &Arc<str>) -> Result<Admission, Duration> {
         if !self.by_caller.contains_key(caller) {
             self.make_room(now);
@@ -89,7 +89,7 @@ impl Callers {
         }
     }
 
-    /// A call that was let in is over.
+    /// Records the end of a permitted call.
     pub(crate) fn leave(
         &mut self,
         now: Duration,
@@ -98,7 +98,7 @@ impl Callers {
         outcome: CallOutcome,
     ) -> (Change, AffectedCallers) {
         let probe_change = self.common.finish_probe(now, &admission.common, outcome);
-        // Who made room meanwhile is not remembered.
+        // The caller was forgotten meanwhile.
         let Some(by_caller) = self.by_caller.get_mut(caller) else { return (probe_change, AffectedCallers::All) };
         let change = by_caller.breaker.leave(now, &admission.by_caller, outcome);
         match outcome {
@@ -115,7 +115,7 @@ impl Callers {
         }
     }
 
-    /// The last call of this caller outcome well, and its answer turned out to be a fault.
+    /// Counts the caller's last successful call as a fault after its answer was rejected.
     pub(crate) fn blame(&mut self, now: Duration, caller: &str) -> (Change, AffectedCallers) {
         let Some(by_caller) = self.by_caller.get_mut(caller) else { return (Change::None, AffectedCallers::One) };
         let change = by_caller.breaker.blame(now);
@@ -123,7 +123,7 @@ impl Callers {
         self.failed(now, change, true)
     }
 
-    /// Whether all must wait, now that one more call failed.
+    /// Opens the common breaker if the function has failed for too many callers.
     fn failed(&mut self, now: Duration, by_caller: Change, is_severe: bool) -> (Change, AffectedCallers) {
         let failed = self.by_caller.values().filter(|by_caller| by_caller.has_failed(now)).count();
         let answered = self
@@ -146,7 +146,7 @@ impl Callers {
         if self.by_caller.values().any(is_answered) { AffectedCallers::One } else { AffectedCallers::Active }
     }
 
-    /// As new; calls under way count no more.
+    /// Resets all breakers. Running calls no longer count.
     pub(crate) fn reset(&mut self) {
         self.common.reset();
         self.by_caller.values_mut().for_each(|by_caller| {
@@ -155,18 +155,18 @@ impl Callers {
         });
     }
 
-    /// Whether nobody who asks is answered now: it is closed to all, or to everybody it was not good for within
-    /// the last minute.
+    /// Returns whether no active caller is answered: the function is closed to all, or to all callers of the last
+    /// minute.
     pub(crate) fn is_open(&self, now: Duration) -> bool {
         let is_held = self.by_caller.values().any(|by_caller| by_caller.breaker.is_open(now));
         self.common.is_open(now) || is_held && self.affected_callers(now) == AffectedCallers::Active
     }
 
-    /// Whether it was good, within ten minutes, for somebody that `is_meant` names.
-    pub(crate) fn has_answered(&self, now: Duration, is_meant: impl Fn(&str) -> bool) -> bool {
+    /// Returns whether a caller for which `is_included` holds was answered within ten minutes.
+    pub(crate) fn has_answered(&self, now: Duration, is_included: impl Fn(&str) -> bool) -> bool {
         self.by_caller
             .iter()
-            .any(|(caller, by_caller)| is_meant(caller) && by_caller.was_answered(now, OPENINGS_WITHIN))
+            .any(|(caller, by_caller)| is_included(caller) && by_caller.was_answered(now, OPENINGS_WITHIN))
     }
 
     fn make_room(&mut self, now: Duration) {
@@ -234,7 +234,7 @@ mod tests {
         }
         assert_eq!(call(&mut callers, at(0), "e", CallOutcome::Fault), (Change::Opened, AffectedCallers::All));
         assert_eq!(callers.enter(at(0), &"new".into()).err(), Some(at(1)));
-        // One call tries for all.
+        // One call is the probe for all.
         assert_eq!(call(&mut callers, at(1), "new", CallOutcome::Success), (Change::Closed, AffectedCallers::All));
         assert!(callers.enter(at(1), &"other".into()).is_ok());
     }
@@ -259,7 +259,7 @@ mod tests {
             let expected = if number == 5 { Change::Opened } else { Change::None };
             assert_eq!(callers.blame(at(0), "ada").0, expected, "{number}");
         }
-        // Neither does such an answer close it again.
+        // Such an answer does not close the breaker again.
         assert_eq!(call(&mut callers, at(1), "ada", CallOutcome::Success).0, Change::Closed);
         callers.blame(at(1), "ada");
         assert_eq!(callers.enter(at(1), &"ada".into()).err(), Some(at(2)));

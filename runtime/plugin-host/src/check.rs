@@ -1,8 +1,8 @@
 //! The interface `terrane:profiling/check` behind the port `Checks`.
 //!
-//! In: columns, then answers. Out: plans and findings that were checked: indexes that exist, sizes within
-//! the contract's, conditions over the cube's own dimensions, scores from 0 to 1. Not here: what the
-//! warehouse is asked (app), and the SQL of it (compiler).
+//! In: columns, then answers. Out: checked plans and findings: indexes in range, sizes within the contract's,
+//! conditions over the cube's own dimensions, scores from 0 to 1. Not here: the warehouse's statements (app), and their
+//! SQL (compiler).
 
 pub(crate) mod finding;
 pub(crate) mod plan;
@@ -26,7 +26,7 @@ use crate::role::error_text;
 use crate::wire::context::Moment;
 use crate::wire::values::{logical_type, logical_type_of, scalar};
 
-/// The checks among the components of a host.
+/// The check components of a host.
 pub struct ComponentChecks {
     host: Arc<PluginHost>,
 }
@@ -49,7 +49,7 @@ impl Checks for ComponentChecks {
         let mut plans = Vec::new();
         let configured = match self.configured().await {
             Ok(configured) => configured,
-            // Checks that nobody could look for are not checks that there aren't.
+            // A search that failed must not look like a search without results.
             Err(fault) => return vec![Err(fault)],
         };
         for entry in configured {
@@ -130,7 +130,7 @@ fn evaluate(
     })
 }
 
-/// For whom a component is called, and what it is told.
+/// The caller, and the context of the call.
 type Asking = (Caller, CallContext);
 
 fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> Asking {
@@ -139,7 +139,7 @@ fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> Asking {
     (Caller::of_tenant(call.facts.tenant.as_ref()), context)
 }
 
-/// The column that a guest was told of.
+/// Returns the column that was sent to a guest.
 pub(crate) fn profiled(column: &wire::Column) -> ProfiledColumn {
     ProfiledColumn {
         cube: column.cube.as_str().into(),

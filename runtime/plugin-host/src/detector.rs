@@ -1,12 +1,12 @@
 //! The interface `terrane:anomaly/detector` behind the port `Detectors`.
 //!
-//! In: series. Out: judgements that were checked: as many as there are points, scores from 0 to 1, NaN
-//! instead of infinities. Not here: which points are worth judging (app).
+//! In: series. Out: checked judgements: as many as points, scores from 0 to 1, NaN instead of infinities. Not here: the
+//! choice of points (app).
 //!
-//! A request is cut between series twice. A turn (`call_limiter`) has so many that they stay within what a detector may
-//! do at once: its calls share the limits of one, and count as one. A call has so few that what goes in and comes back stays in the
-//! memory that is kept of an instance (`engine`): a guest's pages are then cleared, and not mapped anew, and a
-//! request costs half as much.
+//! A request is split between series twice. A turn is one permit of the `call_limiter`: its calls share the limits of
+//! one call, and count as one. A call has so few points that its memory stays within the part of an instance that is
+//! kept resident (`engine`): the guest's pages are then cleared instead of mapped again, which halves the cost of a
+//! request.
 
 mod batches;
 pub(crate) mod catalog;
@@ -34,7 +34,7 @@ use crate::wire::context::Moment;
 pub(crate) const TRAIN: &str = "train";
 pub(crate) const DETECT: &str = "detect";
 
-/// The detectors among the components of a host.
+/// The detector components of a host.
 pub struct ComponentDetectors {
     host: Arc<PluginHost>,
     catalog: DetectorCatalog,
@@ -45,7 +45,7 @@ impl ComponentDetectors {
         ComponentDetectors { host, catalog: DetectorCatalog::default() }
     }
 
-    /// Asks each component once for what it can do; the answers are kept by digest and configuration.
+    /// Returns the kinds of all detectors. Each component is called once per digest and configuration.
     async fn catalog_entries(&self) -> (Vec<catalog::CatalogEntry>, Vec<ComponentFault>) {
         let (host, catalog) = (Arc::clone(&self.host), self.catalog.clone());
         let ask = move || Ok(catalog.of(&host.registry.configured::<DetectorPlugin>()));
@@ -125,13 +125,13 @@ impl Detectors for ComponentDetectors {
     }
 }
 
-/// A fault, and the series that the call was about.
+/// A fault, and the series of the call.
 struct SeriesFault {
     fault: PluginFault,
     series: Range<usize>,
 }
 
-/// For whom a component is called, what it is told, and how it shall judge.
+/// The caller, the context and the parameters of a request.
 struct Question {
     caller: Caller,
     context: CallContext,
@@ -149,7 +149,7 @@ impl Question {
         }
     }
 
-    /// The models of some series.
+    /// Returns the models of some series.
     fn train(
         &self,
         plugin: &Plugin<DetectorPlugin>,
@@ -171,7 +171,7 @@ impl Question {
         Ok(all)
     }
 
-    /// The judgements of some series; `models` are those of all, or none.
+    /// Returns the judgements of some series. `models` are those of all series, or empty.
     fn detect(
         &self,
         plugin: &Plugin<DetectorPlugin>,
@@ -194,7 +194,7 @@ impl Question {
         Ok(all)
     }
 
-    /// One call after the other, each told how much time is left; the first fault ends them.
+    /// Makes one call after another, each with the time that is left, until the first fault.
     fn in_calls(
         &self,
         plugin: &Plugin<DetectorPlugin>,

@@ -1,7 +1,7 @@
-//! From an operator's settings to a plugin that may be called: verified, parsed, compiled, linked, probed.
+//! Creates callable plugins from an operator's settings: verified, parsed, compiled, linked and probed.
 //!
-//! In: settings and a file. Out: a [`Plugin`], or the first thing that is wrong. Nothing of the file is run
-//! before its pin and its signature hold. Not here: what serves meanwhile (`plugin_slot`).
+//! In: settings and a file. Out: a [`Plugin`], or its first problem. Nothing of the file runs before its pin and its
+//! signature are verified. Not here: the version that serves meanwhile (`plugin_slot`).
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ use crate::role::{Info, LinkedComponent, Role};
 use crate::sandbox_limits::{MemoGrant, SandboxLimits};
 use crate::signature::{self, PublicKey, Signature};
 
-/// A signature's line, and some room for how it ends.
+/// The line of a signature, with room for its line ending.
 const MAX_SIGNATURE_BYTES: u64 = 1_024;
 
-/// What plugins are loaded with; one for the whole host.
+/// The shared parts of all plugins of a host.
 pub(crate) struct PluginFactory {
     pub(crate) engine: Arc<Engine>,
     pub(crate) cache: Option<Cache>,
@@ -42,7 +42,7 @@ pub(crate) struct PluginFactory {
     pub(crate) clock: MonotonicClock,
 }
 
-/// A component that is linked and has said who it is.
+/// A component that is linked and has described itself.
 pub(crate) struct LoadedComponent<R: Role> {
     pub(crate) linked: LinkedComponent<R>,
     pub(crate) info: Info,
@@ -53,10 +53,10 @@ pub(crate) struct LoadedComponent<R: Role> {
 }
 
 impl PluginFactory {
-    /// A plugin that may be called.
+    /// Creates a callable plugin.
     ///
     /// # Errors
-    /// What is wrong with it, with the file's digest where it could be read.
+    /// The first problem, with the file's digest if it could be read.
     pub(crate) fn create<R: Role>(
         &self,
         settings: &PluginSettings,
@@ -85,10 +85,10 @@ impl PluginFactory {
         })
     }
 
-    /// A component that said who it is and takes its configuration.
+    /// Loads a component, which describes itself and checks its configuration.
     ///
     /// # Errors
-    /// As of [`PluginFactory::plugin`].
+    /// Those of [`PluginFactory::create`].
     pub(crate) fn load<R: Role>(
         &self,
         settings: &PluginSettings,
@@ -129,7 +129,7 @@ impl PluginFactory {
         SandboxLimits { name, limits, budget: Some(Arc::clone(&self.budget)), throttle, memo }
     }
 
-    /// The operator's numbers, else the role's; what the author asks for only makes them smaller.
+    /// Returns the operator's limits, or the role's; the author's limits can only reduce them.
     fn limits(
         &self,
         role: PluginRole,
@@ -152,7 +152,7 @@ impl PluginFactory {
     }
 }
 
-/// The pin, then the signature.
+/// Verifies the pin, then the signature.
 fn verify(settings: &PluginSettings, bytes: &[u8], digest: &str) -> Result<(), PluginFault> {
     if let Some(pinned) = settings.sha256.as_ref().filter(|pinned| *pinned != digest) {
         return Err(PluginFault::Pin { pinned: pinned.clone(), found: digest.to_owned() });
@@ -176,7 +176,7 @@ fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(
     Ok(())
 }
 
-/// The configuration, the manifest and the component itself speak of one thing.
+/// Checks that the configuration, the manifest and the component agree on the plugin's identity.
 fn check_identity(settings: &PluginSettings, info: &Info, manifest: Option<&Manifest>) -> Result<(), PluginFault> {
     let configured = if settings.is_found { "its file's name says" } else { "the configuration says" };
     const MANIFEST: &str = "its plugin.toml says";

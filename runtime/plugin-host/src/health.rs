@@ -1,8 +1,7 @@
-//! How one plugin is doing: counts of its calls, and breakers for each of its functions.
+//! The health of one plugin: call counts, and circuit breakers for each of its functions.
 //!
-//! In: the end of each call, and whose it was. Out: whether the next one may run, and what operators are told.
-//! Only what is the guest's fault counts against it. Changes are logged here, once. Not here: the rules
-//! (`breaker`, `callers`).
+//! In: the end of each call, and its caller. Out: whether the next call may run, and figures for operators. Only faults
+//! of the guest count. Changes are logged here, once. Not here: the rules (`breaker`, `callers`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +14,12 @@ use crate::call_statistics::CallStatistics;
 use crate::callers::{Admission, AffectedCallers, Callers};
 use crate::monotonic_clock::MonotonicClock;
 
-/// Calls of a plugin that was just put in another's place; what opens a breaker within them is its doing.
+/// The number of calls within which an opened breaker counts against a reload.
 const FIRST_CALLS: u64 = 20;
-/// With more callers quarantined than this, all are.
+/// With more quarantined callers than this, the plugin is quarantined for all.
 const MAX_QUARANTINED: usize = 1_024;
 
-/// Of one loaded plugin.
+/// The health of one loaded plugin.
 pub(crate) struct Health {
     component: Arc<str>,
     clock: MonotonicClock,
@@ -30,11 +29,11 @@ pub(crate) struct Health {
 #[derive(Default)]
 struct Condition {
     is_quarantined: bool,
-    /// Callers whose questions brought it down too often.
+    /// Callers for which the function failed too often.
     quarantined: BTreeSet<Arc<str>>,
-    /// What opened a breaker within the first calls.
+    /// The fault that opened a breaker within the first calls.
     early_fault: Option<PluginFault>,
-    /// By the contract's names, so there are no more than the contract has.
+    /// By the contract's function names, which bound their number.
     exports: BTreeMap<&'static str, Export>,
 }
 
@@ -44,8 +43,8 @@ struct Export {
     statistics: CallStatistics,
 }
 
-/// A call that was let in. Dropped without [`Health::leave`], it was not run: a try that broke off must not
-/// keep others from trying.
+/// A permitted call. If it is dropped without [`Health::leave`], it counts as not run, so that an aborted probe permits
+/// the next one.
 pub(crate) struct Entry<'a> {
     health: &'a Health,
     call: &'static str,
@@ -75,11 +74,11 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, Condition> {
-        // Counts are whole after any panic.
+        // Counts are consistent after any panic.
         self.condition.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a call of this caller in.
+    /// Permits a call of this caller.
     ///
     /// # Errors
     /// [`PluginFault::Unavailable`].
@@ -101,11 +100,11 @@ impl Health {
         })
     }
 
-    /// A call that was let in is over, with the fuel that it took.
+    /// Records the end of a permitted call and the fuel that it used.
     pub(crate) fn leave(&self, mut entry: Entry<'_>, fault: Option<&PluginFault>, fuel: u64) {
         let (now, call) = (self.clock.now(), entry.call);
         let outcome = match fault {
-            // It answered: callers who ask for what it can't do must not close it to others.
+            // The guest answered: callers that ask for unsupported things must not close it to others.
             None | Some(PluginFault::Declined { .. }) => CallOutcome::Success,
             Some(PluginFault::Limit { limit: Limit::Time, .. }) => CallOutcome::Timeout,
             Some(fault) if fault.blame() == Blame::Guest => CallOutcome::Fault,
@@ -124,7 +123,7 @@ impl Health {
         self.log_change(call, changed, fault);
     }
 
-    /// The last call of this caller outcome well, and what it answered turned out to be this fault.
+    /// Counts the caller's last successful call as this fault, after its answer was rejected.
     pub(crate) fn blame(&self, call: &'static str, caller: &Arc<str>, fault: &PluginFault) {
         let now = self.clock.now();
         let mut condition = self.lock();
@@ -154,7 +153,7 @@ impl Health {
         }
     }
 
-    /// As new, but for the counts.
+    /// Resets the breakers and the quarantine. Counts stay.
     pub(crate) fn reset(&self) {
         let mut condition = self.lock();
         condition.is_quarantined = false;
@@ -165,7 +164,7 @@ impl Health {
         }
     }
 
-    /// Active, degraded or quarantined.
+    /// Returns `Active`, `Degraded` or `Quarantined`.
     pub(crate) fn state(&self) -> PluginState {
         let now = self.clock.now();
         let condition = self.lock();
@@ -178,16 +177,16 @@ impl Health {
         }
     }
 
-    /// What it did wrong within its first calls, so that it was let alone for all who asked.
+    /// Returns the fault that closed a function to all callers within the first calls.
     pub(crate) fn early_fault(&self) -> Option<PluginFault> {
         self.lock().early_fault.clone()
     }
 
-    /// Whether a function would be refused now, of which `spared` is none.
-    pub(crate) fn is_open_except(&self, spared: &[&str]) -> bool {
+    /// Returns whether a function other than `exempt` would be rejected now.
+    pub(crate) fn is_open_except(&self, exempt: &[&str]) -> bool {
         let now = self.clock.now();
         let condition = self.lock();
-        let is_open = |(name, export): (&&'static str, &Export)| !spared.contains(name) && export.callers.is_open(now);
+        let is_open = |(name, export): (&&'static str, &Export)| !exempt.contains(name) && export.callers.is_open(now);
         condition.is_quarantined_for_all(now) || condition.exports.iter().any(is_open)
     }
 
@@ -229,7 +228,7 @@ impl Condition {
         }
     }
 
-    /// Nobody is left whom it was good for in the last minutes.
+    /// Returns whether the plugin is quarantined for every caller that it answered in the last minutes.
     fn is_quarantined_for_all(&self, now: Duration) -> bool {
         let is_free = |caller: &str| !self.quarantined.contains(caller);
         let answers = |export: &Export| export.callers.has_answered(now, is_free);
@@ -275,7 +274,7 @@ mod tests {
         let refused = PluginFault::Unavailable { call: "detect", reason: Unavailable::BreakerOpen { wait } };
         assert_eq!(refusal(&health, "detect"), Some(refused));
         clock.advance(wait);
-        // The next call may try, so nobody has to be sent elsewhere.
+        // The next call may be the probe, so the plugin counts as active.
         assert_eq!(health.state(), PluginState::Active);
         call(&health, "detect", None);
         let exports = health.exports();
@@ -359,7 +358,7 @@ mod tests {
         assert_eq!(refusal(&health, "on-query"), Some(refused));
         call_of("bob", &health, "on-query", None);
         assert_eq!(health.state(), PluginState::Active);
-        // Nobody is left whom it was good for.
+        // No caller that was answered in the last minutes is left.
         clock.advance(Duration::from_secs(600));
         assert_eq!(health.state(), PluginState::Quarantined);
         call_of("bob", &health, "on-query", None);

@@ -1,7 +1,7 @@
-//! The `Plugins` port: everything together.
+//! The adapter of the `Plugins` port.
 //!
-//! In: settings. Out: dialects' profiles, the statuses of all plugins, and the changes that operators make.
-//! Not here: what adapters of the other roles do with theirs (`registry`).
+//! In: settings. Out: profiles of dialects, the statuses of all plugins, and the changes that operators make. Not here:
+//! the calls of the other roles, whose adapters use the `registry`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,28 +28,27 @@ use crate::plugin_slot::AnyPluginSlot;
 use crate::registry::Registry;
 use crate::signature::PublicKey;
 
-/// Where components come from and what they may use.
+/// The origin of components, and their limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub search: SearchPath,
     pub guest: GuestLimits,
-    /// For the calls that describe a component, once per load.
+    /// The limits of calls that describe a component, once per load.
     pub describe: CallLimits,
-    /// Of all guests together.
+    /// The limits of all guests together.
     pub host: HostLimits,
-    /// Where compiled components are kept: a folder of this user's, which no project brings. `None`: each
-    /// start compiles.
+    /// The folder of compiled components: one of this user, never of a project. With `None`, each start compiles.
     pub cache: Option<PathBuf>,
-    /// The operator's `plugins:` list. No two have the same id.
+    /// The operator's `plugins:` list. Ids are unique.
     pub plugins: Vec<PluginSettings>,
-    /// Dialects, detectors and checks that are found outside of the program's own folders must be signed by one of
-    /// these; empty: they need not be. Listed plugins have keys of their own.
+    /// The keys of which one must have signed each dialect, detector and check that is found outside of the program's
+    /// own folders. Empty if no signature is required. Listed plugins have keys of their own.
     pub keys: Vec<PublicKey>,
     pub clock: MonotonicClock,
 }
 
 impl Settings {
-    /// The default limits, and the machine's clock.
+    /// Returns the default limits with the machine's clock.
     pub fn new(search: SearchPath) -> Settings {
         Settings {
             search,
@@ -64,7 +63,7 @@ impl Settings {
     }
 }
 
-/// Runs components. One for the whole process; dropping it ends its thread.
+/// Runs components. A process has one host; dropping it ends its thread.
 pub struct PluginHost {
     factory: Arc<PluginFactory>,
     dialects: Dialects,
@@ -74,10 +73,10 @@ pub struct PluginHost {
 }
 
 impl PluginHost {
-    /// Sets up the sandbox and loads what is listed. What of it can't be used is in its status.
+    /// Sets up the sandbox and loads the listed plugins. A plugin that can't be loaded has the reason in its status.
     ///
     /// # Errors
-    /// When this machine can't run WebAssembly.
+    /// This machine can't run WebAssembly.
     pub fn new(settings: Settings) -> Result<PluginHost, EngineError> {
         let engine = Arc::new(Engine::new(settings.guest)?);
         let cache = settings.cache.as_deref().and_then(|folder| match Cache::open(folder) {
@@ -126,7 +125,7 @@ impl PluginHost {
 
     fn slot(&self, name: &str) -> Result<Arc<dyn AnyPluginSlot>, ChangeError> {
         let slots = self.registry.slots_of_all_roles(true);
-        // Of two files with one name the first has it.
+        // The first of two files with one name is used.
         if let Some(slot) = slots.iter().find(|slot| slot.name() == name) {
             return Ok(Arc::clone(slot));
         }

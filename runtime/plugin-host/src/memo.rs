@@ -1,9 +1,9 @@
-//! The interface `terrane:host/memo`: a small memory between calls, for those whom it is granted.
+//! The interface `terrane:host/memo`: a small memory between calls, for plugins with the grant.
 //!
-//! In: keys and values, as guests wrote them. Out: what was kept, or that it is gone. A partition belongs to one
-//! component (by its digest), its configuration and one tenant, so nothing goes from one tenant to the next.
-//! A partition is bounded, and so are all partitions together: the one that was used longest ago makes room. Nothing
-//! is on disk.
+//! In: keys and values, as guests wrote them. Out: the stored value, unless it has expired or was evicted. A partition
+//! belongs to one component (by its digest), its configuration and one tenant, so that no value passes between tenants.
+//! Each partition and all partitions together are bounded; the least recently used one is evicted first. Nothing is
+//! written to disk.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,10 +20,10 @@ const MAX_PARTITION_BYTES: usize = 1024 * 1024;
 const MAX_PARTITION_ENTRIES: usize = 1_024;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_PARTITIONS: usize = 10_000;
-/// What an entry takes besides its key and value.
+/// The size of an entry besides its key and value.
 const ENTRY_BYTES: usize = 96;
 
-/// All partitions of a host.
+/// The partitions of a host.
 pub(crate) struct Memo {
     clock: MonotonicClock,
     partitions: Mutex<Partitions>,
@@ -33,11 +33,11 @@ pub(crate) struct Memo {
 struct Partitions {
     by_key: HashMap<PartitionKey, Partition>,
     bytes: usize,
-    /// Counts uses: who has the lowest was used longest ago.
+    /// Counts uses; the partition with the lowest count is the least recently used.
     uses: u64,
 }
 
-/// Whose a partition is.
+/// The owner of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PartitionKey {
     pub(crate) digest: Arc<str>,
@@ -58,7 +58,7 @@ struct Entry {
     put: u64,
 }
 
-/// One guest's way to its partition.
+/// A guest's access to its partition.
 pub(crate) struct MemoHandle {
     pub(crate) memo: Arc<Memo>,
     pub(crate) partition_key: PartitionKey,
@@ -70,7 +70,7 @@ impl Memo {
     }
 
     fn lock(&self) -> MutexGuard<'_, Partitions> {
-        // A count that is off after a panic is put right as partitions make way.
+        // A count that is wrong after a panic is corrected as partitions are evicted.
         self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,7 +125,7 @@ impl Partition {
         self.entries.insert(key, entry);
     }
 
-    /// The bytes that this freed.
+    /// Removes an entry and returns its size.
     fn remove(&mut self, key: &str) -> usize {
         let freed = self.entries.remove_entry(key).map_or(0, |(key, entry)| size(&key, &entry));
         self.bytes -= freed;
@@ -151,7 +151,7 @@ fn size(key: &str, entry: &Entry) -> usize {
     key.len() + entry.value.len() + ENTRY_BYTES
 }
 
-/// Where there is no partition, nothing is kept: it was not granted, and then it is not linked either.
+/// Without a partition, nothing is stored: the interface is linked only with the grant.
 impl Host for Guest {
     fn get(&mut self, key: String) -> Option<Vec<u8>> {
         let handle = self.memo.as_ref()?;

@@ -1,6 +1,6 @@
-//! Time for measuring calls and waiting out faults. No guest sees it.
+//! The clock for measuring calls and for waits after faults. Guests do not see it.
 //!
-//! In: a clock of the caller's, or none. Out: the time since some fixed moment, which never steps.
+//! In: a clock of the caller's, or none. Out: the time since a fixed moment, which never steps back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use terrane_app::ports::clock::Clock;
 
-/// Only differences mean something.
+/// A clock of which only differences have a meaning.
 #[derive(Clone)]
 pub struct MonotonicClock(Arc<dyn Fn() -> Duration + Send + Sync>);
 
 impl MonotonicClock {
-    /// A clock of one's own: tests don't wait.
+    /// Creates a clock from a function, such as one that tests control.
     pub fn new(clock: impl Fn() -> Duration + Send + Sync + 'static) -> MonotonicClock {
         MonotonicClock(Arc::new(clock))
     }
 
-    /// What the processor has given to the thread that asks: differences mean something on one thread alone.
+    /// Returns the clock of the calling thread's processor time. Differences have a meaning on one thread only.
     pub(crate) fn of_the_thread() -> MonotonicClock {
         MonotonicClock::new(|| clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default())
     }
@@ -29,7 +29,7 @@ impl MonotonicClock {
     }
 }
 
-/// The machine's.
+/// The machine's clock.
 impl Default for MonotonicClock {
     fn default() -> Self {
         #[allow(clippy::disallowed_methods, reason = "where no clock is given, as the adapter of the Clock port")]
@@ -56,7 +56,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A clock that stands still until it is told.
+    /// A clock that moves only when a test advances it.
     #[derive(Clone, Default)]
     pub(crate) struct ManualClock(Arc<Mutex<Duration>>);
 

@@ -1,8 +1,8 @@
-//! The place of one plugin: what serves now, what served before, and what an operator does with it.
+//! The slot of one plugin: the serving version, the previous one, and the operator's changes.
 //!
-//! In: settings, and a factory that makes plugins. Out: a plugin to call, or why there is none; a status.
-//! A new plugin is loaded beside the old one and put in its place in one step; where it can't be loaded, the old
-//! one keeps serving. Not here: which plugins there are (`registry`).
+//! In: settings, and the factory. Out: a plugin to call, or the reason why there is none; a status. A new version is
+//! loaded beside the old one and replaces it in one step; if it can't be loaded, the old one keeps serving. Not here:
+//! the list of plugins (`registry`).
 
 use std::mem;
 use std::path::Path;
@@ -19,14 +19,14 @@ use crate::manifest::{Capability, Version};
 use crate::plugin::{ConfiguredPlugin, Plugin, PluginSettings};
 use crate::role::Role;
 
-/// Functions that no query waits for: while only they are let alone, the server is ready.
+/// Functions that no query waits for: while only their breakers are open, the server is ready.
 const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
 
-/// Of a plugin that the operator lists, or that was found.
+/// The slot of a plugin that the operator lists, or that was found in a folder.
 pub(crate) struct PluginSlot<R: Role> {
     pub(crate) settings: PluginSettings,
     is_listed: bool,
-    /// One change at a time, however long creating a plugin takes.
+    /// Serializes changes, however long creating a plugin takes.
     changing: Mutex<()>,
     state: RwLock<SlotState<R>>,
 }
@@ -38,7 +38,7 @@ struct SlotState<R: Role> {
     reload_refused: Option<PluginError>,
 }
 
-/// What is known of a plugin that could not be loaded.
+/// A plugin that could not be loaded.
 struct LoadFailure {
     digest: Option<String>,
     fault: PluginFault,
@@ -48,25 +48,29 @@ struct LoadFailure {
 pub(crate) trait AnyPluginSlot: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> PluginStatus;
-    /// It is required, and can't be called now.
+    /// Returns whether the plugin is required and not available.
     fn is_missing(&self) -> bool;
+    /// Replaces the plugin by the current file's.
+    ///
     /// # Errors
-    /// [`ChangeError::Refused`]; what served before still does.
+    /// [`ChangeError::Refused`]; the old version keeps serving.
     fn reload(&self, factory: &PluginFactory) -> Result<(), ChangeError>;
+    /// Disables or enables the plugin.
+    ///
     /// # Errors
     /// [`ChangeError::Already`], [`ChangeError::NotEnabled`].
     fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError>;
 }
 
 impl<R: Role> PluginSlot<R> {
-    /// Makes the plugin; what can't be loaded is told in the log and in the status.
+    /// Loads the plugin. A failure is logged, and reported in the status.
     pub(crate) fn load(settings: PluginSettings, is_listed: bool, factory: &PluginFactory) -> Arc<PluginSlot<R>> {
         let serving = factory.create::<R>(&settings).map(Arc::new);
         let serving = serving.map_err(|(digest, fault)| LoadFailure { digest, fault });
         PluginSlot::with(settings, is_listed, serving)
     }
 
-    /// A plugin that is not loaded, and why.
+    /// Returns the slot of a plugin that is not loaded.
     pub(crate) fn refused(settings: PluginSettings, fault: PluginFault) -> Arc<PluginSlot<R>> {
         PluginSlot::with(settings, false, Err(LoadFailure { digest: None, fault }))
     }
@@ -103,7 +107,7 @@ impl<R: Role> PluginSlot<R> {
         self.is_listed
     }
 
-    /// Whether a file has the very bytes of this plugin's.
+    /// Returns whether a file has the same content as this plugin's.
     pub(crate) fn is_copy(&self, file: &Path) -> bool {
         let own = match &self.read().serving {
             Ok(plugin) => Some(plugin.digest.to_string()),
@@ -112,7 +116,7 @@ impl<R: Role> PluginSlot<R> {
         own.is_some() && loader::read(file).ok().map(|bytes| loader::digest(&bytes)) == own
     }
 
-    /// The plugin as adapters see it.
+    /// Returns the plugin for its role's adapter.
     pub(crate) fn configured(&self) -> ConfiguredPlugin<R> {
         self.roll_back();
         let state = self.read();
@@ -129,15 +133,15 @@ impl<R: Role> PluginSlot<R> {
         }
     }
 
-    /// A reload is taken back when what it brought was let alone within its first calls, or ended in quarantine.
-    /// Not that of a hook: what it said before may let through what it was changed to hold back, so it stays
-    /// closed.
+    /// Reverts a reload if a function of the new version was closed to all callers within its first calls, or if it was
+    /// quarantined. A reload of a hook is never reverted: the old version may permit what the new one was written to
+    /// deny.
     fn roll_back(&self) {
         if R::ROLE == PluginRole::Governance || !self.read().may_roll_back() {
             return;
         }
         let mut state = self.write();
-        // Somebody else may have done it between the two locks.
+        // Another thread may have reverted between the two locks.
         if !state.may_roll_back() {
             return;
         }
@@ -181,7 +185,7 @@ impl<R: Role> SlotState<R> {
     }
 }
 
-/// What is no version is older than any.
+/// Compares versions. A text that is not a version is older than any version.
 fn is_older(found: &str, serving: &str) -> bool {
     match (Version::parse(found), Version::parse(serving)) {
         (Some(found), Some(serving)) => found.is_below(&serving),
@@ -275,7 +279,7 @@ impl<R: Role> AnyPluginSlot for PluginSlot<R> {
     }
 }
 
-/// What the settings alone say.
+/// Returns the part of the status that depends on the settings alone.
 pub(crate) fn status_of(settings: &PluginSettings, role: PluginRole, is_listed: bool) -> PluginStatus {
     let granted = Capability::ALL.into_iter().filter(|capability| settings.grants.has(*capability));
     let limits = CallLimits::of(role);

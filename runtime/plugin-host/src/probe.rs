@@ -1,7 +1,7 @@
-//! What a plugin is asked once before it is used, besides who it is.
+//! The calls that a plugin must answer once before it is used, besides `describe`.
 //!
-//! In: a linked component. Out: nothing, or the fault that keeps it from being used. A dialect's probe is
-//! its profile (`dialect`). Checks and hooks have none: they can't be asked without a query.
+//! In: a linked component. Out: nothing, or the fault for which it is not used. The probe of a dialect is its profile
+//! (`dialect`). Checks and hooks have no probe: their functions need a query.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(crate) fn nothing<R: Role>(_: &LinkedComponent<R>, _: CallLimits) -> Result<
     Ok(())
 }
 
-/// A detector names what it can do: 1 to 32 kinds, none twice.
+/// Checks that a detector names 1 to 32 kinds, each once.
 pub(crate) fn detectors(linked: &LinkedComponent<DetectorPlugin>, limits: CallLimits) -> Result<(), PluginFault> {
     const CALL: &str = "detectors";
     let kinds = linked.call(CALL, limits, |plugin, store| plugin.terrane_anomaly_detector().call_detectors(store))?;

@@ -1,8 +1,8 @@
-//! The plugins of this server by role, as they are now.
+//! The plugins of this server by role.
 //!
-//! In: the operator's list, the component folders, a factory. Out: all plugins of a role, the missing ones
-//! included. Those that are listed are loaded at once. Detectors and checks in the component folders are
-//! loaded when their role is first asked for; hooks never without being listed. Dialects are `dialects`'.
+//! In: the operator's list, the component folders, the factory. Out: all plugins of a role, including unavailable ones.
+//! Listed plugins are loaded at once. Detectors and checks in the component folders are loaded on the first call of
+//! their role. Hooks must be listed. Dialects have a module of their own (`dialects`).
 
 use std::sync::{Arc, Once, PoisonError, RwLock};
 
@@ -21,7 +21,8 @@ use crate::signature::PublicKey;
 pub(crate) struct Registry {
     factory: Arc<PluginFactory>,
     search: SearchPath,
-    /// What is found in folders other than the program's must be signed by one of these, unless empty.
+    /// The keys of which one must have signed each file outside of the program's own folders. Empty if no signature is
+    /// required.
     keys: Vec<PublicKey>,
     detectors: Table<DetectorPlugin>,
     checks: Table<CheckPlugin>,
@@ -50,9 +51,9 @@ impl<R: Role> Table<R> {
     }
 }
 
-/// Which table a role's plugins are in.
+/// A role whose plugins are in a table of the registry.
 pub(crate) trait RegisteredRole: Role {
-    /// What the names of files begin with that are found without being listed.
+    /// The prefix of file names that are found without being listed.
     const PREFIX: Option<&'static str>;
 
     fn table(registry: &Registry) -> &Table<Self>;
@@ -86,17 +87,17 @@ impl Registry {
         }
     }
 
-    /// Loads what the operator lists.
+    /// Loads a plugin that the operator lists.
     pub(crate) fn load_listed<R: RegisteredRole>(&self, settings: PluginSettings) {
         R::table(self).add(PluginSlot::load(settings, true, &self.factory));
     }
 
-    /// Every plugin of a role: those that are listed, in their order, then those that were found.
+    /// Returns every plugin of a role: the listed ones in their order, then those found in folders.
     pub(crate) fn configured<R: RegisteredRole>(&self) -> Vec<ConfiguredPlugin<R>> {
         self.slots::<R>().iter().map(|slot| slot.configured()).collect()
     }
 
-    /// Whether there is any, without looking at what each of them is.
+    /// Returns whether the role has any plugin, without checking whether it is available.
     pub(crate) fn has_any<R: RegisteredRole>(&self) -> bool {
         self.search_once::<R>();
         !R::table(self).slots.read().unwrap_or_else(PoisonError::into_inner).is_empty()
@@ -113,8 +114,8 @@ impl Registry {
         }
     }
 
-    /// Of a name that stands twice, the first file has it: the listed one, then the program's own. A copy of it
-    /// is nothing to speak of; another file is refused.
+    /// Loads the files of a folder. If several files have one name, the first is used: the listed one, then the
+    /// program's own. A copy of it is ignored; another file is refused.
     fn search_folders<R: RegisteredRole>(&self, prefix: &str) {
         for (name, source) in self.search.files().into_iter().filter(|(name, _)| name.starts_with(prefix)) {
             let slots = R::table(self).slots();
@@ -135,7 +136,7 @@ impl Registry {
         }
     }
 
-    /// All slots that have been filled, whatever their role; with those in the folders, if `all`.
+    /// Returns all slots, of every role.
     pub(crate) fn slots_of_all_roles(&self, all: bool) -> Vec<Arc<dyn AnyPluginSlot>> {
         fn of<R: RegisteredRole>(registry: &Registry, all: bool) -> impl Iterator<Item = Arc<dyn AnyPluginSlot>> {
             let slots = if all { registry.slots::<R>() } else { R::table(registry).slots() };

@@ -1,6 +1,6 @@
-//! Opens files that are files: a pipe that nobody writes to would hold whoever opens it for ever.
+//! Opens regular files only: opening a pipe without a writer would block forever.
 //!
-//! In: a path. Out: an open file, or an error. Not here: how much of it is read.
+//! In: a path. Out: an open file, or an error. Not here: the limit of what is read.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,12 +9,14 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+/// Opens a file or a folder.
+///
 /// # Errors
 /// The system's, and a path that leads to a pipe, a device or a socket.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let found = file.metadata()?.file_type();
-    // What reads a folder is told so by the system.
+    // Reading a folder fails with the system's own error.
     if found.is_file() || found.is_dir() { Ok(file) } else { Err(io::Error::other("it is no regular_file file")) }
 }
 

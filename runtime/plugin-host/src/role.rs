@@ -1,8 +1,8 @@
-//! What the four roles have in common: linking a component for its role, and calling it.
+//! The common part of the four roles: linking a component for its role, and calling it.
 //!
-//! In: a compiled component. Out: a [`LinkedComponent`] one, whose every call runs in a fresh instance inside
-//! limits and ends in an answer or a typed fault. The answers are still untrusted: each role's module
-//! checks its own. Not here: which components there are, and whether one may be called now (`registry`).
+//! In: a compiled component. Out: a [`LinkedComponent`], each call of which runs in a fresh instance inside limits and
+//! ends in an answer or a typed fault. Answers are still untrusted: each role's module checks its own. Not here: the
+//! list of components, and whether one may be called now (`registry`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::sandbox_limits::SandboxLimits;
 use crate::wire::names::is_id;
 use crate::{panic_message, probe};
 
-/// The version of the contract that this host speaks.
+/// The version of the contract that this host supports.
 pub(crate) const VERSION: &str = "0.1.0";
 const PLUGIN: &str = "terrane:types/plugin";
 
-/// One instance of a component with a role; `bindgen!` writes the types, the macro below the rest.
+/// One instance of a component with a role. `bindgen!` writes the types, the macro below the rest.
 pub(crate) trait Role: Sized + Send + Sync + 'static {
     type Pre: Send + Sync;
     const ROLE: PluginRole;
@@ -35,17 +35,17 @@ pub(crate) trait Role: Sized + Send + Sync + 'static {
 
     fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre>;
     fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self>;
-    /// Compares the types of all functions, where creating an instance doesn't.
+    /// Compares the types of all functions, if instantiation does not.
     fn compare_types(&self, _: &mut Store<Guest>) -> wasmtime::Result<()> {
         Ok(())
     }
     fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info>;
     fn call_check_config(&self, store: &mut Store<Guest>, json: &str) -> wasmtime::Result<Result<(), Vec<Issue>>>;
-    /// What a plugin of the role must be able to say before it is used.
+    /// Calls the functions that a plugin of the role must answer before it is used.
     fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault>;
 }
 
-/// What a component says of itself; not checked yet.
+/// A component's description of itself, not checked yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Info {
     pub(crate) id: String,
@@ -130,7 +130,7 @@ impl Role for PolicyGuest {
     }
 }
 
-/// Interfaces that make a role, without their versions.
+/// The interface of each role, without its version.
 pub(crate) const ROLES: [(PluginRole, &str); 4] = [
     (PluginRole::Dialect, dialect::DialectPlugin::INTERFACE),
     (PluginRole::Detector, detector::DetectorPlugin::INTERFACE),
@@ -143,18 +143,18 @@ pub(crate) struct LinkedComponent<R: Role> {
     engine: Arc<Engine>,
     sandbox: SandboxLimits,
     pre: R::Pre,
-    /// Of the whole host.
+    /// The number of calls of the whole host.
     calls: Arc<AtomicU64>,
-    /// Of all calls together.
+    /// The fuel of all calls together.
     fuel: AtomicU64,
 }
 
 impl<R: Role> LinkedComponent<R> {
-    /// Sees that the exports are those of the role, in this host's version and with its types, and links what
-    /// is granted.
+    /// Checks that the exports are those of the role, in this host's version and with its types, and links the granted
+    /// imports.
     ///
     /// # Errors
-    /// Another role, another version, an import that isn't there.
+    /// Another role, another version, an unknown import.
     pub(crate) fn on(
         sandbox: SandboxLimits,
         engine: &Arc<Engine>,
@@ -181,10 +181,10 @@ impl<R: Role> LinkedComponent<R> {
         })
     }
 
-    /// One call that describes the component, in a fresh instance, which is gone afterwards, whatever happened.
+    /// Makes one call that describes the component, in a fresh instance.
     ///
     /// # Errors
-    /// What the guest did, or ran into.
+    /// The guest's fault.
     pub(crate) fn call<T>(
         &self,
         export: &'static str,
@@ -202,8 +202,8 @@ impl<R: Role> LinkedComponent<R> {
         self.call_with_permit("", export, limits, ask).0
     }
 
-    /// One call of a function of the role, on behalf of a tenant, with the fuel that it took. Calls that may
-    /// reserve seconds have had their permit before (`call_limiter`).
+    /// Makes one call of a function of the role, on behalf of a tenant, and returns the fuel that it used. Calls that
+    /// may take seconds have a permit already (`call_limiter`).
     pub(crate) fn call_for<T>(
         &self,
         tenant: &str,
@@ -230,7 +230,7 @@ impl<R: Role> LinkedComponent<R> {
         ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> (Result<T, PluginFault>, u64) {
         let mut fuel = 0;
-        // The engine runs foreign code here: its own panics must not reserve the server down.
+        // The engine runs foreign code here: its own panics must not stop the server.
         let answer = catch_unwind(AssertUnwindSafe(|| self.call_once(tenant, export, limits, &mut fuel, ask)))
             .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }));
         (answer, fuel)
@@ -255,15 +255,15 @@ impl<R: Role> LinkedComponent<R> {
         answer
     }
 
-    /// Fuel of all calls so far.
+    /// Returns the fuel of all calls so far.
     pub(crate) fn fuel(&self) -> u64 {
         self.fuel.load(Ordering::Relaxed)
     }
 
-    /// Who the component says it is.
+    /// Returns the component's description of itself.
     ///
     /// # Errors
-    /// The call's, and an answer that names nobody.
+    /// The call's, and an invalid id or version.
     pub(crate) fn describe(&self, limits: CallLimits) -> Result<Info, PluginFault> {
         let mut info = self.call("describe", limits, |guest, store| guest.call_describe(store))?;
         if !is_id(&info.id) || info.version.is_empty() || info.version.len() > 64 {
@@ -274,10 +274,10 @@ impl<R: Role> LinkedComponent<R> {
         Ok(info)
     }
 
-    /// Whether the component can work with its configuration.
+    /// Checks the configuration with the component.
     ///
     /// # Errors
-    /// The call's, and [`PluginFault::Declined`] with what is wrong with the configuration.
+    /// The call's, and [`PluginFault::Declined`] with the problems of the configuration.
     pub(crate) fn check_config(&self, json: &str, limits: CallLimits) -> Result<(), PluginFault> {
         self.call("check-config", limits, |guest, store| guest.call_check_config(store, json))?
             .map_err(|issues| PluginFault::Declined { call: "check-config", message: issues_text(&issues) })
@@ -304,13 +304,13 @@ fn check_exports<R: Role>(engine: &Engine, component: &Component) -> Result<(), 
     Ok(())
 }
 
-/// The same minor version: before 1.0 each minor version is a contract of its own.
+/// Returns whether the export has this host's minor version: before 1.0, each minor version is a contract of its own.
 fn is_spoken(export: &str) -> bool {
     let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_owned());
     export.rsplit_once('@').and_then(|(_, version)| minor(version)) == minor(VERSION)
 }
 
-/// The types of functions are compared before the guest has answered anything.
+/// Returns the fault of a failed instantiation, which compares the types of functions.
 fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> PluginFault {
     match call_fault(call, error) {
         PluginFault::Answer { message, .. } => {
@@ -329,7 +329,7 @@ pub(crate) fn issues_text(issues: &[Issue]) -> String {
     shortened(issues.collect::<Vec<_>>().join("; ").trim())
 }
 
-/// What a guest said when it declined.
+/// Returns the guest's reason for declining a call.
 pub(crate) fn error_text(error: &PluginError) -> String {
     match error {
         PluginError::Unsupported(message) | PluginError::InvalidInput(message) | PluginError::Internal(message) => {

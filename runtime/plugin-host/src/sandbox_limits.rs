@@ -1,7 +1,7 @@
-//! The sandbox of a plugin's guests: what they share with all guests of the host, and what is theirs.
+//! The sandbox of a plugin's guests: the resources that they share with all guests of the host, and their own.
 //!
-//! In: the host's budgets, and what the operator granted. Out: the data of each new store. Not here: fuel
-//! and time, which each call brings.
+//! In: the host's budgets, and the operator's grants. Out: the data of each new store. Not here: fuel and time, which
+//! each call sets.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::plugin::ConfigJson;
 pub(crate) struct SandboxLimits {
     pub(crate) name: Arc<str>,
     pub(crate) limits: GuestLimits,
-    /// `None`: a component that is looked at alone.
+    /// `None` for a component on the test bench.
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) throttle: Option<Arc<Throttle>>,
     pub(crate) memo: Option<MemoGrant>,
 }
 
-/// Where a component keeps what it notes; each tenant has a room of its own.
+/// A component's access to the memo; each tenant has a partition of its own.
 pub(crate) struct MemoGrant {
     pub(crate) memo: Arc<Memo>,
     pub(crate) digest: Arc<str>,
@@ -31,12 +31,12 @@ pub(crate) struct MemoGrant {
 }
 
 impl SandboxLimits {
-    /// Of a component that shares nothing and was granted nothing.
+    /// Returns the sandbox of a component that shares nothing and has no grants.
     pub(crate) fn alone(name: Arc<str>, limits: GuestLimits) -> SandboxLimits {
         SandboxLimits { name, limits, budget: None, throttle: None, memo: None }
     }
 
-    /// What the host keeps for one guest, for one call on behalf of `tenant`.
+    /// Returns the host's state for one guest, for one call on behalf of `tenant`.
     pub(crate) fn guest(&self, tenant: &str) -> Guest {
         let handle = |grant: &MemoGrant| MemoHandle {
             memo: Arc::clone(&grant.memo),

@@ -1,8 +1,8 @@
-//! One component on its author's bench: what it is, and any of its functions called with JSON.
+//! The test bench of plugin authors: one component, and calls of any of its functions with JSON.
 //!
-//! In: a file. Out: [`Facts`] read off it without running it, and [`CallReport`] answers, each from a fresh
-//! instance inside the limits that a server has too, with the fuel, memory and time that it took, and what a
-//! server would refuse the answer for, and the lines that it logged. Not here: the operator's settings.
+//! In: a file. Out: [`Facts`] read without running it, and a [`CallReport`] for each call: the answer of a fresh
+//! instance inside a server's limits, with fuel, memory, time and log lines, and the fault for which a server would
+//! refuse it. Not here: the operator's settings.
 
 mod answers;
 mod json;
@@ -38,13 +38,13 @@ use crate::sandbox_limits::{MemoGrant, SandboxLimits};
 pub use crate::log::{LogLine, LogLines};
 pub use json::FieldError;
 
-/// What can be told of a component without running it.
+/// Facts of a component that are known without running it.
 #[derive(Debug, Clone)]
 pub struct Facts {
     pub bytes: u64,
     /// Lower-case hexadecimal SHA-256 of the file.
     pub digest: String,
-    /// `None`: the exports are those of no role.
+    /// `None` if the exports are those of no role.
     pub role: Option<PluginRole>,
     pub imports: Vec<String>,
     pub exports: Vec<Export>,
@@ -55,14 +55,14 @@ pub struct Facts {
 /// One exported function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Like `terrane:anomaly/detector@0.1.0`.
+    /// For example `terrane:anomaly/detector@0.1.0`.
     pub interface: String,
     pub name: String,
     /// As the contract would write it: `func(kind: string, …) -> …`.
     pub signature: String,
 }
 
-/// Who a component says it is.
+/// A component's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub id: String,
@@ -72,22 +72,22 @@ pub struct Identity {
     pub config_schema_json: String,
 }
 
-/// A call that came back.
+/// A call that returned.
 #[derive(Debug, Clone)]
 pub struct CallReport {
     pub answer: Value,
-    /// What a server would refuse the answer for; `None` also where the call was declined.
+    /// The fault for which a server would refuse the answer. `None` if the call was declined.
     pub refused: Option<PluginFault>,
     /// About one per WebAssembly instruction; the same for the same component and input.
     pub fuel: u64,
     /// Linear memories of the instance at the end.
     pub memory_bytes: usize,
-    /// Includes creating the instance.
+    /// Includes the instantiation.
     pub duration: Duration,
     pub log: LogLines,
 }
 
-/// Why a call has no answer.
+/// The reason why a call has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
     #[error("there is no exported function `{asked}`")]
@@ -97,19 +97,19 @@ pub enum CallError {
     #[error("the component {fault}")]
     Fault {
         fault: PluginFault,
-        /// What it wrote before.
+        /// The lines that the component wrote before.
         log: LogLines,
     },
 }
 
-/// Before it could write anything.
+/// A fault before the component could write anything.
 impl From<PluginFault> for CallError {
     fn from(fault: PluginFault) -> CallError {
         CallError::Fault { fault, log: LogLines::default() }
     }
 }
 
-/// A compiled component and the sandbox that it runs in.
+/// A compiled component and its sandbox.
 pub struct TestBench {
     engine: Arc<Engine>,
     component: Component,
@@ -122,13 +122,13 @@ impl TestBench {
     /// Reads and compiles a component.
     ///
     /// # Errors
-    /// The file can't be read, is no component, or imports what no host gives.
+    /// The file can't be read, is not a component, or imports an interface that no host has.
     pub fn open(path: &Path) -> Result<TestBench, PluginFault> {
         let engine = Engine::new(GuestLimits::default());
         let engine = Arc::new(engine.map_err(|error| PluginFault::Host { message: error.to_string() })?);
         let bytes = loader::read(path)?;
         let digest = loader::digest(&bytes);
-        // Here it may have what an operator would be asked for.
+        // The bench grants what an operator would be asked for.
         let grants = Grants { memo: true, ..Grants::default() };
         let component = loader::component(&engine, None, &bytes, &digest, grants)?;
         let exports = exports(&engine, &component);
@@ -149,7 +149,7 @@ impl TestBench {
         Ok(TestBench { engine, component, facts, name: name.into(), config_json: String::new() })
     }
 
-    /// With what an operator would write for it, a JSON object; calls that bring no context are told so.
+    /// Sets the configuration, a JSON object, for calls without a context of their own.
     #[must_use]
     pub fn configured(self, config_json: &str) -> TestBench {
         TestBench { config_json: config_json.to_owned(), ..self }
@@ -163,10 +163,10 @@ impl TestBench {
         &self.facts
     }
 
-    /// Who the component says it is, if it is one of `role` in this host's version and types.
+    /// Returns the description of a component of `role` in this host's version and with its types.
     ///
     /// # Errors
-    /// What a server would refuse it for.
+    /// The fault for which a server would refuse it.
     pub fn describe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
         match role {
             PluginRole::Dialect => self.describe_as::<DialectPlugin>(),
@@ -180,12 +180,11 @@ impl TestBench {
         Ok(identity(self.linked::<R>()?.describe(CallLimits::DESCRIBE)?))
     }
 
-    /// Whether the component is one of `role` in this host's version and types, who it says it is, and
-    /// whether it takes its configuration. A dialect's profile and a detector's kinds are
-    /// checked too.
+    /// Returns the description of a component of `role` after checking its configuration, and a dialect's profile or a
+    /// detector's kinds.
     ///
     /// # Errors
-    /// What a server would refuse it for.
+    /// The fault for which a server would refuse it.
     pub fn probe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
         let config_json = &self.config_json;
         match role {
@@ -222,7 +221,7 @@ impl TestBench {
         LinkedComponent::on(self.sandbox(), &self.engine, &self.component, &Arc::default())
     }
 
-    /// With a memory of its own for each call, so that two calls alike have one answer.
+    /// Each call has a memo of its own, so that two equal calls have one answer.
     fn sandbox(&self) -> SandboxLimits {
         let memo = MemoGrant {
             memo: Memo::new(MonotonicClock::default()),
@@ -233,11 +232,11 @@ impl TestBench {
     }
 
     /// Calls an exported function, named alone (`detect`) or with its interface
-    /// (`terrane:anomaly/detector@0.1.0#detect`). `arguments` are by the parameters' names; what may be left
-    /// out of a record may be left out here.
+    /// (`terrane:anomaly/detector@0.1.0#detect`). `arguments` are by the parameters' names; optional fields of records
+    /// may be omitted.
     ///
     /// # Errors
-    /// No such function, arguments of other types, or a fault of the guest.
+    /// An unknown function, arguments of other types, or a fault of the guest.
     pub fn call(&self, function: &str, arguments: &Map<String, Value>) -> Result<CallReport, CallError> {
         let export = self.export(function)?;
         let ty = function_type(&self.engine, &self.component, export).ok_or_else(|| self.unknown(function))?;
@@ -248,7 +247,7 @@ impl TestBench {
         called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }.into()))
     }
 
-    /// The limits that a call of this function has, as long as an operator does not set others.
+    /// Returns the limits of a call of this function, unless an operator sets others.
     pub fn limits(&self, function: &str) -> CallLimits {
         const DESCRIBING: [&str; 4] = ["describe", "check-config", "describe-dialect", "detectors"];
         match self.facts.role {
@@ -313,7 +312,7 @@ impl TestBench {
     }
 }
 
-/// The contract's names, since faults name the call for as long as the program runs.
+/// Returns the contract's own name, since faults name the call for as long as the program runs.
 fn static_name(name: &str) -> &'static str {
     const NAMES: [&str; 15] = [
         "describe",
@@ -337,7 +336,7 @@ fn static_name(name: &str) -> &'static str {
 
 fn identity(info: Info) -> Identity {
     let Info { id, version, display_name, api, config_schema_json, .. } = info;
-    // The id and the version were checked; these are what anybody wrote.
+    // The id and the version were checked; these are untrusted text.
     let (display_name, api) = (shortened(&display_name), shortened(&api));
     Identity { id, version, display_name, api, config_schema_json }
 }

@@ -1,13 +1,12 @@
-//! Breaks calls off when their time is over.
+//! Ends calls whose time is over.
 //!
-//! In: calls that begin, each with its limit, and end. Out: an epoch that moves on once a deadline has passed; each
-//! store then looks whether its own time is over. One thread, which sleeps until the next deadline. While calls come
-//! and go it wakes once in the shortest limit, so that a call needn't wake it: that would cost a quick one more than
-//! the rest of it; after a while without calls it sleeps until the next.
+//! In: the start of each call with its limit, and its end. Out: a new epoch once a deadline has passed; each store then
+//! checks its own deadline. One thread sleeps until the next deadline. While calls come and go it wakes once per
+//! shortest limit, so that a call need not wake it, which would cost more than a short call. After a second without
+//! calls it sleeps until the next one.
 //!
-//! A limit is of the processor's time: a busy machine lets threads wait for longer than a hook may take, and that is
-//! no fault of the hook. A guest has nothing to wait for, so a call ends by the clock too, at [`CLOCK_FACTOR`] times its
-//! limit, however little it has got.
+//! A limit is processor time: a busy machine can delay a thread for longer than a hook may take, which is no fault of
+//! the hook. Since a guest has nothing to wait for, a call also ends by the clock, at [`CLOCK_FACTOR`] times its limit.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -18,28 +17,29 @@ use wasmtime::{EngineWeak, Store, UpdateDeadline};
 use crate::engine::EngineError;
 use crate::monotonic_clock::MonotonicClock;
 
-/// A call that is overdue may be about to set its store's deadline, or be in the host: it is told again.
+/// The interval at which an overdue call is interrupted again: its store may have been about to set its deadline, or be
+/// in the host.
 const REPEAT: Duration = Duration::from_millis(1);
-/// So much longer than its limit a call may be under way where its thread has to wait for the processor.
+/// The ratio of a call's limit by the clock to its limit of processor time.
 const CLOCK_FACTOR: u32 = 10;
-/// So long without a call, and the thread sleeps until there is one.
+/// The time without a call after which the thread sleeps until the next one.
 const IDLE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Watchdog {
     clock: MonotonicClock,
-    /// What the calling thread has worked.
+    /// The processor time of the calling thread.
     worked: MonotonicClock,
     calls: Mutex<RunningCalls>,
     changed: Condvar,
 }
 
 struct RunningCalls {
-    /// Of those that run, in no order: there are no more than turns (`budget`).
+    /// The deadlines of running calls, in no order. There are at most as many as permits (`budget`, `call_limiter`).
     deadlines: Vec<Duration>,
     last_began: Duration,
-    /// Of all limits so far.
+    /// The shortest limit so far.
     shortest: Duration,
-    /// `None`: when it is told.
+    /// `None` if the thread sleeps until a call wakes it.
     wakes_at: Option<Duration>,
     has_ended: bool,
 }
@@ -60,8 +60,7 @@ impl Watchdog {
         Ok(watchdog)
     }
 
-    /// From now on the store's guest has so much time, on this thread. Hold what comes back until the call has
-    /// returned.
+    /// Starts the store's time on this thread. Hold the guard until the call returns.
     pub(crate) fn begin<T: 'static>(self: &Arc<Self>, store: &mut Store<T>, limit: Duration) -> RunningCall {
         let now = self.clock.now();
         let allowed = CallDeadline::new(now, self.worked.now(), limit);
@@ -101,20 +100,20 @@ impl Watchdog {
         }
     }
 
-    /// Nothing that is done under the lock can leave it half done.
+    /// No change under the lock can be left incomplete.
     fn lock(&self) -> MutexGuard<'_, RunningCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Until when one call may run.
+/// The end of one call's time.
 #[derive(Clone, Copy)]
 struct CallDeadline {
-    /// By the clock: it can't have had its limit of the processor before.
+    /// By the clock; the call can't have used its processor time earlier.
     earliest: Duration,
-    /// By the clock, whatever it has got.
+    /// By the clock, however little processor time the call got.
     latest: Duration,
-    /// By the thread's work.
+    /// By the thread's processor time.
     worked: Duration,
 }
 
@@ -143,7 +142,7 @@ impl RunningCalls {
         }
     }
 
-    /// Whether the thread would sleep too long for this one.
+    /// Adds a call, and returns whether the thread would sleep past its deadline.
     fn begin(&mut self, now: Duration, limit: Duration) -> bool {
         let deadline = now.saturating_add(limit);
         self.deadlines.push(deadline);
@@ -162,7 +161,7 @@ impl RunningCalls {
         self.deadlines.iter().any(|deadline| *deadline <= now)
     }
 
-    /// When the thread has to look again.
+    /// Returns the time at which the thread must check again.
     fn next(&self, now: Duration) -> Option<Duration> {
         let soonest = self.deadlines.iter().min().map(|deadline| (*deadline).max(now + REPEAT));
         let is_quiet = now.saturating_sub(self.last_began) >= IDLE;
@@ -171,7 +170,7 @@ impl RunningCalls {
     }
 }
 
-/// A call is under way.
+/// A running call.
 pub(crate) struct RunningCall {
     watchdog: Arc<Watchdog>,
     deadline: Duration,

@@ -1,7 +1,7 @@
-//! What detector components can do: answer once for each, checked, and no kind twice.
+//! The kinds of all detector components, each checked and unique.
 //!
-//! In: the configured detectors. Out: their kinds, sorted by name, and a fault for each component that
-//! entries none. Kinds entries_of the specification belong to Terrane's own component, whoever else names them.
+//! In: the configured detectors. Out: their kinds, sorted by name, and a fault for each component without valid kinds.
+//! The kinds of the specification belong to Terrane's own component.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,11 +29,11 @@ pub(super) struct CatalogEntry {
 
 pub(crate) type Answer = Result<Vec<DetectorKind>, PluginFault>;
 
-/// The good answers so far, by digest and configuration. A component that failed is answer again.
+/// The valid answers so far. A component that failed is called again.
 #[derive(Clone, Default)]
 pub(super) struct DetectorCatalog(Arc<Mutex<HashMap<CacheKey, Vec<DetectorKind>>>>);
 
-/// Digest and configuration.
+/// The digest and the configuration.
 type CacheKey = (Arc<str>, ConfigJson);
 
 impl DetectorCatalog {
@@ -79,7 +79,7 @@ fn fault(message: String) -> PluginFault {
     PluginFault::Answer { call: CALL, message }
 }
 
-/// No component takes what another one has.
+/// Checks that no other component has these kinds.
 fn free(kinds: Vec<DetectorKind>, entries: &[CatalogEntry]) -> Answer {
     let taken = |kind: &DetectorKind| entries.iter().find(|offer| offer.kind.kind == kind.kind);
     match kinds.iter().find_map(|kind| Some((&kind.kind, &taken(kind)?.kind.component))) {
@@ -88,7 +88,7 @@ fn free(kinds: Vec<DetectorKind>, entries: &[CatalogEntry]) -> Answer {
     }
 }
 
-/// What a component that has these names entries, as far as it can be told without the others.
+/// Checks the kinds of one component.
 pub(crate) fn checked(infos: Vec<wire::DetectorInfo>, component: &Arc<str>, version: &Arc<str>) -> Answer {
     if !(1..=MAX_KINDS).contains(&infos.len()) {
         return Err(fault(format!("{} kinds, not 1 to {MAX_KINDS}", infos.len())));

@@ -1,7 +1,7 @@
-//! A query's conditions as the contract's arena.
+//! Converts a query's conditions to the contract's arena.
 //!
-//! In: trees, which may be too large for an arena. Out: an arena within the contract's limits, or none. The
-//! other way is `wire::arena`.
+//! In: trees, which may be too large for an arena. Out: an arena within the contract's limits, or `None`. `wire::arena`
+//! converts the other way.
 
 use terrane_compiler::governance::{Condition, FilterFact};
 use terrane_compiler::query::{Test, TextMatch};
@@ -12,7 +12,7 @@ use crate::bindings::ir::{Arena, Node, Op, Scalar};
 use crate::wire::arena::{MAX_DEPTH, MAX_LITERAL_BYTES, MAX_NODES};
 use crate::wire::values::{logical_type, scalar, scalar_bytes};
 
-/// Conditions, a root each; `None` where they pass an arena's limits.
+/// Returns the conditions, one root each; `None` beyond an arena's limits.
 pub(super) fn of_conditions(conditions: &[Condition], with_values: bool) -> Option<Arena> {
     let mut writing = Writing { arena: empty_arena(), with_values, literal_bytes: 0, blank: None };
     for condition in conditions {
@@ -26,11 +26,11 @@ struct Writing {
     arena: Arena,
     with_values: bool,
     literal_bytes: usize,
-    /// The one node that stands for every value that is not told.
+    /// The node that stands for every value that is not sent.
     blank: Option<u32>,
 }
 
-/// A node and its depth.
+/// A node's index, and its depth.
 type Written = (u32, usize);
 
 impl Writing {
@@ -114,7 +114,7 @@ impl Writing {
         }
     }
 
-    /// An operator on the fact's column and some values.
+    /// Adds an operator on the fact's column and some values.
     fn on(&mut self, fact: &FilterFact, op: Op, values: &[&Value]) -> Option<Written> {
         let known = self.arena.columns.iter().position(|column| **column == *fact.member);
         let slot = known.unwrap_or_else(|| {

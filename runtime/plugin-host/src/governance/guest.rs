@@ -1,9 +1,8 @@
-//! A fresh instance of a hook, as queries ask it.
+//! An instance of a governance hook for one query.
 //!
 //! In: a linked component, and a query's facts. Out: a verdict, unchecked. `bindgen!` would compare the types of all
-//! five functions at each instantiation, and would own each text of the facts; that was a quarter of a call. Here the
-//! function that is asked is compared once for each component, and texts stay where they are until they are copied
-//! into the guest.
+//! five functions at each instantiation, and copy every text of the facts, which took a quarter of a call. Here the
+//! called function is compared once per component, and texts are copied only into the guest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,26 +26,28 @@ pub(crate) struct PolicyGuest {
     exports: Exports,
 }
 
-/// Where a component has its functions.
+/// The indexes of a component's functions.
 #[derive(Clone)]
 struct Exports {
     plugin: Arc<plugin::GuestIndices>,
     hook: Arc<wire::GuestIndices>,
     on_query: ComponentExportIndex,
-    /// The component's `on-query` has the contract's types. Instances of a component all have the same.
+    /// Whether `on-query` was compared with the contract's types. All instances of a component have the same types.
     is_compared: Arc<AtomicBool>,
 }
 
 type Params<'a> = (&'a CallContext, &'a wire::Principal, &'a QueryFacts<'a>);
 type Answer = (Result<wire::Verdict, PluginError>,);
 
-/// A component that is ready to be made an instance of.
+/// A component that is ready to be instantiated.
 pub(crate) struct PolicyPre {
     instance: InstancePre<Guest>,
     exports: Exports,
 }
 
 impl PolicyPre {
+    /// Looks up the functions.
+    ///
     /// # Errors
     /// The component lacks a function of the contract.
     pub(crate) fn new(instance: InstancePre<Guest>) -> wasmtime::Result<PolicyPre> {
@@ -97,12 +98,12 @@ impl PolicyGuest {
         Ok(unsafe { TypedFunc::new_unchecked(found) })
     }
 
-    /// All functions of a hook.
+    /// Returns all functions of the hook.
     pub(super) fn hook(&self, store: &mut Store<Guest>) -> wasmtime::Result<wire::Guest> {
         self.exports.hook.load(store, &self.instance)
     }
 
-    /// Fails where a function has other types than the contract's.
+    /// Compares the types of all functions with the contract's.
     pub(crate) fn load_all(&self, store: &mut Store<Guest>) -> wasmtime::Result<()> {
         self.hook(&mut *store)?;
         self.exports.plugin.load(store, &self.instance)?;
@@ -162,8 +163,8 @@ pub(super) struct MemberUse<'a> {
 }
 
 impl<'a> QueryFacts<'a> {
-    /// Conditions that don't fit into an arena are left out, and `extra` says so: which members are filtered
-    /// by still stands among the members.
+    /// Converts the facts. Conditions that don't fit into an arena are omitted, which `extra` states; their members are
+    /// still listed.
     pub(super) fn new(facts: &'a facts::QueryFacts, surface: wire::Surface, with_values: bool) -> QueryFacts<'a> {
         let filters = arena::of_conditions(&facts.filters, with_values);
         let left_out = filters.is_none().then_some(("filters-left-out", "true"));

@@ -1,8 +1,7 @@
-//! What a host says of an answer: the checks of the roles' own modules, for a call that was made with values of
-//! any type.
+//! Checks an answer as a server does, for a call with values of any type.
 //!
-//! In: a function, its arguments and its answer. Out: the fault that a server would make of it. A call that was
-//! declined has none here. Not here: whether what an answer names is in a project, which the compiler knows.
+//! In: a function, its arguments and its answer. Out: the fault that a server would report. A declined call has none.
+//! Not here: whether the names in an answer exist in a project, which the compiler checks.
 
 use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};
@@ -30,7 +29,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What a server would refuse the answer for.
+    /// Returns the fault for which a server would refuse the answer.
     pub(super) fn refusal(&self, answer: Option<&Val>) -> Option<PluginFault> {
         match answer {
             Some(Val::Result(Ok(Some(answer)))) => self.check(answer).err(),
@@ -82,7 +81,7 @@ impl Asked<'_> {
     }
 }
 
-/// Reads a value as one of the contract's types; the contract's names are Rust's but for hyphens and capitals.
+/// Reads a value as one of the contract's types. Names of the contract differ from Rust's in hyphens and capitals only.
 #[derive(Clone, Copy)]
 struct Lifted<'a>(&'a Val);
 
@@ -196,7 +195,7 @@ impl<'de> VariantAccess<'de> for Case<'de> {
     }
 }
 
-/// Reads a set of flags that no check looks at.
+/// Reads a set of flags, which no check needs.
 macro_rules! unread_flags {
     ($($flags:ty),*) => {$(
         impl<'de> Deserialize<'de> for $flags {

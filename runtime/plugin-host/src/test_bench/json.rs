@@ -1,23 +1,23 @@
-//! JSON to the contract's values and back, by the types that a component itself tells.
+//! Converts JSON to the contract's values and back, by the types of the component itself.
 //!
-//! In: a type and a JSON value, or a value. Out: the other. Names are those of the contract (kebab-case).
-//! A record is an object, a tuple an array, an enum its name, flags an array of names, an option null or the
-//! value, a result `{"ok": …}` or `{"err": …}`, a variant `{"case": …}` or the case's name alone. NaN and the
-//! infinities are the texts `"NaN"`, `"Infinity"`, `"-Infinity"`. Left out of a record may be options, lists
-//! and flags, and records of nothing else: none, and empty. Not here: functions and their parameters.
+//! In: a type and a JSON value, or a value. Out: the other. Names are those of the contract (kebab-case). A record is
+//! an object, a tuple an array, an enum its name, flags an array of names, an option null or the value, a result
+//! `{"ok": …}` or `{"err": …}`, a variant `{"case": …}` or the case's name alone. NaN and the infinities are the texts
+//! `"NaN"`, `"Infinity"`, `"-Infinity"`. Options, lists and flags of a record may be omitted, and records of nothing
+//! else. Not here: functions and their parameters.
 
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::types::Record;
 use wasmtime::component::{Type, Val};
 
-/// One thing that does not fit, and where: a JSON pointer.
+/// An invalid value, and its place as a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
     pub path: String,
     pub message: String,
 }
 
-/// The value of type `ty` that the JSON stands for; what doesn't fit is told all at once.
+/// Returns the value of type `ty` that the JSON describes. All errors are reported at once.
 pub(super) fn to_val(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<FieldError>) -> Option<Val> {
     let found = match (ty, value) {
         (Type::Record(record), Value::Object(fields)) => return to_record(record, fields, path, field_errors),
@@ -112,7 +112,7 @@ fn float(value: &Value) -> Option<f64> {
 }
 
 fn to_list(ty: &Type, items: &[Value], path: &str, field_errors: &mut Vec<FieldError>) -> Option<Vec<Val>> {
-    // All of them, so that every field_error is told.
+    // Converts all fields, so that every error is reported.
     let values: Vec<_> =
         items.iter().enumerate().map(|(at, item)| to_val(ty, item, &format!("{path}/{at}"), field_errors)).collect();
     values.into_iter().collect()
@@ -146,13 +146,13 @@ fn to_record(
     unknown.is_empty().then_some(Val::Record(values))
 }
 
-/// What stands for a field that was left out.
+/// Returns the value of an omitted field.
 pub(super) fn empty(ty: &Type) -> Option<Val> {
     match ty {
         Type::Option(_) => Some(Val::Option(None)),
         Type::List(_) => Some(Val::List(Vec::new())),
         Type::Flags(_) => Some(Val::Flags(Vec::new())),
-        // A record of nothing but these, like an arena.
+        // A record of omitted fields only, such as an arena.
         Type::Record(record) => {
             let field = |field: wasmtime::component::types::Field<'_>| Some((field.name.to_owned(), empty(&field.ty)?));
             record.fields().map(field).collect::<Option<_>>().map(Val::Record)
@@ -183,7 +183,7 @@ fn to_variant(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<Field
     }
 }
 
-/// What a type wants, in a person's words.
+/// Returns a type's description for people.
 pub(super) fn described(ty: &Type) -> String {
     match ty {
         Type::Bool => "true or false".to_owned(),
@@ -222,7 +222,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The JSON of a value that a guest answered.
+/// Returns the JSON of a guest's value.
 pub(super) fn from_val(value: &Val) -> Value {
     let payload = |payload: &Option<Box<Val>>| payload.as_deref().map_or(Value::Null, from_val);
     match value {

@@ -1,5 +1,5 @@
-//! An exported function's type in one line. Records, variants and enums have no names in a component's
-//! type, so their kind stands for them; `terrane plugin inspect --wit` writes all of it.
+//! Returns an exported function's type as one line. Records, variants and enums have no names in a component's type, so
+//! that their kind stands for them; `terrane plugin inspect --wit` prints the whole type.
 
 use wasmtime::component::Type;
 use wasmtime::component::types::ComponentFunc;

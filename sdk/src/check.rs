@@ -60,22 +60,22 @@ use crate::{CallContext, Issue, PluginError, PluginInfo};
 pub trait Check {
     const INFO: PluginInfo;
 
-    /// Phase 1: the aggregates to compute.
+    /// Phase 1: returns the aggregates to compute.
     ///
     /// # Errors
-    /// Columns or settings that can't be worked with.
+    /// Unusable columns or settings.
     fn make_plan(context: &CallContext, columns: &[Column]) -> Result<Plan, PluginError>;
 
-    /// Phase 2: what the numbers mean. `answers` are in the order of the plan's requests.
+    /// Phase 2: returns findings from the numbers. `answers` are in the order of the plan's requests.
     ///
     /// # Errors
-    /// Answers that can't be worked with.
+    /// Unusable answers.
     fn evaluate(context: &CallContext, columns: &[Column], answers: &[Answer]) -> Result<Vec<Finding>, PluginError>;
 
-    /// Whether the configuration (a JSON object, or empty) can be worked with.
+    /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }

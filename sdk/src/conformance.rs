@@ -1,8 +1,8 @@
-//! The questions that show whether a dialect means what its operators say.
+//! Questions that show whether a dialect implements the contract's operators.
 //!
-//! In: a [`Profile`]. Out: a list of [`Case`]s, each one SELECT made of the profile's own templates
-//! and literals, with the answer that every warehouse has to give. The author brings a function that
-//! runs one SELECT and returns its cells as text; nothing here talks to a warehouse.
+//! In: a [`Profile`]. Out: a list of [`Case`]s, each one SELECT made of the profile's own templates and literals, with
+//! the answer that every warehouse must give. The author provides a function that runs one SELECT and returns its cells
+//! as text; nothing here talks to a warehouse.
 //!
 //! ```no_run
 //! use terrane_sdk::conformance;
@@ -14,8 +14,8 @@
 //! # fn my_warehouse(_: &str) -> Result<Vec<Vec<Option<String>>>, String> { Ok(Vec::new()) }
 //! ```
 //!
-//! A template that the profile leaves out has no case: whether it may be left out is for the host to
-//! say. The warehouse's session has to be in UTC.
+//! A template that the profile omits has no case; the host decides whether it may be omitted. The warehouse's session
+//! must be in UTC.
 
 mod aggregates;
 mod expected;
@@ -32,30 +32,30 @@ pub use self::expected::Expected;
 use self::writer::{Expr, Writer};
 use crate::dialect::Profile;
 
-/// A row as a warehouse answered it: `None` is null, everything else its text. Booleans may be
-/// `true`, `t` or `1`; times `2024-01-31 15:00:00` with or without a fraction, a `T` or a zone `Z`.
+/// A row of a warehouse's answer: `None` is null, everything else its text. Booleans may be `true`, `t` or `1`; times
+/// `2024-01-31 15:00:00` with or without a fraction, a `T` or a zone `Z`.
 pub type Row = Vec<Option<String>>;
 
 /// One question with its answer.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What it belongs to, like `text search`: the row of a table of results.
+    /// The row of a table of results, such as `text search`.
     pub group: &'static str,
     pub name: String,
     pub sql: String,
-    /// In this order. No row at all: the engine has to understand the statement, whatever it answers.
+    /// The expected rows, in this order. Empty if the engine only has to accept the statement.
     pub expected: Vec<Vec<Expected>>,
 }
 
-/// A case that was answered differently.
+/// A case with a wrong answer.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub case: Case,
-    /// What the warehouse said instead: its error, or the rows.
+    /// The warehouse's error, or its rows.
     pub found: String,
 }
 
-/// Every case of the suite, in a fixed order.
+/// Returns every case of the suite, in a fixed order.
 pub fn cases(profile: &Profile) -> Vec<Case> {
     let mut suite = Suite { writer: Writer::new(profile), group: "", cases: Vec::new() };
     rows::cases(&mut suite);
@@ -69,17 +69,17 @@ pub fn cases(profile: &Profile) -> Vec<Case> {
     suite.cases
 }
 
-/// A text as the suite writes it, for a host to compare its own printer with.
+/// Returns a text literal as the suite writes it, for a host to compare its own printer with.
 pub fn text_literal(profile: &Profile, text: &str) -> String {
     Writer::new(profile).text_literal(text).sql
 }
 
-/// A name as the suite writes it: bare where that is safe, else quoted.
+/// Returns a name as the suite writes it: unquoted if that is safe, else quoted.
 pub fn name(profile: &Profile, name: &str) -> String {
     Writer::new(profile).name(name)
 }
 
-/// Asks every case; `ask` runs one SELECT.
+/// Runs every case; `ask` runs one SELECT.
 pub fn run(profile: &Profile, mut ask: impl FnMut(&str) -> Result<Vec<Row>, String>) -> Vec<Failure> {
     let judged = cases(profile).into_iter().filter_map(|case| {
         let found = case.judge(&ask(&case.sql)).err()?;
@@ -92,7 +92,7 @@ impl Case {
     /// Compares a warehouse's answer with the expected one.
     ///
     /// # Errors
-    /// What was found instead.
+    /// The actual answer.
     pub fn judge(&self, answer: &Result<Vec<Row>, String>) -> Result<(), String> {
         let rows = answer.as_ref().map_err(Clone::clone)?;
         if self.expected.is_empty() {
@@ -110,7 +110,7 @@ impl Case {
     }
 }
 
-/// Cases being collected.
+/// Collects cases.
 struct Suite<'p> {
     writer: Writer<'p>,
     group: &'static str,
@@ -122,21 +122,21 @@ impl Suite<'_> {
         self.cases.push(Case { group: self.group, name: name.into(), sql, expected });
     }
 
-    /// One value; `None` where the profile has no template for it.
+    /// Adds a case of one value, unless the profile has no template for it.
     fn value(&mut self, name: impl Into<String>, expr: Option<Expr>, expected: Expected) {
         if let Some(expr) = expr {
             self.push(name, format!("SELECT {} AS r", expr.sql), vec![vec![expected]]);
         }
     }
 
-    /// One value of the columns `t.x`, `t.y` … of one row. Columns, so that no engine computes at
-    /// parse time what it would compute differently later.
+    /// Adds a case of one value over the columns `t.x`, `t.y` … of one row. Columns keep engines from computing at
+    /// parse time.
     fn of_columns(&mut self, name: impl Into<String>, columns: &[Expr], expr: Option<Expr>, expected: Expected) {
         let (Some(expr), table) = (expr, self.writer.table(&[columns])) else { return };
         self.push(name, format!("SELECT {} AS r FROM {table}", expr.sql), vec![vec![expected]]);
     }
 
-    /// A condition over one row's columns: true, false or (`None`) null.
+    /// Adds a condition over one row's columns: true, false or (`None`) null.
     fn condition(&mut self, name: impl Into<String>, columns: &[Expr], test: Option<Expr>, expected: Option<bool>) {
         let answer = test.and_then(|test| self.writer.three_valued(&test));
         let word = expected.map_or("null", |truth| if truth { "true" } else { "false" });

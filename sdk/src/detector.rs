@@ -49,18 +49,17 @@ pub use crate::bindings::detector::exports::terrane::anomaly::detector::{
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// Ways of telling what is out of the ordinary. A detector without models needs the constant and two
-/// functions.
+/// One or more kinds of anomaly detection. A detector without models needs the constant and two functions.
 pub trait Detector {
     const INFO: PluginInfo;
 
-    /// What this component can do; at least one kind.
+    /// Returns the kinds of this component; at least one.
     fn detectors() -> Vec<DetectorInfo>;
 
-    /// Judges `points`; see the contract for the shapes.
+    /// Judges `points`; the contract describes the shapes.
     ///
     /// # Errors
-    /// Input that can't be worked with.
+    /// Unusable input.
     fn detect(
         context: &CallContext,
         kind: &str,
@@ -70,7 +69,7 @@ pub trait Detector {
         params: &Params,
     ) -> Result<Detection, PluginError>;
 
-    /// One model a series; only asked of kinds that have models.
+    /// Returns one model per series; only called for kinds that have models.
     ///
     /// # Errors
     /// Unsupported, unless implemented.
@@ -84,10 +83,10 @@ pub trait Detector {
         Err(PluginError::Unsupported("there is nothing to train".to_owned()))
     }
 
-    /// Whether the configuration (a JSON object, or empty) can be worked with.
+    /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }

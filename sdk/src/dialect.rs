@@ -19,25 +19,25 @@ pub use errors::{Sign, base_type, classify};
 use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// One warehouse's SQL. Only [`Dialect::profile`] has to be written; the rest has an honest default.
+/// One warehouse's SQL. Only [`Dialect::profile`] is required; the other functions have defaults.
 pub trait Dialect {
     const INFO: PluginInfo;
 
-    /// The facts and templates; see [`ProfileBuilder`]. Called once per load.
+    /// Returns the facts and templates; see [`ProfileBuilder`]. Called once per load.
     ///
     /// # Errors
-    /// When no profile can be made of the configuration.
+    /// The configuration allows no profile.
     fn profile(context: &CallContext) -> Result<Profile, PluginError>;
 
-    /// Whether the configuration (a JSON object, or empty) can be worked with.
+    /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }
 
-    /// The way out for expressions that no template can express.
+    /// Renders expressions that no template can express.
     ///
     /// # Errors
     /// Unsupported, unless implemented.
@@ -46,7 +46,7 @@ pub trait Dialect {
         Err(PluginError::Unsupported("every expression has a template".to_owned()))
     }
 
-    /// What a statement will cost, out of the text that the `explain` statement answered.
+    /// Estimates a statement's cost from the output of the `explain` statement.
     ///
     /// # Errors
     /// Unsupported, unless implemented.
@@ -55,7 +55,7 @@ pub trait Dialect {
         Err(PluginError::Unsupported("plans are not read".to_owned()))
     }
 
-    /// Sorts the warehouse's error into a class. The public message must not repeat its text.
+    /// Classifies the warehouse's error. The public message must not repeat its text.
     fn classify_error(error: &WarehouseError) -> Classified {
         let _ = error;
         Classified {
@@ -65,7 +65,7 @@ pub trait Dialect {
         }
     }
 
-    /// The logical type of one of the warehouse's own type names.
+    /// Returns the logical type of one of the warehouse's own type names.
     fn map_type(native: &str) -> LogicalType {
         let _ = native;
         LogicalType::Unknown

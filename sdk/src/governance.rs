@@ -23,7 +23,7 @@
 //!
 //! terrane_sdk::export_hook!(OwnRegion);
 //!
-//! let elsewhere = OwnRegion::on_query(&CallContext::for_tests(), &Principal::nobody(), &QueryFacts::for_tests(&[]));
+//! let elsewhere = OwnRegion::on_query(&CallContext::for_tests(), &Principal::anonymous(), &QueryFacts::for_tests(&[]));
 //! assert_eq!(elsewhere.unwrap(), Verdict::abstain());
 //! ```
 
@@ -39,24 +39,24 @@ pub use crate::bindings::terrane::types::ir::{Arena, Scalar};
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// Narrows queries, and has a say in certification and changes of metadata. Every function has a
-/// default that has nothing to say.
+/// Narrows queries, and takes part in certification and changes of metadata. The default of every function has no
+/// effect.
 pub trait Hook {
     const INFO: PluginInfo;
 
-    /// Asked once per query, before anything runs.
+    /// Called once per query, before anything runs.
     ///
     /// # Errors
-    /// A fault: the query is refused, where the hook is required.
+    /// A fault: the query is refused if the hook is required.
     fn on_query(context: &CallContext, who: &Principal, query: &QueryFacts) -> Result<Verdict, PluginError> {
         let _ = (context, who, query);
         Ok(Verdict::abstain())
     }
 
-    /// Asked before an artifact takes a step.
+    /// Called before an artifact takes a step.
     ///
     /// # Errors
-    /// A fault: the step is refused, where the hook is required.
+    /// A fault: the step is refused if the hook is required.
     fn on_certify(
         context: &CallContext,
         who: &Principal,
@@ -68,10 +68,10 @@ pub trait Hook {
         Ok(Vec::new())
     }
 
-    /// Asked before metadata is written.
+    /// Called before metadata is written.
     ///
     /// # Errors
-    /// A fault: the change is refused, where the hook is required.
+    /// A fault: the change is refused if the hook is required.
     fn on_metadata_change(
         context: &CallContext,
         who: &Principal,
@@ -82,10 +82,10 @@ pub trait Hook {
         Ok(Vec::new())
     }
 
-    /// Whether the configuration (a JSON object, or empty) can be worked with.
+    /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }

@@ -1,4 +1,4 @@
-//! Everything a Terrane plugin is made of.
+//! The building blocks of Terrane plugins.
 //!
 //! A plugin is a WebAssembly component with one role. Its code is plain Rust: implement the role's
 //! trait, name the type in the export macro, and build for `wasm32-unknown-unknown`. On the host the

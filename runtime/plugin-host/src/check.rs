@@ -94,7 +94,7 @@ impl Checks for ComponentChecks {
 
 fn make_plan(
     plugin: &Plugin<CheckPlugin>,
-    (caller, context): &Asking,
+    (caller, context): &CallTarget,
     columns: &[ProfiledColumn],
 ) -> Result<Vec<terrane_app::ports::checks::CheckRequest>, PluginFault> {
     let wired: Vec<wire::Column> = columns.iter().map(column).collect();
@@ -109,7 +109,7 @@ fn make_plan(
 
 fn evaluate(
     plugin: &Plugin<CheckPlugin>,
-    (caller, context): &Asking,
+    (caller, context): &CallTarget,
     columns: &[ProfiledColumn],
     answers: Vec<CheckAnswer>,
 ) -> Result<Vec<Finding>, PluginFault> {
@@ -131,9 +131,9 @@ fn evaluate(
 }
 
 /// The caller, and the context of the call.
-type Asking = (Caller, CallContext);
+type CallTarget = (Caller, CallContext);
 
-fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> Asking {
+fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> CallTarget {
     let mut context = Moment::of_call(&call.facts).context(plugin.limits, &plugin.config_json);
     context.extra.push(("profile-config".to_owned(), call.profile_config_json.to_string()));
     (Caller::of_tenant(call.facts.tenant.as_ref()), context)

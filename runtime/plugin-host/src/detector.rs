@@ -48,16 +48,16 @@ impl ComponentDetectors {
     /// Returns the kinds of all detectors. Each component is called once per digest and configuration.
     async fn catalog_entries(&self) -> (Vec<catalog::CatalogEntry>, Vec<ComponentFault>) {
         let (host, catalog) = (Arc::clone(&self.host), self.catalog.clone());
-        let ask = move || Ok(catalog.of(&host.registry.configured::<DetectorPlugin>()));
+        let ask = move || Ok(catalog.entries(&host.registry.configured::<DetectorPlugin>()));
         let asked = self.host.long_calls.run(catalog::CALL, ask).await;
         asked.unwrap_or_else(|fault| (Vec::new(), vec![ComponentFault { component: "host".into(), fault }]))
     }
 
     async fn of_kind(&self, kind: &str) -> Result<(DetectorKind, Arc<Plugin<DetectorPlugin>>), DetectorError> {
-        let (catalog, faults) = self.catalog_entries().await;
-        let known = || catalog.iter().map(|offer| Arc::clone(&offer.kind.kind)).collect();
-        match catalog.iter().find(|offer| &*offer.kind.kind == kind) {
-            Some(offer) => Ok((offer.kind.clone(), Arc::clone(&offer.plugin))),
+        let (entries, faults) = self.catalog_entries().await;
+        let known = || entries.iter().map(|entry| Arc::clone(&entry.kind.kind)).collect();
+        match entries.iter().find(|entry| &*entry.kind.kind == kind) {
+            Some(entry) => Ok((entry.kind.clone(), Arc::clone(&entry.plugin))),
             None => Err(DetectorError::Unknown { kind: kind.to_owned(), known: known(), faults }),
         }
     }
@@ -81,8 +81,8 @@ impl ComponentDetectors {
 #[async_trait]
 impl Detectors for ComponentDetectors {
     async fn kinds(&self) -> DetectorList {
-        let (catalog, faults) = self.catalog_entries().await;
-        DetectorList { kinds: catalog.into_iter().map(|offer| offer.kind).collect(), faults }
+        let (entries, faults) = self.catalog_entries().await;
+        DetectorList { kinds: entries.into_iter().map(|entry| entry.kind).collect(), faults }
     }
 
     async fn train(
@@ -93,11 +93,11 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Vec<Vec<u8>>, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let question = Arc::new(Question::new(call, &plugin, kind, params));
+        let series_call = Arc::new(SeriesCall::new(call, &plugin, kind, params));
         let mut models = Vec::with_capacity(history.count());
         for turn in batches::turns(&[&history])? {
-            let (question, history) = (Arc::clone(&question), Arc::clone(&history));
-            let work = move |plugin: &Plugin<DetectorPlugin>| question.train(plugin, turn, &history);
+            let (series_call, history) = (Arc::clone(&series_call), Arc::clone(&history));
+            let work = move |plugin: &Plugin<DetectorPlugin>| series_call.train(plugin, turn, &history);
             models.extend(self.call(&plugin, TRAIN, work).await?);
         }
         Ok(models)
@@ -113,12 +113,13 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Detection, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let (question, models) = (Arc::new(Question::new(call, &plugin, kind, params)), Arc::new(models));
+        let (series_call, models) = (Arc::new(SeriesCall::new(call, &plugin, kind, params)), Arc::new(models));
         let mut whole = Detection::default();
         for turn in batches::turns(&[&points, &history])? {
-            let (question, models) = (Arc::clone(&question), Arc::clone(&models));
+            let (series_call, models) = (Arc::clone(&series_call), Arc::clone(&models));
             let (history, points) = (Arc::clone(&history), Arc::clone(&points));
-            let work = move |plugin: &Plugin<DetectorPlugin>| question.detect(plugin, turn, &models, &history, &points);
+            let work =
+                move |plugin: &Plugin<DetectorPlugin>| series_call.detect(plugin, turn, &models, &history, &points);
             check::join(&mut whole, self.call(&plugin, DETECT, work).await?);
         }
         Ok(whole)
@@ -132,16 +133,16 @@ struct SeriesFault {
 }
 
 /// The caller, the context and the parameters of a request.
-struct Question {
+struct SeriesCall {
     caller: Caller,
     context: CallContext,
     kind: String,
     params: wire::Params,
 }
 
-impl Question {
-    fn new(call: &CallFacts, plugin: &Plugin<DetectorPlugin>, kind: &str, params: &DetectorParams) -> Question {
-        Question {
+impl SeriesCall {
+    fn new(call: &CallFacts, plugin: &Plugin<DetectorPlugin>, kind: &str, params: &DetectorParams) -> SeriesCall {
+        SeriesCall {
             caller: Caller::of_tenant(call.tenant.as_ref()),
             context: Moment::of_call(call).context(plugin.limits, &plugin.config_json),
             kind: kind.to_owned(),

@@ -25,7 +25,7 @@ const KEPT_RESIDENT_BYTES: usize = 512 * 1024;
 
 /// This machine can't run WebAssembly.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("WebAssembly can't run here: {message}")]
+#[error("cannot run WebAssembly on this machine: {message}")]
 pub struct EngineError {
     pub message: String,
 }

@@ -169,7 +169,7 @@ fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(
     let mut text = String::new();
     let read = regular_file::open(&path).and_then(|file| file.take(MAX_SIGNATURE_BYTES + 1).read_to_string(&mut text));
     let text = read.ok().filter(|read| *read as u64 <= MAX_SIGNATURE_BYTES).map(|_| text);
-    let text = text.ok_or_else(|| refused(format!("there is no signature in {}", path.display())))?;
+    let text = text.ok_or_else(|| refused(format!("cannot read a signature from {}", path.display())))?;
     let read: Result<Signature, _> = text.parse();
     let signature = read.map_err(|error| refused(format!("{} {error}", path.display())))?;
     signature.verify(bytes, keys).map_err(|error| refused(format!("{} {error}", path.display())))?;

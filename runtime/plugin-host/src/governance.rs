@@ -1,7 +1,7 @@
-//! The adapter of the `Governance` port: asks every configured hook, one after the other, in order of id.
+//! The adapter of the `Governance` port: calls every configured hook, one after another, in the order of ids.
 //!
-//! In: who asks, and the facts. Out: what each hook said, checked against the contract; a hook that is not there has
-//! a fault in place of an answer. The hooks of one query run as one piece of work of the hooks' `CallLimiter`, so a hook
+//! In: the caller, and the facts. Out: each hook's answer, checked against the contract; an unavailable hook has a
+//! fault instead of an answer. The hooks of one query run as one piece of work of the hooks' `CallLimiter`, so a hook
 //! that loops never holds a worker of the server; if the limiter has no permit in time, each hook has the fault
 //! `Busy`. Not here: what a fault means for the query (the app decides), and whether cubes and members exist (the
 //! compiler knows).
@@ -60,12 +60,12 @@ impl Hooks {
         Hooks { host, calls: CallLimiter::new(CallCapacity { running, waiting: MAX_WAITING, wait: MAX_WAIT }) }
     }
 
-    /// Asks on the caller's own thread, which a hook that loops keeps: for tools that have one to spare.
+    /// Calls the hooks on the caller's own thread, which a hook that loops blocks. For benchmarks.
     pub fn judge_on_this_thread(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
         all_said(&self.configured(), judging(asking, facts))
     }
 
-    /// In order of id.
+    /// Returns the hooks in the order of their ids.
     fn configured(&self) -> Vec<ConfiguredPlugin<PolicyGuest>> {
         let mut hooks = self.host.registry.configured::<PolicyGuest>();
         hooks.sort_by(|one, other| hook_of(one).id.cmp(&hook_of(other).id));
@@ -88,7 +88,7 @@ impl Hooks {
     }
 }
 
-/// What one hook is asked of a query.
+/// Returns the call of one hook for a query.
 fn judging(
     asking: &Asking<'_>,
     facts: &Arc<QueryFacts>,
@@ -133,8 +133,7 @@ fn said<T>(
     Said { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
 
-/// One call on behalf of a caller: what the guest itself declined, and what `check` finds wrong with its
-/// answer, are faults of the call.
+/// Makes one call on behalf of a caller. A declined call and an error of `check` are faults.
 fn call<T, U>(
     plugin: &Plugin<PolicyGuest>,
     (caller, export): (&Caller, &'static str),
@@ -147,8 +146,8 @@ fn call<T, U>(
     })
 }
 
-/// Those without a tenant share one room of notes. Who proved nothing is told from others by the
-/// network alone.
+/// Returns the caller's identity for limits and the memo. Callers without a tenant share one partition of the memo;
+/// anonymous callers are distinguished by their network.
 fn caller_of(asking: &Asking<'_>) -> Caller {
     let RequestContext { caller, tenant, client, .. } = asking.context;
     let tenant = tenant.clone().unwrap_or_default();

@@ -63,7 +63,7 @@ impl CallLimits {
 
 /// The error that wasmtime raises when a store exceeds a limit.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the limit of {0} is reached")]
+#[error("{0} limit exceeded")]
 pub(crate) struct LimitReached(pub(crate) Limit);
 
 /// Counts the resources of a store, and returns its memory to the host's budget when the store is dropped.

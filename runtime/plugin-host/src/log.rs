@@ -105,7 +105,7 @@ impl Drop for Throttle {
 
 fn tell_dropped_in_a_second(component: &Arc<str>, dropped: u64) {
     if dropped > 0 {
-        tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than it may in a second");
+        tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component exceeded the log limit per second");
     }
 }
 
@@ -162,7 +162,7 @@ impl Drop for LogBudget {
     fn drop(&mut self) {
         if self.dropped > 0 && self.admits_this_second(self.dropped) {
             let (component, dropped) = (&self.component, self.dropped);
-            tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than a call may");
+            tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component exceeded the log limit per call");
         }
     }
 }
@@ -274,12 +274,12 @@ mod tests {
         let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
         // Each call would write five lines too many, and report them in one.
-        let mut told = 0;
+        let mut reported = 0;
         for _ in 0..1_000 {
             let budget = LogBudget::new("test".into(), Some(Arc::clone(&throttle)));
-            told += u64::from(budget.admits_this_second(5));
+            reported += u64::from(budget.admits_this_second(5));
         }
-        assert_eq!(told, 100);
+        assert_eq!(reported, 100);
         clock.advance(Duration::from_secs(1));
         assert_eq!(throttle.admits(1), (true, 900 * 5));
     }

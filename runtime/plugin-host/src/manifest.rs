@@ -79,13 +79,13 @@ pub enum ManifestError {
     Value { key: &'static str, found: String, wanted: &'static str },
     #[error("it is {bytes} bytes long, the limit is {MAX_BYTES}")]
     TooLong { bytes: usize },
-    #[error("it is no UTF-8 text")]
+    #[error("it is not UTF-8 text")]
     NotText,
-    #[error("it stands in the component {0} times")]
+    #[error("the component contains it {0} times")]
     Repeated(usize),
-    #[error("the component has one already")]
+    #[error("the component already has one")]
     Present,
-    #[error("the file is no component: {0}")]
+    #[error("the file is not a component: {0}")]
     NotAComponent(String),
 }
 

@@ -35,9 +35,9 @@ pub struct PluginSettings {
     /// The keys of which one must have signed the file. Empty if no signature is required.
     pub keys: Vec<PublicKey>,
     pub config_json: ConfigJson,
-    /// Whether requests that the plugin has a say in are refused without it.
+    /// Requests that the plugin has a say in are refused without it.
     pub is_required: bool,
-    /// Whether its answers are logged and not enforced.
+    /// Its answers are logged and not enforced.
     pub is_monitored: bool,
     pub grants: Grants,
     /// The limits that replace the role's own.

@@ -31,7 +31,7 @@ pub(crate) fn detectors(linked: &LinkedComponent<DetectorPlugin>, limits: CallLi
     let mut seen = BTreeSet::new();
     for kind in &kinds {
         if !is_code(&kind.kind) || !seen.insert(&kind.kind) {
-            return Err(answer(format!("the kind `{}` is no name, or there twice", shortened(&kind.kind))));
+            return Err(answer(format!("the kind `{}` is not valid, or a duplicate", shortened(&kind.kind))));
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let found = file.metadata()?.file_type();
     // Reading a folder fails with the system's own error.
-    if found.is_file() || found.is_dir() { Ok(file) } else { Err(io::Error::other("it is no regular_file file")) }
+    if found.is_file() || found.is_dir() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
         let pipe = folder.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         for path in [&pipe, Path::new("/dev/zero")] {
-            assert_eq!(open(path).unwrap_err().to_string(), "it is no regular_file file", "{}", path.display());
+            assert_eq!(open(path).unwrap_err().to_string(), "not a regular file", "{}", path.display());
         }
         assert!(open(&folder.path().join("none")).is_err());
     }

@@ -22,15 +22,15 @@ pub const EXTENSION: &str = "sig";
 pub enum SignatureError {
     #[error("must be {digits} hexadecimal digits")]
     Hexadecimal { digits: usize },
-    #[error("is no ed25519 key")]
+    #[error("is not an ed25519 key")]
     Key,
     /// Signatures by this key can be created without a secret.
-    #[error("is a key that anybody can sign for")]
+    #[error("is a weak key, for which anyone can sign")]
     Weak,
     /// The number of trusted keys, none of which signed this content.
-    #[error("is by none of the {keys} trusted keys, or of another content")]
+    #[error("is by none of the {keys} trusted keys, or is for other content")]
     Mismatch { keys: usize },
-    #[error("the system has no random bytes")]
+    #[error("the system provides no random bytes")]
     Randomness,
 }
 

@@ -90,7 +90,7 @@ pub struct CallReport {
 /// The reason why a call has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
-    #[error("there is no exported function `{asked}`")]
+    #[error("unknown function `{asked}`")]
     UnknownFunction { asked: String, exports: Vec<String> },
     #[error("the arguments don't fit `{function}`")]
     Arguments { function: String, field_errors: Vec<FieldError> },
@@ -371,7 +371,7 @@ fn values(ty: &ComponentFunc, arguments: &Map<String, Value>, function: &str) ->
     let parameters: Vec<(&str, Type)> = ty.params().collect();
     for name in arguments.keys().filter(|name| !parameters.iter().any(|(known, _)| known == name)) {
         let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
-        let message = format!("there is no such parameter; there are {}", names.join(", "));
+        let message = format!("unknown parameter; the parameters are {}", names.join(", "));
         field_errors.push(FieldError { path: format!("/{name}"), message });
     }
     let mut values = Vec::new();

@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn only_a_call_that_ends_sooner_wakes_the_thread() {
         let mut calls = RunningCalls::new();
-        assert!(calls.begin(ms(5_000), ms(100)), "it sleeps until it is told");
+        assert!(calls.begin(ms(5_000), ms(100)), "the thread sleeps until a call wakes it");
         calls.wakes_at = calls.next(ms(5_000));
         assert_eq!(calls.wakes_at, Some(ms(5_100)));
         assert!(!calls.begin(ms(5_001), ms(100)));

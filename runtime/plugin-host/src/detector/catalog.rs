@@ -37,7 +37,7 @@ pub(super) struct DetectorCatalog(Arc<Mutex<HashMap<CacheKey, Vec<DetectorKind>>
 type CacheKey = (Arc<str>, ConfigJson);
 
 impl DetectorCatalog {
-    pub(super) fn entries_of(
+    pub(super) fn entries(
         &self,
         configured: &[ConfiguredPlugin<DetectorPlugin>],
     ) -> (Vec<CatalogEntry>, Vec<ComponentFault>) {
@@ -81,9 +81,9 @@ fn fault(message: String) -> PluginFault {
 
 /// Checks that no other component has these kinds.
 fn free(kinds: Vec<DetectorKind>, entries: &[CatalogEntry]) -> Answer {
-    let taken = |kind: &DetectorKind| entries.iter().find(|offer| offer.kind.kind == kind.kind);
+    let taken = |kind: &DetectorKind| entries.iter().find(|entry| entry.kind.kind == kind.kind);
     match kinds.iter().find_map(|kind| Some((&kind.kind, &taken(kind)?.kind.component))) {
-        Some((kind, owner)) => Err(fault(format!("its kind `{kind}` is `{owner}`'s already"))),
+        Some((kind, owner)) => Err(fault(format!("its kind `{kind}` already belongs to `{owner}`"))),
         None => Ok(kinds),
     }
 }
@@ -97,7 +97,7 @@ pub(crate) fn checked(infos: Vec<wire::DetectorInfo>, component: &Arc<str>, vers
     for info in infos {
         check_info(&info, component)?;
         if kinds.iter().any(|kind| *kind.kind == info.kind) {
-            return Err(fault(format!("the kind `{}` comes twice", info.kind)));
+            return Err(fault(format!("the kind `{}` is a duplicate", info.kind)));
         }
         kinds.push(DetectorKind {
             kind: info.kind.into(),
@@ -116,7 +116,7 @@ pub(crate) fn checked(infos: Vec<wire::DetectorInfo>, component: &Arc<str>, vers
 fn check_info(info: &wire::DetectorInfo, component: &str) -> Result<(), PluginFault> {
     let kind = shortened(&info.kind);
     if !is_code(&info.kind) {
-        return Err(fault(format!("`{kind}` is no kind: [a-z][a-z0-9_]*, at most 64 bytes")));
+        return Err(fault(format!("`{kind}` is not a kind: [a-z][a-z0-9_]*, at most 64 bytes")));
     }
     if component != FIRST_PARTY.0 && FIRST_PARTY.1.contains(&&*info.kind) {
         return Err(fault(format!("the kind `{kind}` belongs to `{}`", FIRST_PARTY.0)));
@@ -127,9 +127,7 @@ fn check_info(info: &wire::DetectorInfo, component: &str) -> Result<(), PluginFa
     let schema = &info.settings_schema_json;
     let is_schema = schema.is_empty() || serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(schema).is_ok();
     if schema.len() > MAX_SCHEMA_BYTES || !is_schema {
-        return Err(fault(format!(
-            "the settings' schema entries_of `{kind}` is no JSON object entries_of at most 64 KiB"
-        )));
+        return Err(fault(format!("the settings' schema of `{kind}` is not a JSON object of at most 64 KiB")));
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ struct Exports {
     plugin: Arc<plugin::GuestIndices>,
     hook: Arc<wire::GuestIndices>,
     on_query: ComponentExportIndex,
-    /// Whether `on-query` was compared with the contract's types. All instances of a component have the same types.
+    /// Set once `on-query` was compared with the contract's types. All instances of a component have the same types.
     is_compared: Arc<AtomicBool>,
 }
 
@@ -69,7 +69,7 @@ fn function(component: &Component, interface: &str, name: &str) -> wasmtime::Res
     let interface = component.get_export_index(None, interface);
     interface
         .and_then(|interface| component.get_export_index(Some(&interface), name))
-        .ok_or_else(|| wasmtime::format_err!("there is no function `{name}`"))
+        .ok_or_else(|| wasmtime::format_err!("function `{name}` is missing"))
 }
 
 impl PolicyGuest {
@@ -93,7 +93,7 @@ impl PolicyGuest {
             return Ok(compared);
         }
         let found = self.instance.get_func(store, *on_query);
-        let found = found.ok_or_else(|| wasmtime::format_err!("there is no function `on-query`"))?;
+        let found = found.ok_or_else(|| wasmtime::format_err!("function `on-query` is missing"))?;
         // SAFETY: this function of this component has been compared with these types; both never change.
         Ok(unsafe { TypedFunc::new_unchecked(found) })
     }

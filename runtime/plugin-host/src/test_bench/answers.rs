@@ -187,11 +187,11 @@ impl<'de> VariantAccess<'de> for Case<'de> {
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Error> {
-        Err(Error::custom(format!("`{}` is no case of several values", self.name)))
+        Err(Error::custom(format!("`{}` is not a case with several values", self.name)))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Error> {
-        Err(Error::custom(format!("`{}` is no case of several values", self.name)))
+        Err(Error::custom(format!("`{}` is not a case with several values", self.name)))
     }
 }
 

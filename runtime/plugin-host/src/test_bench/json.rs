@@ -127,7 +127,7 @@ fn to_record(
     let names: Vec<&str> = record.fields().map(|field| field.name).collect();
     let unknown: Vec<&String> = fields.keys().filter(|name| !names.contains(&name.as_str())).collect();
     for name in &unknown {
-        let message = format!("there is no such field; there are {}", names.join(", "));
+        let message = format!("unknown field; the fields are {}", names.join(", "));
         field_errors.push(FieldError { path: format!("{path}/{name}"), message });
     }
     let mut values = Vec::with_capacity(names.len());

@@ -82,7 +82,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
     }
     let mut whole = 0_usize;
     for root in roots {
-        let (depth, size) = *seen.get(*root as usize).ok_or_else(|| format!("there is no node {root} for a root"))?;
+        let (depth, size) = *seen.get(*root as usize).ok_or_else(|| format!("root {root} does not exist"))?;
         if depth > MAX_DEPTH {
             return Err(format!("a condition is {depth} levels deep; at most {MAX_DEPTH}"));
         }
@@ -115,7 +115,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn node(&self, index: u32) -> Result<&Node, String> {
-        self.arena.nodes.get(index as usize).ok_or_else(|| format!("there is no node {index}"))
+        self.arena.nodes.get(index as usize).ok_or_else(|| format!("node {index} does not exist"))
     }
 
     fn condition(&self, index: u32) -> Result<HookCondition, String> {
@@ -151,9 +151,9 @@ impl Reading<'_> {
         match (node.op, node.count) {
             (Op::Column, 0) => {
                 let name = self.arena.columns.get(node.aux as usize);
-                name.map(String::as_str).ok_or_else(|| format!("there is no column {}", node.aux))
+                name.map(String::as_str).ok_or_else(|| format!("column {} does not exist", node.aux))
             }
-            _ => Err(format!("the first argument of `{}` is no column", operator.as_str())),
+            _ => Err(format!("the first argument of `{}` is not a column", operator.as_str())),
         }
     }
 
@@ -167,7 +167,7 @@ impl Reading<'_> {
 
     fn literal(&self, node: &Node) -> Result<Value, String> {
         let literal = self.literals.get(node.aux as usize);
-        literal.ok_or_else(|| format!("there is no literal {}", node.aux))?.clone()
+        literal.ok_or_else(|| format!("literal {} does not exist", node.aux))?.clone()
     }
 }
 
@@ -198,7 +198,9 @@ fn value(scalar: &Scalar) -> Result<Value, String> {
         Scalar::Float(value) if value.is_finite() => Value::Float(*value),
         Scalar::Float(value) => return Err(format!("a literal is {value}")),
         Scalar::Decimal(digits) if is_decimal(digits) => Value::Decimal(digits.as_str().into()),
-        Scalar::Decimal(_) => return Err("a decimal literal is no decimal: sign, digits, at most one point".to_owned()),
+        Scalar::Decimal(_) => {
+            return Err("a decimal literal is not valid: expected a sign, digits, at most one point".to_owned());
+        }
         Scalar::Text(text) => Value::Text(text.as_str().into()),
         Scalar::DateDays(days) if DAYS.contains(days) => Value::Date(*days),
         Scalar::TimestampUs(micros)

@@ -92,7 +92,7 @@ impl Dialects {
             Ok(settings) => settings,
             Err(error) => return (refused(PluginStatus::unknown(name, PluginRole::Dialect), &error), Err(error)),
         };
-        let mut status = status_of(&settings, PluginRole::Dialect, self.listed.contains_key(name));
+        let mut status = status_of(&settings, PluginRole::Dialect);
         match self.ask(&settings, dialect, &mut status) {
             Ok(profile) => (status, Ok(profile)),
             Err(fault) => {

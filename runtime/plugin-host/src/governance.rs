@@ -97,7 +97,7 @@ fn judging(
     let surface = surface(asking.context.surface);
     let caller = caller_of(asking);
     move |plugin| {
-        let query = LoweredFacts::new(&facts, surface, plugin.grants.query_values);
+        let query = LoweredFacts::new(&facts, surface, plugin.grants);
         let context = moment.context(plugin.limits, &plugin.config_json);
         let ask = |guest: &PolicyGuest, store: &mut Store<Guest>| guest.on_query(store, &context, &who, &query);
         call(plugin, (&caller, ON_QUERY), ask, |verdict| from_wire::decision(verdict.decision))

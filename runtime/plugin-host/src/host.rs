@@ -25,7 +25,7 @@ use crate::memo::Memo;
 use crate::monotonic_clock::MonotonicClock;
 use crate::plugin::PluginSettings;
 use crate::plugin_slot::AnyPluginSlot;
-use crate::registry::Registry;
+use crate::registry::{Inventory, Registry};
 use crate::signature::PublicKey;
 
 /// The origin of components, and their limits.
@@ -116,15 +116,15 @@ impl PluginHost {
         Ok(PluginHost { factory, dialects, registry, long_calls })
     }
 
-    fn statuses(&self, all: bool) -> Vec<PluginStatus> {
+    fn statuses(&self, inventory: Inventory) -> Vec<PluginStatus> {
         let mut statuses = self.dialects.statuses();
-        statuses.extend(self.registry.slots_of_all_roles(all).iter().map(|slot| slot.status()));
+        statuses.extend(self.registry.slots_of_all_roles(inventory).iter().map(|slot| slot.status()));
         statuses.sort_by(|one, other| one.name.cmp(&other.name));
         statuses
     }
 
     fn slot(&self, name: &str) -> Result<Arc<dyn AnyPluginSlot>, ChangeError> {
-        let slots = self.registry.slots_of_all_roles(true);
+        let slots = self.registry.slots_of_all_roles(Inventory::WithFolders);
         // The first of two files with one name is used.
         if let Some(slot) = slots.iter().find(|slot| slot.name() == name) {
             return Ok(Arc::clone(slot));
@@ -146,18 +146,18 @@ impl Plugins for PluginHost {
     }
 
     fn loaded(&self) -> Vec<PluginStatus> {
-        self.statuses(false)
+        self.statuses(Inventory::Loaded)
     }
 
     fn inventory(&self) -> Vec<PluginStatus> {
-        self.statuses(true)
+        self.statuses(Inventory::WithFolders)
     }
 
     fn missing(&self) -> Vec<String> {
         let is_missing = |status: &PluginStatus| status.is_required && status.state != PluginState::Active;
         let mut missing: Vec<String> =
             self.dialects.statuses().into_iter().filter(is_missing).map(|status| status.name).collect();
-        let slots = self.registry.slots_of_all_roles(false);
+        let slots = self.registry.slots_of_all_roles(Inventory::Loaded);
         missing.extend(slots.iter().filter(|slot| slot.is_missing()).map(|slot| slot.name().to_owned()));
         missing
     }
@@ -170,13 +170,13 @@ impl Plugins for PluginHost {
 
     fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
         let slot = self.slot(name)?;
-        slot.set_disabled(true)?;
+        slot.disable()?;
         Ok(slot.status())
     }
 
     fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
         let slot = self.slot(name)?;
-        slot.set_disabled(false)?;
+        slot.enable()?;
         Ok(slot.status())
     }
 

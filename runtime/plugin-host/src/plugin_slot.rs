@@ -25,7 +25,6 @@ const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
 /// The slot of a plugin that the operator lists, or that was found in a folder.
 pub(crate) struct PluginSlot<R: Role> {
     pub(crate) settings: PluginSettings,
-    is_listed: bool,
     /// Serializes changes, however long creating a plugin takes.
     changing: Mutex<()>,
     state: RwLock<SlotState<R>>,
@@ -55,31 +54,32 @@ pub(crate) trait AnyPluginSlot: Send + Sync {
     /// # Errors
     /// [`ChangeError::Refused`]; the old version keeps serving.
     fn reload(&self, factory: &PluginFactory) -> Result<(), ChangeError>;
-    /// Disables or enables the plugin.
+    /// Rejects calls until the plugin is enabled.
+    ///
+    /// # Errors
+    /// [`ChangeError::Already`].
+    fn disable(&self) -> Result<(), ChangeError>;
+    /// Permits calls and resets the circuit breakers.
     ///
     /// # Errors
     /// [`ChangeError::Already`], [`ChangeError::NotEnabled`].
-    fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError>;
+    fn enable(&self) -> Result<(), ChangeError>;
 }
 
 impl<R: Role> PluginSlot<R> {
     /// Loads the plugin. A failure is logged, and reported in the status.
-    pub(crate) fn load(settings: PluginSettings, is_listed: bool, factory: &PluginFactory) -> Arc<PluginSlot<R>> {
+    pub(crate) fn load(settings: PluginSettings, factory: &PluginFactory) -> Arc<PluginSlot<R>> {
         let serving = factory.create::<R>(&settings).map(Arc::new);
         let serving = serving.map_err(|(digest, fault)| LoadFailure { digest, fault });
-        PluginSlot::with(settings, is_listed, serving)
+        PluginSlot::with(settings, serving)
     }
 
     /// Returns the slot of a plugin that is not loaded.
     pub(crate) fn refused(settings: PluginSettings, fault: PluginFault) -> Arc<PluginSlot<R>> {
-        PluginSlot::with(settings, false, Err(LoadFailure { digest: None, fault }))
+        PluginSlot::with(settings, Err(LoadFailure { digest: None, fault }))
     }
 
-    fn with(
-        settings: PluginSettings,
-        is_listed: bool,
-        serving: Result<Arc<Plugin<R>>, LoadFailure>,
-    ) -> Arc<PluginSlot<R>> {
+    fn with(settings: PluginSettings, serving: Result<Arc<Plugin<R>>, LoadFailure>) -> Arc<PluginSlot<R>> {
         let (component, is_required) = (&*settings.id, settings.is_required);
         match &serving {
             Ok(plugin) => {
@@ -91,7 +91,7 @@ impl<R: Role> PluginSlot<R> {
             }
         }
         let state = SlotState { serving, previous: None, is_disabled: false, reload_refused: None };
-        Arc::new(PluginSlot { settings, is_listed, changing: Mutex::default(), state: RwLock::new(state) })
+        Arc::new(PluginSlot { settings, changing: Mutex::default(), state: RwLock::new(state) })
     }
 
     fn read(&self) -> RwLockReadGuard<'_, SlotState<R>> {
@@ -104,7 +104,7 @@ impl<R: Role> PluginSlot<R> {
     }
 
     pub(crate) fn is_listed(&self) -> bool {
-        self.is_listed
+        !self.settings.is_found
     }
 
     /// Returns whether a file has the same content as this plugin's.
@@ -206,7 +206,7 @@ impl<R: Role> AnyPluginSlot for PluginSlot<R> {
     fn status(&self) -> PluginStatus {
         let settings = &self.settings;
         let state = self.read();
-        let mut status = status_of(settings, R::ROLE, self.is_listed);
+        let mut status = status_of(settings, R::ROLE);
         status.state = state.state(settings);
         status.reload_refused = state.reload_refused.clone();
         match &state.serving {
@@ -258,36 +258,45 @@ impl<R: Role> AnyPluginSlot for PluginSlot<R> {
         }
     }
 
-    fn set_disabled(&self, is_disabled: bool) -> Result<(), ChangeError> {
+    fn disable(&self) -> Result<(), ChangeError> {
         let mut state = self.write();
-        if let (false, Err(absent)) = (is_disabled, &state.serving) {
-            let (name, error) = (self.settings.id.clone(), Box::new(plugin_error(&self.settings, &absent.fault)));
-            return Err(ChangeError::NotEnabled { name, error, is_disabled: state.is_disabled });
+        if state.is_disabled {
+            return Err(ChangeError::Already { name: self.settings.id.clone(), state: "disabled" });
         }
-        let is_healthy = state.state(&self.settings) == PluginState::Active;
-        if state.is_disabled == is_disabled && (is_disabled || is_healthy) {
-            let state = if is_disabled { "disabled" } else { "enabled" };
-            return Err(ChangeError::Already { name: self.settings.id.clone(), state });
+        state.is_disabled = true;
+        tracing::info!(event = "plugin_disabled", component = &*self.settings.id);
+        Ok(())
+    }
+
+    fn enable(&self) -> Result<(), ChangeError> {
+        let mut state = self.write();
+        let name = || self.settings.id.clone();
+        let plugin = match &state.serving {
+            Ok(plugin) => Arc::clone(plugin),
+            Err(absent) => {
+                let error = Box::new(plugin_error(&self.settings, &absent.fault));
+                return Err(ChangeError::NotEnabled { name: name(), error, is_disabled: state.is_disabled });
+            }
+        };
+        if !state.is_disabled && plugin.health.state() == PluginState::Active {
+            return Err(ChangeError::Already { name: name(), state: "enabled" });
         }
-        state.is_disabled = is_disabled;
-        if let (false, Ok(plugin)) = (is_disabled, &state.serving) {
-            plugin.health.reset();
-        }
-        let event = if is_disabled { "plugin_disabled" } else { "plugin_enabled" };
-        tracing::info!(event, component = &*self.settings.id);
+        state.is_disabled = false;
+        plugin.health.reset();
+        tracing::info!(event = "plugin_enabled", component = &*self.settings.id);
         Ok(())
     }
 }
 
 /// Returns the part of the status that depends on the settings alone.
-pub(crate) fn status_of(settings: &PluginSettings, role: PluginRole, is_listed: bool) -> PluginStatus {
+pub(crate) fn status_of(settings: &PluginSettings, role: PluginRole) -> PluginStatus {
     let granted = Capability::ALL.into_iter().filter(|capability| settings.grants.has(*capability));
     let limits = CallLimits::of(role);
     PluginStatus {
         path: Some(settings.source.clone()),
         is_required: settings.is_required,
         is_monitored: settings.is_monitored,
-        is_listed,
+        is_listed: !settings.is_found,
         grants: granted.map(Capability::as_str).collect(),
         limits: PluginLimits {
             time_ms: settings.limits.time_ms.unwrap_or(limits.time_ms),

@@ -29,6 +29,15 @@ pub(crate) struct Registry {
     hooks: Table<PolicyGuest>,
 }
 
+/// The plugins that a list contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inventory {
+    /// Those that were loaded so far.
+    Loaded,
+    /// Those in the component folders too; they are loaded now.
+    WithFolders,
+}
+
 pub(crate) struct Table<R: Role> {
     slots: RwLock<Vec<Arc<PluginSlot<R>>>>,
     searched: Once,
@@ -89,7 +98,7 @@ impl Registry {
 
     /// Loads a plugin that the operator lists.
     pub(crate) fn load_listed<R: RegisteredRole>(&self, settings: PluginSettings) {
-        R::table(self).add(PluginSlot::load(settings, true, &self.factory));
+        R::table(self).add(PluginSlot::load(settings, &self.factory));
     }
 
     /// Returns every plugin of a role: the listed ones in their order, then those found in folders.
@@ -130,19 +139,25 @@ impl Registry {
                     let id = settings.id.clone();
                     PluginSlot::refused(settings, PluginFault::IdTaken { id, path })
                 }
-                None => PluginSlot::load(settings, false, &self.factory),
+                None => PluginSlot::load(settings, &self.factory),
             };
             R::table(self).add(slot);
         }
     }
 
-    /// Returns all slots, of every role.
-    pub(crate) fn slots_of_all_roles(&self, all: bool) -> Vec<Arc<dyn AnyPluginSlot>> {
-        fn of<R: RegisteredRole>(registry: &Registry, all: bool) -> impl Iterator<Item = Arc<dyn AnyPluginSlot>> {
-            let slots = if all { registry.slots::<R>() } else { R::table(registry).slots() };
+    /// Returns the slots of every role.
+    pub(crate) fn slots_of_all_roles(&self, inventory: Inventory) -> Vec<Arc<dyn AnyPluginSlot>> {
+        fn of<R: RegisteredRole>(
+            registry: &Registry,
+            inventory: Inventory,
+        ) -> impl Iterator<Item = Arc<dyn AnyPluginSlot>> {
+            let slots = match inventory {
+                Inventory::Loaded => R::table(registry).slots(),
+                Inventory::WithFolders => registry.slots::<R>(),
+            };
             slots.into_iter().map(|slot| slot as Arc<dyn AnyPluginSlot>)
         }
-        let hooks = of::<PolicyGuest>(self, all);
-        hooks.chain(of::<DetectorPlugin>(self, all)).chain(of::<CheckPlugin>(self, all)).collect()
+        let hooks = of::<PolicyGuest>(self, inventory);
+        hooks.chain(of::<DetectorPlugin>(self, inventory)).chain(of::<CheckPlugin>(self, inventory)).collect()
     }
 }

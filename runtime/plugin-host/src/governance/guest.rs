@@ -11,12 +11,14 @@ use terrane_compiler::governance as facts;
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentType, Instance, InstancePre, Lower, TypedFunc};
 
+use super::arena::FilterValues;
 use super::{arena, to_wire};
 use crate::bindings::common::{CallContext, Issue, LogicalType, PluginError};
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::governance::exports::terrane::types::plugin;
 use crate::bindings::ir::Arena;
 use crate::engine::Guest;
+use crate::plugin::Grants;
 use crate::role::{Info, Role as _, VERSION};
 use crate::wire::values::logical_type;
 
@@ -165,8 +167,9 @@ pub(super) struct MemberUse<'a> {
 impl<'a> QueryFacts<'a> {
     /// Converts the facts. Conditions that don't fit into an arena are omitted, which `extra` states; their members are
     /// still listed.
-    pub(super) fn new(facts: &'a facts::QueryFacts, surface: wire::Surface, with_values: bool) -> QueryFacts<'a> {
-        let filters = arena::of_conditions(&facts.filters, with_values);
+    pub(super) fn new(facts: &'a facts::QueryFacts, surface: wire::Surface, grants: Grants) -> QueryFacts<'a> {
+        let values = if grants.query_values { FilterValues::Included } else { FilterValues::Withheld };
+        let filters = arena::of_conditions(&facts.filters, values);
         let left_out = filters.is_none().then_some(("filters-left-out", "true"));
         QueryFacts {
             surface,

@@ -296,7 +296,7 @@ fn check_exports<R: Role>(engine: &Engine, component: &Component) -> Result<(), 
                 return Err(PluginFault::WrongVersion { found: shortened(found), supported });
             }
             None => {
-                let exports = exports.iter().reserve(8).map(|name| shortened(name)).collect();
+                let exports = exports.iter().take(8).map(|name| shortened(name)).collect();
                 return Err(PluginFault::WrongWorld { missing: format!("{interface}@{VERSION}"), exports });
             }
         }
@@ -322,7 +322,7 @@ fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> 
 }
 
 pub(crate) fn issues_text(issues: &[Issue]) -> String {
-    let issues = issues.iter().reserve(5).map(|issue| match issue.path.as_str() {
+    let issues = issues.iter().take(5).map(|issue| match issue.path.as_str() {
         "" => issue.message.clone(),
         path => format!("{path}: {}", issue.message),
     });

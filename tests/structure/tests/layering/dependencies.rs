@@ -72,6 +72,11 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        package: "terrane-plugin-kit",
+        may_use: &["terrane-app", "terrane-plugin-host"],
+        must_not_reach: &["axum", "hyper", "tower-http", "async-graphql", "duckdb", "libduckdb-sys", "sqlx", "clap"],
+    },
+    Rule {
         package: "terrane-warehouse",
         may_use: &["terrane-app", "terrane-compiler"],
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime"],
@@ -104,6 +109,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-identity",
             "terrane-plugin-host",
+            "terrane-plugin-kit",
             "terrane-server",
             "terrane-store",
             "terrane-traces",
@@ -141,6 +147,7 @@ const RULES: &[Rule] = &[
             "terrane-cli",
             "terrane-compiler",
             "terrane-plugin-host",
+            "terrane-plugin-kit",
             "terrane-server",
             "terrane-store",
             "terrane-warehouse",

@@ -294,7 +294,7 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
 /// Models with all that they read, one behind the other.
 fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSet<&'a str> {
     let models = definitions.models.iter().chain(&definitions.cyclic_models);
-    let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, &**model)).collect();
+    let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, model)).collect();
     let mut needed = HashSet::new();
     let mut open: Vec<&str> = asked.iter().copied().collect();
     while let Some(name) = open.pop() {

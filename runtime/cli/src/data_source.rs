@@ -27,7 +27,7 @@ const CONNECTIONS: usize = 2;
 
 /// A data source that `--from` names.
 #[derive(Debug)]
-pub enum DataSource {
+pub(crate) enum DataSource {
     DuckDb(PathBuf),
     Files(PathBuf),
     /// A URL, which may contain a password.
@@ -35,7 +35,7 @@ pub enum DataSource {
 }
 
 /// An open data source.
-pub struct OpenSource {
+pub(crate) struct OpenSource {
     pub warehouse: Arc<dyn Warehouse>,
     pub settings: WarehouseSettings,
     pub views: ViewSelection,
@@ -52,7 +52,7 @@ impl DataSource {
     ///
     /// # Errors
     /// The value names no supported data source.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(DataSource::Postgres(text.to_owned()));
         }
@@ -86,7 +86,7 @@ impl DataSource {
     ///
     /// # Errors
     /// The data source can't be reached or read, or is too large to be copied.
-    pub async fn open(&self, folder: &NewFolder, tables: &[String]) -> Result<OpenSource, Failure> {
+    pub(crate) async fn open(&self, folder: &NewFolder, tables: &[String]) -> Result<OpenSource, Failure> {
         match self {
             DataSource::DuckDb(path) => duckdb(path, folder).await,
             DataSource::Files(path) => files::open(path, folder, tables).await,
@@ -100,7 +100,7 @@ impl OpenSource {
     ///
     /// # Errors
     /// A file can't be copied.
-    pub fn close(self, folder: &NewFolder) -> Result<(), Failure> {
+    pub(crate) fn close(self, folder: &NewFolder) -> Result<(), Failure> {
         for (from, to) in &self.copies {
             folder.copy(from, to)?;
         }

@@ -72,6 +72,11 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        package: "terrane-plugin-kit",
+        may_use: &["terrane-app", "terrane-plugin-host"],
+        must_not_reach: &["axum", "hyper", "tower-http", "async-graphql", "duckdb", "libduckdb-sys", "sqlx", "clap"],
+    },
+    Rule {
         package: "terrane-warehouse",
         may_use: &["terrane-app", "terrane-compiler"],
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime"],
@@ -119,6 +124,7 @@ const RULES: &[Rule] = &[
             "terrane-expectations",
             "terrane-identity",
             "terrane-plugin-host",
+            "terrane-plugin-kit",
             "terrane-server",
             "terrane-store",
             "terrane-terminal",
@@ -154,6 +160,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-expectations",
             "terrane-plugin-host",
+            "terrane-plugin-kit",
             "terrane-server",
             "terrane-store",
             "terrane-warehouse",

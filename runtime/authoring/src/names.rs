@@ -23,7 +23,7 @@ pub fn snake_or(text: &str, other: impl FnOnce() -> String) -> String {
     if has_letter { snake(text) } else { other() }
 }
 
-/// Returns true if [`snake`] keeps every letter of a text. Otherwise two texts may get one name by accident.
+/// Returns true if [`snake`] keeps every letter of a string. Otherwise two texts may get one name by accident.
 pub fn is_spelled(text: &str) -> bool {
     let has_letter = text.chars().any(char::is_alphanumeric);
     has_letter && text.chars().all(|c| !c.is_alphanumeric() || c.is_ascii() || without_mark(c).is_some())
@@ -134,7 +134,7 @@ fn ends_in_es(word: &str) -> bool {
         || (word.ends_with("uses") && !word.ends_with("ouses") && !word.ends_with("auses"))
 }
 
-/// Returns the SQL for a column of a cube's own rows. A lower-case word that is no SQL keyword is written without
+/// Returns the SQL for a column of a cube's own rows. A lower-case word that is not a SQL keyword is written without
 /// quotes. Other names are quoted, since engines fold unquoted names.
 pub fn column_sql(name: &str) -> String {
     match word(name) {

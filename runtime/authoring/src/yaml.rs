@@ -180,7 +180,7 @@ fn can_flow(value: &Yaml) -> bool {
     }
 }
 
-/// Returns true if a text can be written as a block that a reader gives back unchanged.
+/// Returns true if a string can be written as a block that a reader gives back unchanged.
 fn is_block(text: &str) -> bool {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let is_unchanged = |line: &str| !line.ends_with([' ', '\t']) && !line.contains(needs_escape);
@@ -212,7 +212,7 @@ fn flow(value: &Yaml) -> String {
     }
 }
 
-/// Returns a text on one line, quoted if necessary.
+/// Returns a string on one line, quoted if necessary.
 fn scalar(text: &str) -> String {
     if is_plain(text) {
         return text.to_owned();

@@ -39,7 +39,7 @@ pub enum Expected {
     /// A statement for the project's warehouse. Its columns are named like the keys of the rows.
     Sql(String),
     Rows(Vec<Map<String, Value>>),
-    /// A refusal with this code, and a text in its message.
+    /// A refusal with this code, and a string in its message.
     Error {
         code: String,
         contains: Option<String>,

@@ -100,7 +100,7 @@ pub(crate) fn by_hand(sql: &str) -> Statement<'_> {
     Statement::plain(sql.trim().trim_end_matches(';'))
 }
 
-/// Compares a refusal with the expected one. `contains` is a text that a case expects in the message.
+/// Compares a refusal with the expected one. `contains` is a string that a case expects in the message.
 pub(crate) fn other_refusal(refusal: Refusal, code: &str, contains: Option<&str>) -> Option<Mismatch> {
     let has_text = contains.is_none_or(|text| refusal.body.message.contains(text));
     if refusal.body.code == code && has_text {

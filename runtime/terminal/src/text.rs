@@ -1,4 +1,4 @@
-//! The one type for foreign text that is written to a terminal.
+//! The type for foreign text that is written to a terminal.
 //!
 //! A terminal executes control characters: they clear the screen, change the title, or answer as if the user had
 //! typed. Bidirectional overrides show text in another order than a program reads it. [`TerminalText`] replaces
@@ -14,17 +14,17 @@ const REPLACEMENT: char = '\u{fffd}';
 pub struct TerminalText(String);
 
 impl TerminalText {
-    /// Makes one line of a text: line breaks are replaced as well.
+    /// Makes one line of a string: line breaks are replaced as well.
     pub fn line(text: &str) -> Self {
         TerminalText(text.chars().map(|c| if is_unsafe(c) { REPLACEMENT } else { c }).collect())
     }
 
-    /// Keeps the line breaks of a text.
+    /// Keeps the line breaks of a string.
     pub fn lines(text: &str) -> Self {
         TerminalText(text.chars().map(|c| if is_unsafe(c) && c != '\n' { REPLACEMENT } else { c }).collect())
     }
 
-    /// Makes one line of a text, with a space in place of each line break, tab or other unsafe character.
+    /// Makes one line of a string, with a space in place of each line break, tab or other unsafe character.
     pub fn spaced(text: &str) -> Self {
         TerminalText(text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect())
     }

@@ -18,7 +18,7 @@ use super::table::{Column, Evidence, Reference, Table};
 use super::{TableSelection, ViewSelection};
 use crate::AuthoringError;
 
-/// The number of tables above which nobody reviews a project.
+/// The largest number of tables in a project that people can still review.
 const MAX_TABLES: usize = 300;
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -257,7 +257,7 @@ fn join_yaml(join: &Join) -> Yaml {
     yaml.set("relationship", Yaml::text("many_to_one"));
     yaml.set("sql", Yaml::Text(join.sql()));
     match (join.evidence, &join.columns[..]) {
-        (Evidence::Found { found, of }, [(own, other)]) => {
+        (Evidence::Sampled { found, of }, [(own, other)]) => {
             let comment =
                 format!("Found in the data: {found} of {of} sampled values of {own} are a {other} of {}.", join.cube);
             Yaml::Commented(comment, Box::new(yaml))

@@ -43,7 +43,7 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
         .find(|at| total > 1 && count(&counts, 1 + 2 * at) == total && count(&counts, 2 + 2 * at) == total);
     if let Some(at) = proved {
         table.key = vec![candidates[at]];
-        table.key_evidence = Evidence::Found { found: total, of: total };
+        table.key_evidence = Evidence::Sampled { found: total, of: total };
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
             all >= 3 && contained * 20 >= all * 19
         };
         if is_reference {
-            found.push((candidate, Evidence::Found { found: contained, of: all }));
+            found.push((candidate, Evidence::Sampled { found: contained, of: all }));
         }
     }
     let of_same = |a: &Candidate, b: &Candidate| a.table == b.table && a.column == b.column;

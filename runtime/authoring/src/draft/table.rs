@@ -55,7 +55,7 @@ pub enum Evidence {
     /// The database enforces it.
     Declared,
     /// `found` of `of` sampled values were found. For a key, all rows were read.
-    Found { found: u64, of: u64 },
+    Sampled { found: u64, of: u64 },
 }
 
 impl Table {

@@ -82,7 +82,7 @@ fn case_sql(entry: &Entry<'_>, node: &Node, reader: &mut MemberReader<'_>) -> Op
     Some(sql)
 }
 
-/// Translates a label, which is a text, or SQL for one.
+/// Translates a label, which is a string, or SQL for one.
 fn label(entry: &Entry<'_>, node: Option<&Node>, reader: &mut MemberReader<'_>) -> Option<String> {
     match node.map(|node| (&node.value, node)) {
         Some((NodeValue::Scalar { text, .. }, _)) => Some(format!("'{}'", text.replace('\'', "''"))),
@@ -91,7 +91,7 @@ fn label(entry: &Entry<'_>, node: Option<&Node>, reader: &mut MemberReader<'_>) 
             match sql {
                 Some(sql) => reader.expression(entry, &sql.value),
                 None => {
-                    reader.reject(entry, "one of its labels is not a text", "Write a CASE expression as its `sql`.");
+                    reader.reject(entry, "one of its labels is not a string", "Write a CASE expression as its `sql`.");
                     None
                 }
             }

@@ -126,7 +126,7 @@ fn is_true(word: &str) -> bool {
     matches!(word.to_lowercase().as_str(), "true" | "yes" | "on")
 }
 
-/// Returns true if a text contains a Jinja template.
+/// Returns true if a string contains a Jinja template.
 pub(super) fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|tag| text.contains(tag))
 }

@@ -1,7 +1,7 @@
 //! Translates references in a model's SQL.
 //!
-//! In: a text with `{CUBE}`, `{orders.count}`, `${…}` and Cube's own calls. Out: the same text with the project's
-//! references and names, or the reason why it has no counterpart. A text that filters rows by the caller is never
+//! In: a string with `{CUBE}`, `{orders.count}`, `${…}` and Cube's own calls. Out: the same text with the project's
+//! references and names, or the reason why it has no counterpart. A string that filters rows by the caller is never
 //! translated without its filter, which would show all rows to everyone.
 
 use std::cell::RefCell;
@@ -47,7 +47,7 @@ pub(super) struct Translated {
 /// A difference of a translated text, and an action.
 pub(super) type Note = (String, &'static str);
 
-/// The reason why a text has no counterpart, and an action.
+/// The reason why a string has no counterpart, and an action.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Untranslatable {
     pub(super) reason: String,

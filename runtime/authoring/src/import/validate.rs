@@ -25,7 +25,7 @@ type Place = (usize, usize);
 type Owners = HashMap<Span, String>;
 
 const GREETING: &str = "Created by `terrane import cube`. Change it as you like.";
-/// Values for environment variables without a default, which are set only where the project is used. A text that
+/// Values for environment variables without a default, which are set only where the project is used. A string that
 /// compiles with one of them is accepted.
 const PLACEHOLDERS: [&str; 2] = ["placeholder", "1"];
 

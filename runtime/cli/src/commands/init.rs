@@ -167,7 +167,7 @@ fn summary(dir: &str, draft: &ProjectDraft, variables: &[(&'static str, String)]
         let key = match (&cube.key[..], cube.key_evidence) {
             ([], _) => "no key".to_owned(),
             (key, Evidence::Declared) => format!("key {}", key.join(", ")),
-            (key, Evidence::Found { of, .. }) => {
+            (key, Evidence::Sampled { of, .. }) => {
                 format!("key {}, unique in all {}", key.join(", "), plural(of as usize, "row"))
             }
         };
@@ -209,7 +209,7 @@ fn join_summary(join: &Join) -> String {
     let target = if join.is_alias() { format!("{} ({})", join.name, join.cube) } else { join.name.clone() };
     match join.evidence {
         Evidence::Declared => format!("{target} by {}", columns.join(", ")),
-        Evidence::Found { found, of } => format!("{target} by {}: {found} of {of} values found", columns.join(", ")),
+        Evidence::Sampled { found, of } => format!("{target} by {}: {found} of {of} values found", columns.join(", ")),
     }
 }
 
@@ -217,7 +217,7 @@ fn json<'a>(dir: &str, draft: &'a ProjectDraft, variables: &'a [(&'static str, S
     let join = |join: &'a Join| {
         let counts = match join.evidence {
             Evidence::Declared => None,
-            Evidence::Found { found, of } => Some((found, of)),
+            Evidence::Sampled { found, of } => Some((found, of)),
         };
         JoinJson {
             name: &join.name,

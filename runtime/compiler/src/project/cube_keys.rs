@@ -3,7 +3,7 @@
 //! Tables alone; [`cubes`](super::cubes) reads by them.
 
 use super::definitions::MeasureType;
-use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, Words};
+use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, PUBLIC, Shape, TITLE, Words};
 use crate::snippet::AggregateFunction;
 use crate::types::Granularity;
 use crate::types::{DimensionType, Relationship, TimeKind};
@@ -101,6 +101,7 @@ pub(super) static MEASURE: Shape =
             Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
                 .also(&["drill", "drill_fields"]),
             HIDDEN,
+            PUBLIC,
             META,
         ],
     );
@@ -155,6 +156,7 @@ pub(super) static DIMENSION: Shape = Shape::new(
         DESCRIPTION,
         FORMAT,
         HIDDEN,
+        PUBLIC,
         META,
     ],
 );
@@ -169,6 +171,7 @@ pub(super) static SEGMENT: Shape = Shape::new(
         TITLE,
         DESCRIPTION,
         HIDDEN,
+        PUBLIC,
         META,
     ],
 );

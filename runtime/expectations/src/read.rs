@@ -230,11 +230,9 @@ fn rows(node: &Node) -> Option<Vec<Map<String, Value>>> {
 
 fn error(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expected> {
     let NodeValue::Map(map) = &node.value else { return None };
-    known(map, &["code", "contains"], "`error`", diagnostics);
-    let text = |name: &str| match &map.iter().find(|(key, _)| &*key.text == name)?.1.value {
-        NodeValue::Scalar { text, .. } => Some(text.to_string()),
-        _ => None,
-    };
+    let mapping = Mapping::new(map, &"`error`", diagnostics);
+    mapping.report_unknown_keys(&["code", "contains"], &"`error`", diagnostics);
+    let text = |name: &str| mapping.text(name).map(str::to_owned);
     Some(Expected::Error { code: text("code")?, contains: text("contains") })
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use terrane_app::query::Answer;
 use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
-use terrane_server::json::{Numbers, write_rows};
+use terrane_wire::json::{Numbers, write_rows};
 
 /// The rows of an answer as a client would see them.
 #[derive(Debug, Clone, PartialEq)]

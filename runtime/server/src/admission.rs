@@ -13,10 +13,11 @@ use axum::http::{Method, Uri};
 use terrane_app::limits::RateExceeded;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::security::{AuthError, AuthMethod, Credential, Identity, TokenPair};
+use terrane_wire::Code;
 
 use crate::app::App;
 use crate::call::Call;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::routes::Access;
 
 /// What a route asks of a request's caller. Holds what it needs of the request and not its body, so that

@@ -14,12 +14,13 @@ use terrane_app::ports::governance::Surface;
 use terrane_app::ports::traces::TraceContext;
 use terrane_app::query::RequestContext;
 use terrane_app::security::{Identity, Origin};
+use terrane_wire::Code;
 
 use crate::admission::Demand;
 use crate::app::{App, Scopes};
 use crate::content_coding::{ContentCoding, DecodeError};
 use crate::edge::{Connection, is_probe};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::routes::Access;
 
 /// Set on every request by the edge, before routing.

@@ -9,8 +9,9 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use axum::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
+use terrane_wire::Code;
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// The codings of bodies, besides none.
 pub(crate) const SUPPORTED: [&str; 2] = ["gzip", "zstd"];

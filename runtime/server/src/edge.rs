@@ -18,12 +18,14 @@ use axum::response::Response;
 use axum::routing::Router;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde::Serialize;
+use terrane_wire::Code;
 use tower::Service as _;
 use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::call::{Call, CorrelationId};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 mod compression;
 mod correlation;
@@ -186,7 +188,17 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }
 
-/// A body that is whole from the start.
+/// Returns a value as JSON. Types of the wire have string keys, so they always serialize.
+pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Returns an answer with a type of the wire.
+pub(crate) fn json_answer(body: &impl Serialize) -> Response {
+    json_response(serde_json::to_vec(body).unwrap_or_default())
+}
+
+/// Returns an answer with a body in JSON.
 pub(crate) fn json_response(body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     let json = HeaderValue::from_static("application/json");

@@ -6,28 +6,19 @@
 
 mod admission;
 mod app;
-mod arrow_stream;
 mod call;
 mod content_coding;
-mod csv;
 mod edge;
 mod error;
-pub mod json;
-mod local;
 mod openapi;
 mod rest;
 mod routes;
-mod rows;
 mod serve;
 pub mod telemetry;
 pub mod tls;
-mod wire;
 
 pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Ports, Scope, Scopes, Watchers};
 pub use edge::{Connection, Cors, Edge, Hosts, TrustedProxies};
-pub use error::Code;
-pub use local::{Refused, audit_record, explanation, read_query, refuse};
 pub use rest::routes;
 pub use routes::{Access, Route};
-pub use rows::{BrokenOff, RowEncoder};
 pub use serve::{ServeError, ServeSettings, bind, serve, serve_metrics};

@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, Router, on};
+use terrane_wire::parameters::reject_unknown_parameters;
 
 use crate::admission::Witness;
 use crate::app::{App, Scope};
@@ -17,7 +18,6 @@ use crate::call::Call;
 use crate::edge::Matched;
 use crate::error::ApiError;
 use crate::openapi::Doc;
-use crate::wire::parameters::refuse_unknown_parameters;
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,8 @@ impl Routes {
             let correlation_id = Call::correlation_id(&request);
             let admitted = Call::admit(&app, access, request).await.and_then(|call| {
                 if unknown == UnknownParameters::Refused {
-                    refuse_unknown_parameters(call.query_string(), doc)?;
+                    let known = doc.parameters.iter().filter(|parameter| !parameter.is_in_path);
+                    reject_unknown_parameters(call.query_string(), known.map(|parameter| parameter.name))?;
                 }
                 Ok(call)
             });

@@ -3,8 +3,8 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use terrane_server::Refused;
-use terrane_server::json::{Numbers, write_rows};
+use terrane_wire::ErrorBody;
+use terrane_wire::json::{Numbers, write_rows};
 
 use super::{Terminal, print, tell};
 use crate::failure::Failure;
@@ -113,8 +113,8 @@ fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
 }
 
 /// A refusal, with what would have helped.
-pub(super) fn refused(refusal: Refused) -> Failure {
-    let failure = Failure::new(format!("{}: {}", refusal.code, refusal.message));
+pub(super) fn refused(refusal: ErrorBody) -> Failure {
+    let failure = Failure::new(format!("{}: {}", refusal.code.as_str(), refusal.message));
     if wire::is_hook_away(&refusal) {
         let why = "its fault stands above, and `terrane doctor` looks at all plugins that are required";
         return failure.hint(format!("reason: policy_unavailable; {why}"));

@@ -11,7 +11,7 @@ use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
-use terrane_server::Refused;
+use terrane_wire::ErrorBody;
 
 use crate::wire;
 
@@ -186,9 +186,9 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
 /// What a server would refuse a query for before it looks at the project.
 fn refusal(case: &str, query: &Node) -> Option<Diagnostic> {
     let refused = wire::parse(&json(query).to_string()).err()?;
-    let path = refused.details.get("field").and_then(Value::as_str).unwrap_or_default();
+    let path = refused.field("field").and_then(Value::as_str).unwrap_or_default();
     let (key, value) = at_path(query, path);
-    if let (Some(key), Some(Value::Array(known))) = (key, refused.details.get("known_fields")) {
+    if let (Some(key), Some(Value::Array(known))) = (key, refused.field("known_fields")) {
         let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
         return Some(unknown_key(key, &known, &format!("the query of case `{case}`")));
     }
@@ -196,13 +196,13 @@ fn refusal(case: &str, query: &Node) -> Option<Diagnostic> {
 }
 
 /// The same words whenever a query is refused.
-pub(super) fn would_be_refused(case: &str, refused: &Refused) -> Diagnostic {
+pub(super) fn would_be_refused(case: &str, refused: &ErrorBody) -> Diagnostic {
     let message = format!("the query of case `{case}` would be refused: {}", refused.message);
     let found = refused.message.split('`').nth(1).unwrap_or_default();
-    let known = NEAR.iter().find_map(|key| refused.details.get(*key)?.as_array()).into_iter().flatten();
+    let known = NEAR.iter().find_map(|key| refused.field(key)?.as_array()).into_iter().flatten();
     let near = likely(found, known.filter_map(Value::as_str));
     let meant = near.map_or_else(|| "correct it".to_owned(), |near| format!("did you mean `{near}`? Correct it"));
-    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`", refused.code))
+    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`", refused.code.as_str()))
 }
 
 /// The texts of a query.

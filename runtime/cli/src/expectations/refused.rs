@@ -7,7 +7,7 @@
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_app::query::RequestContext;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_server::Refused;
+use terrane_wire::ErrorBody;
 
 use super::read::{Expectation, Expected, problem, would_be_refused};
 use super::run::{by_hand, other_refusal};
@@ -61,7 +61,7 @@ fn hook_away(cases: &[&Expectation]) -> Option<Diagnostic> {
 
 fn not_refused(
     case: &Expectation,
-    compiled: Result<String, Refused>,
+    compiled: Result<String, ErrorBody>,
     code: &str,
     contains: Option<&str>,
 ) -> Option<Diagnostic> {
@@ -73,12 +73,12 @@ fn not_refused(
         ),
         Err(refused) => {
             other_refusal(&refused, code, contains)?;
-            let cure = if refused.code == code {
+            let cure = if refused.code.as_str() == code {
                 "expect words of that message".to_owned()
             } else {
-                format!("expect it: `error: {{code: {}}}`", refused.code)
+                format!("expect it: `error: {{code: {}}}`", refused.code.as_str())
             };
-            let said = format!("{}: {}", refused.code, refused.message);
+            let said = format!("{}: {}", refused.code.as_str(), refused.message);
             (format!("the query of case `{}` would be refused otherwise: {said}", case.name), cure)
         }
     };
@@ -99,7 +99,7 @@ async fn unread(engine: &Engine, case: &Expectation, sql: &str) -> Option<Diagno
 }
 
 /// Where the query has what the refusal names; else the case.
-fn place(case: &Expectation, refused: &Refused) -> Span {
+fn place(case: &Expectation, refused: &ErrorBody) -> Span {
     let named = refused.message.split('`').skip(1).step_by(2);
     let word = |named: &str| case.words.iter().find(|(word, _)| **word == *named);
     named.into_iter().find_map(word).map_or_else(|| case.place.clone(), |(_, place)| place.clone())

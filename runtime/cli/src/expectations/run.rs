@@ -5,7 +5,7 @@ use std::time::Duration;
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::{Answer, RequestContext};
 use terrane_compiler::diagnostic::Span;
-use terrane_server::Refused;
+use terrane_wire::ErrorBody;
 
 use super::compare::{difference, listed};
 use super::read::{Expectation, Expected};
@@ -88,16 +88,16 @@ pub(super) fn by_hand(sql: &str) -> Statement<'_> {
 }
 
 /// `None`: the refusal is the one expected.
-pub(super) fn other_refusal(refusal: &Refused, code: &str, contains: Option<&str>) -> Option<String> {
+pub(super) fn other_refusal(refusal: &ErrorBody, code: &str, contains: Option<&str>) -> Option<String> {
     let has_text = contains.is_none_or(|text| refusal.message.contains(text));
-    if refusal.code == code && has_text {
+    if refusal.code.as_str() == code && has_text {
         return None;
     }
     let wanted = contains.map_or_else(|| code.to_owned(), |text| format!("{code} with `{text}` in its message"));
     Some(format!("another refusal\n  expected: {wanted}\n  actual:   {}", described(refusal)))
 }
 
-fn described(refusal: &Refused) -> String {
+fn described(refusal: &ErrorBody) -> String {
     let hint = wire::hint(refusal).map_or(String::new(), |hint| format!("\n            {hint}"));
-    format!("{}: {}{hint}", refusal.code, refusal.message)
+    format!("{}: {}{hint}", refusal.code.as_str(), refusal.message)
 }

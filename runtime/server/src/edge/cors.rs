@@ -14,8 +14,9 @@ use axum::http::header::{
 };
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use terrane_wire::Code;
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 /// A `*` would not cover `Authorization`.

@@ -4,11 +4,12 @@ use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use terrane_wire::Code;
 
 use crate::app::{App, MetricsRoute, Scope};
 use crate::call::Call;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc};
+use crate::error::ApiError;
+use crate::openapi::{Answer, Compression, Content, Doc};
 use crate::routes::{Access, Routes};
 use crate::telemetry::metrics::Reading;
 
@@ -29,11 +30,12 @@ async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 static METRICS: Doc = Doc {
-    id: "metrics",
+    id: "prometheus_metrics",
     tag: "operations",
     summary: "Metrics for Prometheus",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "the exposition", content: &[("text/plain", None)] }],
-    refusals: &[],
+    answers: &[Answer { status: 200, description: "the exposition", content: &[Content::Text("text/plain")], compression: Compression::Accepted }],
+    errors: &[],
+    detail_errors: &[],
 };

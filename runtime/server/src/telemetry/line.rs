@@ -9,7 +9,7 @@ use tracing::field::{Field, FieldSet, Visit};
 
 use super::mask::{is_secret_name, mask};
 use super::{LogFormat, level_word};
-use crate::json::write_string;
+use terrane_wire::json::write_string;
 
 /// Longer texts are cut.
 const MAX_TEXT_BYTES: usize = 4_096;

@@ -93,8 +93,13 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
     },
     Rule {
-        package: "terrane-server",
+        package: "terrane-wire",
         may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+    Rule {
+        package: "terrane-server",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-wire"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule {
@@ -108,6 +113,7 @@ const RULES: &[Rule] = &[
             "terrane-store",
             "terrane-traces",
             "terrane-warehouse",
+            "terrane-wire",
         ],
         must_not_reach: &[],
     },
@@ -127,6 +133,7 @@ const RULES: &[Rule] = &[
             "terrane-server",
             "terrane-store",
             "terrane-traces",
+            "terrane-wire",
         ],
         must_not_reach: &HEAVY,
     },
@@ -145,7 +152,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-oracle-tests",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-server", "terrane-warehouse"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-warehouse", "terrane-wire"],
         must_not_reach: &["wasmtime"],
     },
     Rule {

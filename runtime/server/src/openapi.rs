@@ -14,9 +14,8 @@ use terrane_wire::Code;
 use terrane_wire::error::{DETAIL_SCHEMA, schema_name};
 use terrane_wire::schema::Components;
 
-use crate::content_coding::SUPPORTED;
-use crate::edge::is_probe;
-use crate::routes::{Access, Route};
+use crate::edge::{CONTENT_CODINGS, Route, RouteAccess};
+use crate::rest::is_probe;
 
 const DESCRIPTION: &str = "A semantic layer: measures grouped by dimensions, answered by your warehouse. A member is \
                            `cube.member`, a time dimension may have a granularity: `cube.member.month`. Query \
@@ -104,9 +103,9 @@ fn operation(route: &Route, anonymous: AnonymousCallers, components: &mut Compon
         });
     }
     operation["security"] = match route.access {
-        Access::Public => json!([]),
-        Access::Identified => credentials(route).into(),
-        Access::Scoped(scope) => {
+        RouteAccess::Public => json!([]),
+        RouteAccess::Identified => credentials(route).into(),
+        RouteAccess::Scoped(scope) => {
             operation["description"] = format!("Requires the scope `{}`.", scope.as_str()).into();
             let is_open = anonymous == AnonymousCallers::MayRead && scope == crate::app::Scope::Read;
             let none = is_open.then(|| json!({}));
@@ -132,7 +131,7 @@ fn responses(route: &Route, components: &mut Components) -> Json {
             described["headers"] = json!({
                 "Content-Encoding": {
                     "description": "the coding that `Accept-Encoding` prefers, of answers that are worth it",
-                    "schema": { "type": "string", "enum": SUPPORTED },
+                    "schema": { "type": "string", "enum": CONTENT_CODINGS },
                 },
             });
         }
@@ -141,7 +140,7 @@ fn responses(route: &Route, components: &mut Components) -> Json {
     let shared = [
         (true, OF_ALL),
         (route.doc.body.is_some(), OF_BODIES),
-        (!matches!(route.access, Access::Public), OF_CALLERS),
+        (!matches!(route.access, RouteAccess::Public), OF_CALLERS),
         (!is_probe(route.path), OF_COUNTED),
         (true, route.doc.errors),
     ];

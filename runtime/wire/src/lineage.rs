@@ -225,12 +225,7 @@ fn owner(lineage: &Lineage, at: u32) -> Option<u32> {
 }
 
 /// Returns the nodes that a walk reached, and the edges among them.
-fn walked<'a>(
-    lineage: &'a Lineage,
-    start: u32,
-    reached: &[Reached],
-    sight: &Sight,
-) -> (Vec<Node<'a>>, Vec<Edge<'a>>) {
+fn walked<'a>(lineage: &'a Lineage, start: u32, reached: &[Reached], sight: &Sight) -> (Vec<Node<'a>>, Vec<Edge<'a>>) {
     let mut depths: BTreeMap<u32, u32> = reached.iter().map(|step| (step.node, step.depth)).collect();
     depths.entry(start).or_insert(0);
     let nodes = depths.iter().map(|(at, depth)| Node { depth: Some(*depth), ..node(lineage, *at, sight) }).collect();

@@ -139,7 +139,8 @@ impl<'a> From<&'a profiling::CubeProfile> for CubeProfile<'a> {
 impl<'a> From<&'a profiling::ColumnProfile> for ColumnProfile<'a> {
     fn from(column: &'a profiling::ColumnProfile) -> Self {
         let bins = column.histogram.iter().map(|bin| Bin { from: bin.from, to: bin.to, count: bin.count });
-        let top = column.top_values.iter().map(|(value, count)| TopValue { value: value::to_json(value), count: *count });
+        let top =
+            column.top_values.iter().map(|(value, count)| TopValue { value: value::to_json(value), count: *count });
         ColumnProfile {
             name: &column.name,
             title: &column.title,

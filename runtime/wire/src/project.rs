@@ -218,9 +218,8 @@ impl<'a> CompileResult<'a> {
     pub fn new(compiled: &'a Compiled, audience: Audience) -> Self {
         let (mut errors, warnings) = strings(&compiled.diagnostics, audience);
         let builds = compiled.models.iter().filter_map(|model| model.build.as_ref());
-        errors.extend(
-            builds.filter_map(|build| Some(format!("model `{}`: {}", build.model, failure(build, audience)?))),
-        );
+        errors
+            .extend(builds.filter_map(|build| Some(format!("model `{}`: {}", build.model, failure(build, audience)?))));
         let id = |kind: &str, name: &str| format!("{kind}.{}.{name}", compiled.project);
         let models = compiled.models.iter().map(|model| ModelResult {
             name: &model.name,

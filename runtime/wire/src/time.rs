@@ -150,8 +150,7 @@ fn granularity(fields: &Fields<'_>, path: &Path<'_>, member: &MemberRef) -> Resu
 
 fn granularity_of(fields: &Fields<'_>, path: &Path<'_>, member: &str) -> Result<Option<Granularity>, FieldError> {
     let Some(word) = fields.string("granularity", "a granularity, like \"month\",")? else { return Ok(None) };
-    let unknown =
-        |_| QueryError::UnknownGranularity { member: member.into(), granularity: word.into() };
+    let unknown = |_| QueryError::UnknownGranularity { member: member.into(), granularity: word.into() };
     word.parse().map(Some).map_err(|error| path.field("granularity").rejected(unknown(error)))
 }
 

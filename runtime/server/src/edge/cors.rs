@@ -16,7 +16,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use terrane_wire::Code;
 
-use crate::error::ApiError;
+use super::error::ApiError;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 /// A `*` would not cover `Authorization`.

@@ -13,7 +13,7 @@ use terrane_wire::query::QueryRequest;
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, RowEncoder, RowsError};
 
-use crate::error::ApiError;
+use crate::edge::ApiError;
 
 /// The number of rows that are encoded in place. More are encoded on a thread of their own, so that other requests
 /// don't wait.

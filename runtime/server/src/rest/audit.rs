@@ -6,14 +6,11 @@ use terrane_wire::audit::{AuditPage, filter_from_parameters};
 use terrane_wire::schema;
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::json_answer;
-use crate::error::ApiError;
-use crate::openapi::{Answer, Doc, Parameter, ParameterKind, Compression, Content, RequestBody};
-use crate::routes::{Access, Routes};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
 pub(super) fn register(routes: Routes) -> Routes {
-    routes.get("/api/v1/audit", Access::Scoped(Scope::Admin), &RECORDS, records)
+    routes.get("/api/v1/audit", RouteAccess::Scoped(Scope::Admin), &RECORDS, records)
 }
 
 /// Newest first; `next` is the `before` of the next page.
@@ -39,7 +36,12 @@ static RECORDS: Doc = Doc {
         Parameter::query("limit", ParameterKind::Within(1, 1_000), "records of the page"),
     ],
     body: None,
-    answers: &[Answer { status: 200, description: "a page", content: &[Content::Json(schema::of::<AuditPage>())], compression: Compression::Accepted }],
+    answers: &[Answer {
+        status: 200,
+        description: "a page",
+        content: &[Content::Json(schema::of::<AuditPage>())],
+        compression: Compression::Accepted,
+    }],
     errors: &[Code::InvalidQuery],
     detail_errors: &[],
 };

@@ -5,32 +5,27 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
 use serde::Serialize;
 use terrane_wire::Code;
-use terrane_wire::auth::{
-    Revoked, Tokens, refresh_token_from_wire, revoked_tokens_from_wire, sign_in_from_wire,
-};
+use terrane_wire::auth::{Revoked, Tokens, refresh_token_from_wire, revoked_tokens_from_wire, sign_in_from_wire};
 use terrane_wire::schema;
 
-use crate::admission::tell_session;
 use crate::app::{App, Scope};
-use crate::call::Call;
+use crate::edge::{ApiError, Call, RouteAccess, Routes, log_session};
 use crate::edge::{NeverCompressed, json_answer};
-use crate::error::ApiError;
-use crate::openapi::{Answer, Doc, Compression, Content, RequestBody};
-use crate::routes::{Access, Routes};
+use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .post("/api/v1/auth/token", Access::Public, &SIGN_IN, sign_in)
-        .post("/api/v1/auth/refresh", Access::Public, &REFRESH, refresh)
-        .post("/api/v1/auth/revoke", Access::Identified, &REVOKE, revoke)
-        .post("/api/v1/auth/revoke-tokens", Access::Scoped(Scope::Admin), &REVOKE_TOKENS, revoke_tokens)
+        .post("/api/v1/auth/token", RouteAccess::Public, &SIGN_IN, sign_in)
+        .post("/api/v1/auth/refresh", RouteAccess::Public, &REFRESH, refresh)
+        .post("/api/v1/auth/revoke", RouteAccess::Identified, &REVOKE, revoke)
+        .post("/api/v1/auth/revoke-tokens", RouteAccess::Scoped(Scope::Admin), &REVOKE_TOKENS, revoke_tokens)
 }
 
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
     let origin = call.origin();
     let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
     let pair = app.ports.authenticator.sign_in(&username, &password, &origin).await;
-    tell_session(&app, origin.client, "/api/v1/auth/token", pair.as_ref());
+    log_session(&app, origin.client, "/api/v1/auth/token", pair.as_ref());
     Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
 
@@ -39,7 +34,7 @@ async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
     let pair = app.ports.authenticator.refresh(&token, &origin).await;
     if let Err(error) = &pair {
-        tell_session(&app, origin.client, "/api/v1/auth/refresh", Err(error));
+        log_session(&app, origin.client, "/api/v1/auth/refresh", Err(error));
     }
     Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
@@ -104,7 +99,12 @@ static REVOKE: Doc = Doc {
     summary: "End a session at once, with its access tokens",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<terrane_wire::auth::RefreshToken>())),
-    answers: &[Answer { status: 200, description: "it is over", content: &[Content::Json(schema::of::<Revoked>())], compression: Compression::Never }],
+    answers: &[Answer {
+        status: 200,
+        description: "it is over",
+        content: &[Content::Json(schema::of::<Revoked>())],
+        compression: Compression::Never,
+    }],
     errors: &[Code::InvalidToken],
     detail_errors: &[],
 };
@@ -118,7 +118,8 @@ static REVOKE_TOKENS: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "they are refused",
-        content: &[Content::Json(schema::of::<Revoked>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<Revoked>())],
+        compression: Compression::Accepted,
     }],
     errors: &[Code::InvalidQuery, Code::StateUnavailable],
     detail_errors: &[],

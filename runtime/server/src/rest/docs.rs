@@ -14,11 +14,8 @@ use terrane_wire::{Code, schema};
 use utoipa_swagger_ui::Config;
 
 use crate::app::App;
-use crate::call::Call;
-use crate::edge::{json_answer, json_response};
-use crate::error::ApiError;
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
 use crate::openapi::{self, AnonymousCallers, Answer, Compression, Content, Doc, Parameter};
-use crate::routes::{Access, Routes};
 
 /// From here alone, and no script that stands in the page itself.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -29,10 +26,10 @@ const REFERRER_POLICY: HeaderName = HeaderName::from_static("referrer-policy");
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .get("/", Access::Public, &ROOT, root)
-        .get("/openapi.json", Access::Public, &DESCRIPTION, description)
-        .get("/docs", Access::Public, &PAGE, page)
-        .get("/docs/{file}", Access::Public, &FILE, file)
+        .get("/", RouteAccess::Public, &ROOT, root)
+        .get("/openapi.json", RouteAccess::Public, &DESCRIPTION, description)
+        .get("/docs", RouteAccess::Public, &PAGE, page)
+        .get("/docs/{file}", RouteAccess::Public, &FILE, file)
 }
 
 /// Sends a browser to the page, and tells other clients where to find what. Relative, as the page's own
@@ -108,7 +105,8 @@ static ROOT: Doc = Doc {
     answers: &[Answer {
         status: 307,
         description: "to `/docs`; the body has the addresses to begin with",
-        content: &[Content::Json(schema::of::<Links>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<Links>())],
+        compression: Compression::Accepted,
     }],
     errors: &[Code::NotFound],
     detail_errors: &[],
@@ -120,7 +118,12 @@ static DESCRIPTION: Doc = Doc {
     summary: "This description",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "OpenAPI 3.1", content: &[Content::Json(schema::of::<OpenApi>())], compression: Compression::Accepted }],
+    answers: &[Answer {
+        status: 200,
+        description: "OpenAPI 3.1",
+        content: &[Content::Json(schema::of::<OpenApi>())],
+        compression: Compression::Accepted,
+    }],
     errors: &[Code::NotFound],
     detail_errors: &[],
 };
@@ -131,7 +134,12 @@ static PAGE: Doc = Doc {
     summary: "A page to read and try it",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "the page", content: &[Content::Text("text/html")], compression: Compression::Accepted }],
+    answers: &[Answer {
+        status: 200,
+        description: "the page",
+        content: &[Content::Text("text/html")],
+        compression: Compression::Accepted,
+    }],
     errors: &[Code::NotFound],
     detail_errors: &[],
 };
@@ -145,7 +153,13 @@ static FILE: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "the file",
-        content: &[Content::Text("text/css"), Content::Text("text/javascript"), Content::Binary("image/png"), Content::Text("text/html")], compression: Compression::Accepted,
+        content: &[
+            Content::Text("text/css"),
+            Content::Text("text/javascript"),
+            Content::Binary("image/png"),
+            Content::Text("text/html"),
+        ],
+        compression: Compression::Accepted,
     }],
     errors: &[Code::NotFound],
     detail_errors: &[],

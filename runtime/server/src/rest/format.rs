@@ -8,7 +8,7 @@ use axum::http::header::ACCEPT;
 use terrane_wire::Code;
 use terrane_wire::rows::RowFormat;
 
-use crate::error::ApiError;
+use crate::edge::ApiError;
 
 /// Returns the format that the client prefers.
 pub(super) fn accepted(headers: &HeaderMap) -> Result<RowFormat, ApiError> {
@@ -80,9 +80,8 @@ mod tests {
 
     #[test]
     fn preference_of_the_client_decides() {
-        let of = |value: &'static str| {
-            accepted(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(value))])).ok()
-        };
+        let of =
+            |value: &'static str| accepted(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(value))])).ok();
         assert_eq!(accepted(&HeaderMap::new()).ok(), Some(RowFormat::Json));
         for (value, format) in [
             ("", Some(RowFormat::Json)),

@@ -12,11 +12,8 @@ use terrane_wire::operations::{
 use terrane_wire::{Code, schema};
 
 use crate::app::App;
-use crate::call::Call;
-use crate::edge::{json_answer, to_json};
-use crate::error::ApiError;
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
 use crate::openapi::{Answer, Compression, Content, Doc};
-use crate::routes::{Access, Routes};
 
 /// A dependency that takes longer counts as down.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -25,20 +22,17 @@ const FRESH: Duration = Duration::from_millis(500);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .get("/health/live", Access::Public, &LIVE, live)
-        .get("/health/ready", Access::Public, &READY, ready)
-        .get("/health/status", Access::Public, &STATUS, status)
-        .get("/api/v1/health", Access::Public, &HEALTH, status)
+        .get("/health/live", RouteAccess::Public, &LIVE, live)
+        .get("/health/ready", RouteAccess::Public, &READY, ready)
+        .get("/health/status", RouteAccess::Public, &STATUS, status)
+        .get("/api/v1/health", RouteAccess::Public, &HEALTH, status)
 }
 
 /// Reports the checks that failed. The body has them beside the error.
 fn not_ready(checks: &ReadyChecks) -> ApiError {
-    let code =
-        if checks.warehouse == CheckStatus::Ok { Code::Overloaded } else { Code::WarehouseUnavailable };
+    let code = if checks.warehouse == CheckStatus::Ok { Code::Overloaded } else { Code::WarehouseUnavailable };
     let message = format!("the server is not ready: {}; the log has the causes", checks.failed().join(", "));
-    ApiError::new(code, message)
-        .beside("status", to_json(&ReadyStatus::NotReady))
-        .beside("checks", to_json(checks))
+    ApiError::new(code, message).beside("status", to_json(&ReadyStatus::NotReady)).beside("checks", to_json(checks))
 }
 
 fn project_health(standing: &Standing) -> ProjectHealth {
@@ -137,14 +131,20 @@ const TAG: &str = "operations";
 const STATUS_ANSWER: &[Answer] = &[Answer {
     status: 200,
     description: "also where something is down: `status` says it",
-    content: &[Content::Json(schema::of::<HealthStatus>())], compression: Compression::Accepted,
+    content: &[Content::Json(schema::of::<HealthStatus>())],
+    compression: Compression::Accepted,
 }];
 
 static LIVE: Doc = Doc::simple(
     "live",
     TAG,
     "The process answers",
-    &[Answer { status: 200, description: "alive", content: &[Content::Json(schema::of::<Live>())], compression: Compression::Accepted }],
+    &[Answer {
+        status: 200,
+        description: "alive",
+        content: &[Content::Json(schema::of::<Live>())],
+        compression: Compression::Accepted,
+    }],
 );
 
 static READY: Doc = Doc {
@@ -153,7 +153,12 @@ static READY: Doc = Doc {
     summary: "Queries can be sent here",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "ready", content: &[Content::Json(schema::of::<Ready>())], compression: Compression::Accepted }],
+    answers: &[Answer {
+        status: 200,
+        description: "ready",
+        content: &[Content::Json(schema::of::<Ready>())],
+        compression: Compression::Accepted,
+    }],
     errors: &[Code::WarehouseUnavailable],
     detail_errors: &[],
 };

@@ -8,13 +8,10 @@ use terrane_wire::lineage::{self, LineageImpact, column_from_wire};
 use terrane_wire::{Code, schema};
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::json_answer;
-use crate::error::ApiError;
-use crate::openapi::{Answer, Doc, Parameter, Compression, Content, RequestBody};
-use crate::routes::{Access, Routes};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
 
-const READ: Access = Access::Scoped(Scope::Read);
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -71,7 +68,8 @@ static GRAPH: Doc = Doc::simple(
     &[Answer {
         status: 200,
         description: "nodes, and edges from what is read to what reads it",
-        content: &[Content::Json(schema::of::<lineage::LineageGraph>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<lineage::LineageGraph>())],
+        compression: Compression::Accepted,
     }],
 );
 
@@ -84,7 +82,8 @@ static MEASURE: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "all that is upstream of it",
-        content: &[Content::Json(schema::of::<lineage::Upstream>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<lineage::Upstream>())],
+        compression: Compression::Accepted,
     }],
     errors: &[Code::NotFound],
     detail_errors: &[],
@@ -99,7 +98,8 @@ static IMPACT: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "all that is downstream of it, and the affected by type",
-        content: &[Content::Json(schema::of::<lineage::Impact>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<lineage::Impact>())],
+        compression: Compression::Accepted,
     }],
     errors: &[Code::NotFound],
     detail_errors: &[],

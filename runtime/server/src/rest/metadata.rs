@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 use terrane_app::projects::RegisterError;
@@ -16,21 +16,18 @@ use terrane_wire::registration::{CubeRegistration, cube_from_wire};
 use terrane_wire::{Audience, Code, metadata, schema};
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::{json_response, to_json};
-use crate::error::ApiError;
-use crate::openapi::{Answer, Doc, Parameter, Compression, Content, RequestBody};
-use crate::routes::{Access, Routes};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_response, to_json};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
 
-const READ: Access = Access::Scoped(Scope::Read);
-const WRITE: Access = Access::Scoped(Scope::Write);
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
+const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
         .get("/api/v1/query/meta/cubes", READ, &CUBES, cubes)
         .get("/api/v1/query/meta/cubes/{cube_name}", READ, &CUBE, cube)
         .post("/api/v1/query/meta/cubes", WRITE, &REGISTER, register_cube)
-        .delete("/api/v1/query/meta/cubes/{cube_name}", WRITE, &DELETE, delete_cube)
+        .on(Method::DELETE, "/api/v1/query/meta/cubes/{cube_name}", WRITE, &DELETE, delete_cube)
         .get("/api/v1/query/meta/metrics", READ, &METRICS, metrics)
         .get("/api/v1/query/meta/dimensions", READ, &DIMENSIONS, dimensions)
 }
@@ -112,8 +109,7 @@ fn refusal(error: RegisterError, audience: Audience) -> ApiError {
                 Audience::Operator => errors,
                 Audience::Caller => "the cube cannot be registered".to_owned(),
             };
-            ApiError::new(Code::ValidationError, message)
-                .detail("problems", to_json(&problems(&diagnostics, audience)))
+            ApiError::new(Code::ValidationError, message).detail("problems", to_json(&problems(&diagnostics, audience)))
         }
         RegisterError::Refused { gate } => {
             let findings: Vec<_> = gate
@@ -172,13 +168,26 @@ fn matches(sent: &HeaderValue, tag: &str) -> bool {
 }
 
 const TAG: &str = "metadata";
-const UNCHANGED: Answer = Answer { status: 304, description: "as the `If-None-Match` names it", content: &[], compression: Compression::Accepted };
+const UNCHANGED: Answer = Answer {
+    status: 304,
+    description: "as the `If-None-Match` names it",
+    content: &[],
+    compression: Compression::Accepted,
+};
 
 static CUBES: Doc = Doc::simple(
     "cubes",
     TAG,
     "All cubes that the caller may see",
-    &[Answer { status: 200, description: "cubes", content: &[Content::Json(schema::of::<metadata::Cubes>())], compression: Compression::Accepted }, UNCHANGED],
+    &[
+        Answer {
+            status: 200,
+            description: "cubes",
+            content: &[Content::Json(schema::of::<metadata::Cubes>())],
+            compression: Compression::Accepted,
+        },
+        UNCHANGED,
+    ],
 );
 
 static CUBE: Doc = Doc {
@@ -188,7 +197,12 @@ static CUBE: Doc = Doc {
     parameters: &[Parameter::path("cube_name", "a cube's name")],
     body: None,
     answers: &[
-        Answer { status: 200, description: "the cube", content: &[Content::Json(schema::of::<metadata::Cube>())], compression: Compression::Accepted },
+        Answer {
+            status: 200,
+            description: "the cube",
+            content: &[Content::Json(schema::of::<metadata::Cube>())],
+            compression: Compression::Accepted,
+        },
         UNCHANGED,
     ],
     errors: &[],
@@ -204,7 +218,8 @@ static REGISTER: Doc = Doc {
     answers: &[Answer {
         status: 201,
         description: "the cube, as it can be queried now",
-        content: &[Content::Json(schema::of::<metadata::Cube>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<metadata::Cube>())],
+        compression: Compression::Accepted,
     }],
     errors: &[Code::Conflict, Code::ValidationError, Code::PluginFault, Code::StateUnavailable],
     detail_errors: &[Code::InvalidQuery],
@@ -229,7 +244,8 @@ static METRICS: Doc = Doc::simple(
         Answer {
             status: 200,
             description: "measures of all cubes, and metrics",
-            content: &[Content::Json(schema::of::<metadata::Metrics>())], compression: Compression::Accepted,
+            content: &[Content::Json(schema::of::<metadata::Metrics>())],
+            compression: Compression::Accepted,
         },
         UNCHANGED,
     ],
@@ -243,7 +259,8 @@ static DIMENSIONS: Doc = Doc::simple(
         Answer {
             status: 200,
             description: "dimensions of all cubes",
-            content: &[Content::Json(schema::of::<metadata::Dimensions>())], compression: Compression::Accepted,
+            content: &[Content::Json(schema::of::<metadata::Dimensions>())],
+            compression: Compression::Accepted,
         },
         UNCHANGED,
     ],

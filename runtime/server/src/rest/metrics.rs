@@ -7,14 +7,12 @@ use axum::response::Response;
 use terrane_wire::Code;
 
 use crate::app::{App, MetricsRoute, Scope};
-use crate::call::Call;
-use crate::error::ApiError;
+use crate::edge::{ApiError, Call, RouteAccess, Routes};
 use crate::openapi::{Answer, Compression, Content, Doc};
-use crate::routes::{Access, Routes};
 use crate::telemetry::metrics::Reading;
 
 pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
-    let access = if route.is_public { Access::Public } else { Access::Scoped(Scope::Admin) };
+    let access = if route.is_public { RouteAccess::Public } else { RouteAccess::Scoped(Scope::Admin) };
     routes.get(route.path, access, &METRICS, expose)
 }
 
@@ -35,7 +33,12 @@ static METRICS: Doc = Doc {
     summary: "Metrics for Prometheus",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "the exposition", content: &[Content::Text("text/plain")], compression: Compression::Accepted }],
+    answers: &[Answer {
+        status: 200,
+        description: "the exposition",
+        content: &[Content::Text("text/plain")],
+        compression: Compression::Accepted,
+    }],
     errors: &[],
     detail_errors: &[],
 };

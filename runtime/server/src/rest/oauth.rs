@@ -4,7 +4,7 @@
 //! any other sign-in. Nothing that a request says decides where a browser is sent.
 
 use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, REFERRER_POLICY, SET_COOKIE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use terrane_app::security::oauth::BINDING_SECONDS;
 use terrane_wire::Code;
@@ -13,15 +13,19 @@ use terrane_wire::oauth::CallbackParameters;
 
 use super::auth::{TAG, TOKENS, secret};
 use crate::app::App;
-use crate::call::Call;
-use crate::error::ApiError;
+use crate::edge::{ApiError, Call, Route, RouteAccess, Routes, UnknownParameters};
 use crate::openapi::{Answer, Compression, Doc, Parameter, ParameterKind};
-use crate::routes::{Access, Routes};
 
 pub(super) fn register(routes: Routes) -> Routes {
-    let routes = routes.get("/api/v1/auth/oauth/{provider}/login", Access::Public, &LOGIN, login);
+    let routes = routes.get("/api/v1/auth/oauth/{provider}/login", RouteAccess::Public, &LOGIN, login);
     // Providers add parameters of their own, which a client ignores (RFC 6749, section 4.1.2).
-    routes.get_with_any_parameters("/api/v1/auth/oauth/{provider}/callback", Access::Public, &CALLBACK, callback)
+    let route = Route {
+        method: Method::GET,
+        path: "/api/v1/auth/oauth/{provider}/callback",
+        access: RouteAccess::Public,
+        doc: &CALLBACK,
+    };
+    routes.add(route, UnknownParameters::Ignored, callback)
 }
 
 async fn login(app: App, mut call: Call) -> Result<Response, ApiError> {
@@ -94,7 +98,8 @@ static LOGIN: Doc = Doc {
     answers: &[Answer {
         status: 302,
         description: "to the provider, with a cookie that binds the sign-in to this browser",
-        content: &[], compression: Compression::Accepted,
+        content: &[],
+        compression: Compression::Accepted,
     }],
     errors: &[Code::InvalidQuery, Code::NotFound],
     detail_errors: &[],

@@ -9,13 +9,10 @@ use terrane_wire::plugins::{Plugin, Plugins};
 use terrane_wire::{Code, schema};
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::json_answer;
-use crate::error::ApiError;
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 use crate::openapi::{Answer, Compression, Content, Doc, Parameter};
-use crate::routes::{Access, Routes};
 
-const ADMIN: Access = Access::Scoped(Scope::Admin);
+const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -89,14 +86,23 @@ fn refusal(error: &ChangeError) -> ApiError {
 
 const TAG: &str = "plugins";
 const ID: &[Parameter] = &[Parameter::path("id", "such as `policy-region`")];
-const PLUGIN: &[Answer] =
-    &[Answer { status: 200, description: "how it is now", content: &[Content::Json(schema::of::<Plugin>())], compression: Compression::Accepted }];
+const PLUGIN: &[Answer] = &[Answer {
+    status: 200,
+    description: "how it is now",
+    content: &[Content::Json(schema::of::<Plugin>())],
+    compression: Compression::Accepted,
+}];
 
 static LIST: Doc = Doc::simple(
     "plugins",
     TAG,
     "Every plugin with its state, its limits and how its calls went",
-    &[Answer { status: 200, description: "by id", content: &[Content::Json(schema::of::<Plugins>())], compression: Compression::Accepted }],
+    &[Answer {
+        status: 200,
+        description: "by id",
+        content: &[Content::Json(schema::of::<Plugins>())],
+        compression: Compression::Accepted,
+    }],
 );
 
 static ONE: Doc = Doc {

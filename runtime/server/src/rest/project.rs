@@ -10,19 +10,16 @@ use terrane_wire::project::{
 use terrane_wire::{Audience, Code, schema};
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::{json_answer, to_json};
-use crate::error::ApiError;
-use crate::openapi::{Answer, Doc, Parameter, ParameterKind, Compression, Content, RequestBody};
-use crate::routes::{Access, Routes};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
-const WRITE: Access = Access::Scoped(Scope::Write);
+const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
         .post("/api/v1/unified/load", WRITE, &LOAD, load)
         .post("/api/v1/unified/compile", WRITE, &COMPILE, compile)
-        .get("/api/v1/unified/graph", Access::Scoped(Scope::Read), &GRAPH, graph)
+        .get("/api/v1/unified/graph", RouteAccess::Scoped(Scope::Read), &GRAPH, graph)
 }
 
 async fn load(app: App, call: Call) -> Result<Response, ApiError> {
@@ -134,7 +131,8 @@ static LOAD: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "what it holds",
-        content: &[Content::Json(schema::of::<ProjectLoadResult>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<ProjectLoadResult>())],
+        compression: Compression::Accepted,
     }],
     errors: &[
         Code::InvalidProjectPath,
@@ -155,7 +153,8 @@ static COMPILE: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "what became of each model and cube",
-        content: &[Content::Json(schema::of::<CompileResult>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<CompileResult>())],
+        compression: Compression::Accepted,
     }],
     errors: &[
         Code::InvalidProjectPath,
@@ -177,7 +176,8 @@ static GRAPH: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "nodes, edges, and an order",
-        content: &[Content::Json(schema::of::<Graph>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<Graph>())],
+        compression: Compression::Accepted,
     }],
     errors: &[
         Code::InvalidQuery,

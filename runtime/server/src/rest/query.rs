@@ -10,15 +10,11 @@ use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, schema};
 
 use super::{answer, format};
-
 use crate::app::{App, Scope, Scopes};
-use crate::call::Call;
-use crate::edge::{json_answer, json_response};
-use crate::error::ApiError;
-use crate::openapi::{Answer, Doc, Parameter, ParameterKind, Compression, Content, RequestBody};
-use crate::routes::{Access, Routes};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
-const READ: Access = Access::Scoped(Scope::Read);
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -95,7 +91,8 @@ const ROWS: &[Answer] = &[Answer {
         Content::Json(schema::of::<QueryAnswer>()),
         Content::Text("text/csv"),
         Content::Binary("application/vnd.apache.arrow.stream"),
-    ], compression: Compression::Accepted,
+    ],
+    compression: Compression::Accepted,
 }];
 const OF_QUERIES: &[Code] = &[
     Code::InvalidQuery,
@@ -164,7 +161,8 @@ static SHOW_SQL: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "the statement with its values, or one runnable text with `inline: true`",
-        content: &[Content::Json(schema::of::<Sql>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<Sql>())],
+        compression: Compression::Accepted,
     }],
     errors: OF_QUERIES,
     detail_errors: &[],
@@ -179,7 +177,8 @@ static EXPLAIN: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "members, joins and why, policies, plan and statement; the warehouse's own plan for `admin`",
-        content: &[Content::Json(schema::of::<Explanation>())], compression: Compression::Accepted,
+        content: &[Content::Json(schema::of::<Explanation>())],
+        compression: Compression::Accepted,
     }],
     errors: OF_RUNS,
     detail_errors: &[],

@@ -1,14 +1,13 @@
-//! Errors on their way to a client: their body, and what HTTP adds to it.
+//! Errors of requests, before a protocol renders them.
 //!
-//! In: an [`ErrorBody`], or an error of a use case. Out: a response with the body, the status of its code, and
-//! headers. Absent on purpose: codes and fields (wire), and the log of causes that callers must not see, except for
-//! the state database and plugins, whose errors are logged here.
+//! In: an [`ErrorBody`], or an error of a use case. Out: the body, with the headers that any protocol sends. Errors of
+//! the state database and of plugins are logged here, since callers must not see their causes. Absent on purpose:
+//! codes and fields (wire), forms and challenges (the protocols).
 
 use std::time::Duration;
 
-use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
-use axum::response::Response;
+use axum::http::header::{ALLOW, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value as Json};
 use terrane_app::limits::{RateExceeded, RateScope};
 use terrane_app::ports::plugins::{PluginError, PluginFault};
@@ -26,12 +25,13 @@ use crate::app::{Scope, Scopes};
 #[derive(Debug)]
 pub(crate) struct ApiError(Box<Parts>);
 
+/// The parts of an error, for a protocol that renders it.
 #[derive(Debug)]
-struct Parts {
-    body: ErrorBody,
+pub(crate) struct Parts {
+    pub(crate) body: ErrorBody,
     /// Fields beside `error`: the checks of a probe.
-    beside: Map<String, Json>,
-    headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) beside: Map<String, Json>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ApiError {
@@ -189,15 +189,8 @@ impl ApiError {
         self
     }
 
-    pub(crate) fn into_response(self, correlation_id: &str) -> Response {
-        let Parts { body, mut beside, headers } = *self.0;
-        let status = StatusCode::from_u16(body.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        beside.extend(body.into_json(correlation_id));
-        let mut response = Response::new(Json::Object(beside).to_string().into());
-        *response.status_mut() = status;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response.headers_mut().extend(headers);
-        response
+    pub(crate) fn into_parts(self) -> Parts {
+        *self.0
     }
 }
 
@@ -206,9 +199,6 @@ impl From<ErrorBody> for ApiError {
         let headers = match body.code {
             Code::Overloaded | Code::WarehouseUnavailable | Code::StateUnavailable => {
                 vec![(RETRY_AFTER, HeaderValue::from_static("1"))]
-            }
-            Code::Unauthorized | Code::TokenExpired | Code::InvalidToken => {
-                vec![(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))]
             }
             _ => Vec::new(),
         };

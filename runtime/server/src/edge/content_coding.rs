@@ -11,7 +11,7 @@ use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use terrane_wire::Code;
 
-use crate::error::ApiError;
+use super::error::ApiError;
 
 /// The codings of bodies, besides none.
 pub(crate) const SUPPORTED: [&str; 2] = ["gzip", "zstd"];

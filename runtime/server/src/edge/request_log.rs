@@ -1,7 +1,7 @@
-//! What is told of a request: two events of the log, the numbers of its route, its span.
+//! The records of a request: two events of the log, the metrics of its route, its span.
 //!
-//! In: a request's head, then its answer. Out: the first event at once; all else when the last byte of
-//! the answer was handed on, or nobody wanted it any more. Not here: who keeps these (`telemetry`).
+//! In: a request's head, then its response. Out: the first event at once; all else when the last byte of the response
+//! was handed on, or the client went away. Absent on purpose: storing these (`telemetry`).
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,12 +31,12 @@ const UNMATCHED: &str = "unmatched";
 
 /// The request's place in its trace, and the caller's own span.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Begun {
+pub(super) struct TraceScope {
     pub(super) context: TraceContext,
     pub(super) parent: Option<TraceContext>,
 }
 
-/// Shared with the route that takes the request and with whoever reads its body.
+/// The route of a request and the size of its body, noted while the request is answered.
 #[derive(Clone)]
 pub(crate) struct Matched(Arc<Shared>);
 
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 impl Matched {
-    /// A route takes the request.
+    /// Notes the route of the request.
     pub(crate) fn by(request: &Request, path: &'static str) {
         let Some(Matched(shared)) = request.extensions().get::<Matched>() else { return };
         if shared.route.set(path).is_ok()
@@ -59,8 +59,8 @@ impl Matched {
     }
 }
 
-/// A request on its way. Dropped, it is over.
-pub(super) struct Record {
+/// The records of one request, which are complete when this is dropped.
+pub(super) struct RequestLog {
     app: App,
     span: tracing::Span,
     started: Duration,
@@ -68,23 +68,23 @@ pub(super) struct Record {
     path: Box<str>,
     connection: Connection,
     user_agent: Option<HeaderValue>,
-    trace: Option<Begun>,
+    trace: Option<TraceScope>,
     matched: Option<Matched>,
     status: u16,
-    /// `None`: there is no answer.
+    /// `None` before the response.
     sent_bytes: Option<u64>,
 }
 
-impl Record {
-    /// Tells of the request, and hangs on it what its route and its reader tell.
+impl RequestLog {
+    /// Logs the start of a request, and attaches the counters of its route and its body.
     pub(super) fn begin(
         app: &App,
         span: &tracing::Span,
         connection: Connection,
-        trace: Option<Begun>,
+        trace: Option<TraceScope>,
         request: &mut Request,
     ) -> Self {
-        let record = Record {
+        let log = RequestLog {
             app: app.clone(),
             span: span.clone(),
             started: app.ports.clock.elapsed(),
@@ -93,24 +93,24 @@ impl Record {
             connection,
             user_agent: trace.and_then(|_| request.headers().get(USER_AGENT).cloned()),
             trace,
-            matched: app.watchers.watch.is_on().then(|| Matched(Arc::new(Shared::of(app, request.method())))),
+            matched: app.watchers.watch.is_on().then(|| Matched(Arc::new(Shared::new(app, request.method())))),
             status: CLIENT_CLOSED_REQUEST,
             sent_bytes: None,
         };
-        record.log_start(request);
-        if let Some(matched) = &record.matched {
+        log.log_start(request);
+        if let Some(matched) = &log.matched {
             request.extensions_mut().insert(matched.clone());
             let body = std::mem::take(request.body_mut());
             *request.body_mut() = Body::new(Received { body, matched: matched.clone() });
         }
-        record
+        log
     }
 
-    /// The answer; the record is kept until it is read.
+    /// Returns the response, which owns the log until it is read.
     pub(super) fn answer(mut self, response: Response<MaybeCompressed<Body>>) -> Response {
         self.status = response.status().as_u16();
         self.sent_bytes = Some(0);
-        response.map(|body| Body::new(Sent { body, record: self }))
+        response.map(|body| Body::new(Sent { body, log: self }))
     }
 
     fn log_start(&self, request: &Request) {
@@ -155,10 +155,10 @@ impl Record {
         });
     }
 
-    /// By OpenTelemetry's conventions for HTTP servers.
-    fn trace(&self, begun: Begun, shared: &Shared, duration: Duration) {
+    /// Records the span, by OpenTelemetry's conventions for HTTP servers.
+    fn trace(&self, scope: TraceScope, shared: &Shared, duration: Duration) {
         let Some(traces) = &self.app.watchers.watch.traces else { return };
-        if !begun.context.is_sampled {
+        if !scope.context.is_sampled {
             return;
         }
         let method = if shared.method == OTHER_METHOD { "_OTHER" } else { shared.method };
@@ -184,8 +184,8 @@ impl Record {
         attributes.extend(route.map(|route| ("http.route", (*route).into())));
         let verb = if shared.method == OTHER_METHOD { "HTTP" } else { shared.method };
         traces.record(Span {
-            context: begun.context,
-            parent: begun.parent.map(|parent| parent.span_id),
+            context: scope.context,
+            parent: scope.parent.map(|parent| parent.span_id),
             name: route.map_or_else(|| verb.to_owned(), |route| format!("{verb} {route}")),
             kind: SpanKind::Server,
             duration,
@@ -195,14 +195,14 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for RequestLog {
     fn drop(&mut self) {
         let duration = self.app.ports.clock.elapsed().saturating_sub(self.started);
         self.log_end(duration);
         let Some(Matched(shared)) = &self.matched else { return };
         self.count(shared, duration);
-        if let Some(begun) = self.trace {
-            self.trace(begun, shared, duration);
+        if let Some(scope) = self.trace {
+            self.trace(scope, shared, duration);
         }
     }
 }
@@ -210,7 +210,7 @@ impl Drop for Record {
 const OTHER_METHOD: &str = "other";
 
 impl Shared {
-    fn of(app: &App, method: &Method) -> Self {
+    fn new(app: &App, method: &Method) -> Self {
         const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
         let known = KNOWN.into_iter().find(|known| *known == method.as_str());
         Shared {
@@ -228,10 +228,10 @@ struct Received {
     matched: Matched,
 }
 
-/// An answer's body, counted as it is handed on.
+/// A response's body, counted as it is handed on.
 struct Sent {
     body: MaybeCompressed<Body>,
-    record: Record,
+    log: RequestLog,
 }
 
 type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
@@ -268,7 +268,7 @@ impl HttpBody for Sent {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled<axum::BoxError> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        let sent = self.record.sent_bytes.get_or_insert(0);
+        let sent = self.log.sent_bytes.get_or_insert(0);
         *sent += length(&polled);
         polled
     }

@@ -315,7 +315,8 @@ mod tests {
         let guard = ConnectionGuard::new(places.clone().acquire_owned().await.expect("a place"), drain.token());
         let (mut client, socket) = tokio::io::duplex(1_024);
         let stream = Progress::new(socket, Duration::from_secs(1), guard);
-        let served = converse(&http1::Builder::new(), stream, service_fn(echo), drain.token());
+        let http = http1::Builder::new();
+        let served = converse(&http, stream, service_fn(echo), drain.token());
         let request = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n";
         let (ended, ()) = tokio::join!(served, async { client.write_all(request).await.expect("a request") });
         ended.expect("a connection that was upgraded");

@@ -71,10 +71,10 @@ fn wide(criterion: &mut Criterion) {
         bencher.iter(|| runtime.block_on(length(RowEncoder::json(columns(), Numbers::Plain), &batches)));
     });
     group.bench_function("100000_rows_of_64_to_csv", |bencher| {
-        bencher.iter(|| runtime.block_on(length(RowEncoder::csv(columns()), &batches)));
+        bencher.iter(|| runtime.block_on(length(RowEncoder::csv(columns(), Numbers::Plain), &batches)));
     });
     group.bench_function("100000_rows_of_64_to_arrow", |bencher| {
-        bencher.iter(|| runtime.block_on(length(RowEncoder::arrow(columns(), &schema), &batches)));
+        bencher.iter(|| runtime.block_on(length(RowEncoder::arrow(columns(), &schema, Numbers::Plain), &batches)));
     });
     group.finish();
 }

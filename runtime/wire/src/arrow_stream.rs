@@ -1,8 +1,9 @@
 //! Rows as an Arrow IPC stream.
 //!
-//! In: what the compiler says of the columns, and record batches. Out: the messages of a stream, each
-//! batch on its own, so that several can be written at once. Columns are named by their keys. Time
-//! buckets are the labels that JSON has; other times stay Arrow's own, instants in the query's zone.
+//! In: the columns of a query, and record batches. Out: the messages of a stream, one batch at a time, so that several
+//! can be encoded at once. Columns are named by their keys. Time buckets are the labels that JSON has; other times stay
+//! Arrow's own, instants in the query's zone. Measures without a fraction are integers of 64 bits if the values that
+//! are known before the schema fit; other decimals keep their scale.
 
 use std::sync::Arc;
 
@@ -16,27 +17,50 @@ use bytes::Bytes;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 
 use crate::json::{Column, Numbers, Scratch};
+use crate::numbers::{fits_int64, is_integral, to_doubles, to_int64};
 
-/// The end of a stream: a continuation marker, and a message of no bytes.
+/// The end of a stream: a continuation marker, and the length of an empty message.
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// Writes batches as messages.
+/// Encodes batches as messages.
 #[derive(Debug)]
 pub(crate) struct ArrowRows {
     columns: Vec<ResultColumn>,
+    /// The form of each column.
+    forms: Vec<NumberForm>,
     schema: SchemaRef,
     options: IpcWriteOptions,
 }
 
 impl ArrowRows {
-    /// `stored`: the schema of the batches, which may have further columns behind `columns`.
-    pub(crate) fn new(columns: Vec<ResultColumn>, stored: &Schema) -> Self {
-        let fields = columns
-            .iter()
-            .zip(stored.fields())
-            .map(|(column, field)| Field::new(&*column.key, shown_type(field.data_type(), &column.format), true));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        ArrowRows { columns, schema, options: IpcWriteOptions::default() }
+    /// `stored` is the schema of the batches, which may have further columns behind `columns`.
+    pub(crate) fn new(columns: Vec<ResultColumn>, stored: &Schema, numbers: Numbers) -> Self {
+        let form = |column: &ResultColumn, stored: &DataType| {
+            if numbers == Numbers::Doubles && stored.is_numeric() {
+                NumberForm::Double
+            } else if is_integral(column, stored) {
+                NumberForm::Int64
+            } else {
+                NumberForm::Stored
+            }
+        };
+        let forms: Vec<NumberForm> =
+            columns.iter().zip(stored.fields()).map(|(column, field)| form(column, field.data_type())).collect();
+        let schema = schema(&columns, &forms, stored);
+        ArrowRows { columns, forms, schema, options: IpcWriteOptions::default() }
+    }
+
+    /// Keeps the stored type of integers that do not fit 64 bits. Called before the head is encoded, with the batches
+    /// that are known by then.
+    pub(crate) fn widen(&mut self, batches: &[RecordBatch]) {
+        let Some(first) = batches.first() else { return };
+        for (index, form) in self.forms.iter_mut().enumerate() {
+            let fits = |batch: &RecordBatch| batch.columns().get(index).is_none_or(fits_int64);
+            if *form == NumberForm::Int64 && !batches.iter().all(fits) {
+                *form = NumberForm::Stored;
+            }
+        }
+        self.schema = schema(&self.columns, &self.forms, &first.schema());
     }
 
     pub(crate) fn head(&self) -> Result<Vec<Bytes>, ArrowError> {
@@ -45,11 +69,12 @@ impl ArrowRows {
     }
 
     pub(crate) fn batch(&self, batch: &RecordBatch) -> Result<Vec<Bytes>, ArrowError> {
+        let columns = self.columns.iter().zip(&self.forms).zip(batch.columns());
         let shown: Result<Vec<ArrayRef>, ArrowError> =
-            self.columns.iter().zip(batch.columns()).map(|(column, array)| shown(array, &column.format)).collect();
+            columns.map(|((column, form), array)| shown(&form.convert(array)?, &column.format)).collect();
         let shown = RecordBatch::try_new(self.schema.clone(), shown?)?;
         let mut tracker = DictionaryTracker::new(false);
-        // Numbers the dictionaries as the head did; each batch brings its own along.
+        // Numbers the dictionaries as the head did; each batch has its own.
         self.schema_message(&mut tracker);
         let generator = IpcDataGenerator::default();
         let (dictionaries, rows) = generator.encode(&shown, &mut tracker, &self.options, &mut Default::default())?;
@@ -69,12 +94,45 @@ impl ArrowRows {
     }
 }
 
-/// The head of a message, and its data as they are: they are most of it, and need no copy.
+/// Returns the head of a message, and its data, which need no copy.
 fn message(mut encoded: EncodedData, options: &IpcWriteOptions) -> Result<[Bytes; 2], ArrowError> {
     let data = std::mem::take(&mut encoded.arrow_data);
     let mut head = Vec::with_capacity(encoded.ipc_message.len() + 64);
     write_message(&mut head, encoded, options)?;
     Ok([head.into(), data.into()])
+}
+
+/// The form of a column's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NumberForm {
+    Stored,
+    Int64,
+    Double,
+}
+
+impl NumberForm {
+    fn ty(self, stored: &DataType) -> DataType {
+        match self {
+            NumberForm::Stored => stored.clone(),
+            NumberForm::Int64 => DataType::Int64,
+            NumberForm::Double => DataType::Float64,
+        }
+    }
+
+    fn convert(self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match self {
+            NumberForm::Stored => Ok(array.clone()),
+            NumberForm::Int64 => to_int64(array),
+            NumberForm::Double => Ok(to_doubles(array).map_or_else(|| array.clone(), |doubles| Arc::new(doubles) as _)),
+        }
+    }
+}
+
+fn schema(columns: &[ResultColumn], forms: &[NumberForm], stored: &Schema) -> SchemaRef {
+    let fields = columns.iter().zip(forms).zip(stored.fields()).map(|((column, form), field)| {
+        Field::new(&*column.key, shown_type(&form.ty(field.data_type()), &column.format), true)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 fn is_bucket(format: &ColumnFormat) -> bool {
@@ -102,7 +160,7 @@ fn shown(array: &ArrayRef, format: &ColumnFormat) -> Result<ArrayRef, ArrowError
     without_bytes_under_nulls(&array.to_data().into_builder().data_type(ty).build().map(make_array)?)
 }
 
-/// What an engine leaves under a null may be anything, a value that somebody must not see too.
+/// Clears the bytes under nulls. An engine leaves anything there, also a value that the caller must not see.
 fn without_bytes_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if array.null_count() == 0 {
         return Ok(array.clone());
@@ -132,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_lies_under_a_null() {
+    fn bytes_under_nulls_are_cleared() {
         let nulls = NullBuffer::from(vec![true, false, true]);
         let numbers = Int64Array::new(ScalarBuffer::from(vec![1, 0x5ec2e7, 3]), Some(nulls.clone()));
         let sent = without_bytes_under_nulls(&(Arc::new(numbers) as ArrayRef)).expect("numbers");

@@ -10,15 +10,16 @@ use terrane_compiler::sql::ResultColumn;
 
 use crate::json::{Column, Numbers, Scratch};
 
-/// Writes the records of batches.
+/// Writes batches as records.
 #[derive(Debug)]
 pub(crate) struct CsvRows {
     columns: Vec<ResultColumn>,
+    numbers: Numbers,
 }
 
 impl CsvRows {
-    pub(crate) fn new(columns: Vec<ResultColumn>) -> Self {
-        CsvRows { columns }
+    pub(crate) fn new(columns: Vec<ResultColumn>, numbers: Numbers) -> Self {
+        CsvRows { columns, numbers }
     }
 
     pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
@@ -36,7 +37,7 @@ impl CsvRows {
             .columns
             .iter()
             .zip(batch.columns())
-            .map(|(column, array)| Column::new(array, &column.format, Numbers::Plain))
+            .map(|(column, array)| Column::new(array, &column.format, self.numbers.unquoted()))
             .collect();
         let mut scratch = Scratch::default();
         out.reserve(batch.num_rows() * cells.len() * 8);

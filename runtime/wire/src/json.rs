@@ -29,6 +29,13 @@ pub enum Numbers {
     Doubles,
 }
 
+impl Numbers {
+    /// Returns the form for a format without quoted numbers.
+    pub(crate) fn unquoted(self) -> Self {
+        if self == Numbers::Strings { Numbers::Plain } else { self }
+    }
+}
+
 /// Appends the rows as a JSON array. Further columns of the batches, behind `columns`, are not written. A value of an
 /// unknown Arrow type is written as its text.
 pub fn write_rows(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {

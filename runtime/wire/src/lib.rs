@@ -22,6 +22,7 @@ pub mod json;
 pub mod lineage;
 pub mod metadata;
 mod number;
+mod numbers;
 pub mod oauth;
 pub mod operations;
 pub mod parameters;

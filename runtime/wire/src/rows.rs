@@ -5,6 +5,7 @@
 //! Absent on purpose: the text around the rows (`answer`).
 
 use std::num::NonZero;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -82,8 +83,8 @@ impl RowEncoder {
     pub fn new(format: RowFormat, columns: Vec<ResultColumn>, stored: &Schema, numbers: Numbers) -> Self {
         match format {
             RowFormat::Json => RowEncoder::json(columns, numbers),
-            RowFormat::Csv => RowEncoder::csv(columns),
-            RowFormat::Arrow => RowEncoder::arrow(columns, stored),
+            RowFormat::Csv => RowEncoder::csv(columns, numbers),
+            RowFormat::Arrow => RowEncoder::arrow(columns, stored, numbers),
         }
     }
 
@@ -92,13 +93,20 @@ impl RowEncoder {
         RowEncoder(Rows::Json(JsonRows::new(columns, numbers)))
     }
 
-    pub fn csv(columns: Vec<ResultColumn>) -> Self {
-        RowEncoder(Rows::Csv(CsvRows::new(columns)))
+    pub fn csv(columns: Vec<ResultColumn>, numbers: Numbers) -> Self {
+        RowEncoder(Rows::Csv(CsvRows::new(columns, numbers)))
     }
 
     /// Encodes an Arrow stream. `stored` is the schema of the batches.
-    pub fn arrow(columns: Vec<ResultColumn>, stored: &Schema) -> Self {
-        RowEncoder(Rows::Arrow(ArrowRows::new(columns, stored)))
+    pub fn arrow(columns: Vec<ResultColumn>, stored: &Schema, numbers: Numbers) -> Self {
+        RowEncoder(Rows::Arrow(ArrowRows::new(columns, stored, numbers)))
+    }
+
+    /// Chooses the types of the columns, by the batches that are known before the head.
+    fn choose_types(&mut self, known: &[RecordBatch]) {
+        if let Rows::Arrow(rows) = &mut self.0 {
+            rows.widen(known);
+        }
     }
 
     fn head(&self) -> Result<Vec<Bytes>, RowsError> {
@@ -134,7 +142,8 @@ impl RowEncoder {
     ///
     /// # Errors
     /// A column cannot be encoded as Arrow.
-    pub fn encode(&self, before: Vec<u8>, batches: &[RecordBatch], after: &[u8]) -> Result<Vec<u8>, RowsError> {
+    pub fn encode(mut self, before: Vec<u8>, batches: &[RecordBatch], after: &[u8]) -> Result<Vec<u8>, RowsError> {
+        self.choose_types(batches);
         let mut out = before;
         self.head()?.iter().for_each(|part| out.extend_from_slice(part));
         let mut is_first = true;
@@ -151,35 +160,51 @@ impl RowEncoder {
         Ok(out)
     }
 
-    /// Encodes the rows as they come, between `before` and the text that `after` makes of their end. Needs a tokio
-    /// runtime.
+    /// Encodes the rows as they come, between `before` and the text that `after` makes of their end. The types of the
+    /// columns are chosen by the first batch. Needs a tokio runtime.
     pub fn encode_stream(
-        self,
+        mut self,
         before: Vec<u8>,
         pieces: BoxStream<'static, Result<Piece, RunError>>,
         after: impl FnOnce(&Piece) -> Vec<u8> + Send + 'static,
     ) -> impl Stream<Item = Result<Bytes, RowsError>> + Send + 'static {
-        let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
-        let head = self.head().map(|head| std::iter::once(before.into()).chain(head).collect());
-        let (encoder, mut after, mut is_first) = (Arc::new(self), Some(after), true);
-        let written = until_end(pieces).map(move |piece| match piece {
-            Ok(Piece::Rows(batch)) => {
-                let (encoder, begins) = (encoder.clone(), is_first);
-                is_first &= batch.num_rows() == 0;
-                let written = tokio::task::spawn_blocking(move || encoder.batch(&batch, begins));
-                Either::Left(async { written.await.unwrap_or(Err(RowsError::Panic)) })
+        let encoded = stream::once(async move {
+            let mut pieces = pieces.peekable();
+            if let Some(Ok(Piece::Rows(batch))) = Pin::new(&mut pieces).peek().await {
+                self.choose_types(std::slice::from_ref(batch));
             }
-            Ok(end) => {
-                let after = after.take().map(|after| after(&end)).unwrap_or_default();
-                Either::Right(future::ready(Ok(vec![encoder.end(), after.into()])))
-            }
-            Err(error) => Either::Right(future::ready(Err(error))),
+            let head = self.head().map(|head| std::iter::once(before.into()).chain(head).collect());
+            stream::iter([head]).chain(encode_pieces(Arc::new(self), pieces.boxed(), after))
         });
-        stream::iter([head]).chain(written.buffered(threads)).inspect(log_fault).flat_map(|parts| match parts {
+        encoded.flatten().inspect(log_fault).flat_map(|parts| match parts {
             Ok(parts) => stream::iter(parts).filter(|part| future::ready(!part.is_empty())).map(Ok).left_stream(),
             Err(error) => stream::iter([Err(error)]).right_stream(),
         })
     }
+}
+
+/// Encodes pieces on several threads, in their order.
+fn encode_pieces(
+    encoder: Arc<RowEncoder>,
+    pieces: BoxStream<'static, Result<Piece, RunError>>,
+    after: impl FnOnce(&Piece) -> Vec<u8> + Send + 'static,
+) -> impl Stream<Item = Result<Vec<Bytes>, RowsError>> + Send + 'static {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    let (mut after, mut is_first) = (Some(after), true);
+    let encoded = until_end(pieces).map(move |piece| match piece {
+        Ok(Piece::Rows(batch)) => {
+            let (encoder, begins) = (encoder.clone(), is_first);
+            is_first &= batch.num_rows() == 0;
+            let encoded = tokio::task::spawn_blocking(move || encoder.batch(&batch, begins));
+            Either::Left(async { encoded.await.unwrap_or(Err(RowsError::Panic)) })
+        }
+        Ok(end) => {
+            let after = after.take().map(|after| after(&end)).unwrap_or_default();
+            Either::Right(future::ready(Ok(vec![encoder.end(), after.into()])))
+        }
+        Err(error) => Either::Right(future::ready(Err(error))),
+    });
+    encoded.buffered(threads)
 }
 
 /// Returns the pieces up to their end or their first error, and an error if there is neither.

@@ -78,14 +78,6 @@ pub enum Content {
 }
 
 impl Answer {
-    pub(crate) const fn json(status: u16, description: &'static str, content: &'static [Content]) -> Self {
-        Answer { status, description, content, compression: Compression::Accepted }
-    }
-
-    pub(crate) const fn empty(status: u16, description: &'static str) -> Self {
-        Answer { status, description, content: &[], compression: Compression::Accepted }
-    }
-
     pub(super) fn to_json(&self, components: &mut Components) -> Json {
         let content: Map<String, Json> = self
             .content

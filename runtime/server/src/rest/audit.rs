@@ -7,7 +7,7 @@ use terrane_wire::schema;
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes.get("/api/v1/audit", RouteAccess::Scoped(Scope::Admin), &RECORDS, records)

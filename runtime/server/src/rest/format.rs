@@ -96,7 +96,7 @@ mod tests {
             ("application/json;q=0, */*", Some(RowFormat::Csv)),
             ("application/vnd.apache.arrow.stream, text/csv;q=0.9", Some(RowFormat::Arrow)),
             ("text/csv;q=nothing", None),
-            Content::Text("text/html"),
+            ("text/html", None),
             ("text/csv;q=0", None),
         ] {
             assert_eq!(of(value), format, "{value:?}");

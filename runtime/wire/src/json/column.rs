@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array, FixedSizeListArray, GenericListArray,
-    MapArray, PrimitiveArray,
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array, FixedSizeListArray, Float64Array,
+    GenericListArray, MapArray, PrimitiveArray,
 };
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Date64Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -17,6 +17,7 @@ use terrane_compiler::sql::ColumnFormat;
 use super::Numbers;
 use super::text::{write_base64, write_string};
 use super::time::{Stored, write_interval, write_time};
+use crate::numbers::to_doubles;
 
 /// Buffers that cells share.
 #[derive(Default)]
@@ -29,7 +30,7 @@ pub(crate) struct Scratch {
 pub(crate) struct Column<'a> {
     pub(super) array: &'a dyn Array,
     pub(super) has_nulls: bool,
-    quotes_numbers: bool,
+    numbers: Numbers,
     pub(super) values: Values<'a>,
 }
 
@@ -46,6 +47,8 @@ pub(super) enum Values<'a> {
     UInt64(&'a PrimitiveArray<UInt64Type>),
     Float32(&'a PrimitiveArray<Float32Type>),
     Float64(&'a PrimitiveArray<Float64Type>),
+    /// Numbers of any type, as doubles.
+    Doubles(Float64Array),
     Decimal128(&'a Decimal128Array, i8),
     Decimal256(&'a Decimal256Array),
     Utf8(&'a arrow::array::StringArray),
@@ -93,7 +96,7 @@ impl<'a> Column<'a> {
         Column {
             array: array.as_ref(),
             has_nulls: array.is_nullable() && array.null_count() > 0,
-            quotes_numbers: numbers == Numbers::Strings,
+            numbers,
             values: Values::new(array, format, numbers),
         }
     }
@@ -118,10 +121,8 @@ impl<'a> Column<'a> {
                 let value = array.value(row);
                 self.number(value.is_finite().then(|| scratch.float.format_finite(value)), out);
             }
-            Values::Float64(array) => {
-                let value = array.value(row);
-                self.number(value.is_finite().then(|| scratch.float.format_finite(value)), out);
-            }
+            Values::Float64(array) => self.double(array.value(row), out, scratch),
+            Values::Doubles(array) => self.double(array.value(row), out, scratch),
             Values::Decimal128(array, 0) => self.number(Some(scratch.integer.format(array.value(row))), out),
             Values::Decimal128(array, _) => {
                 scratch.text.clear();
@@ -172,7 +173,7 @@ impl<'a> Column<'a> {
     }
 
     fn list(&self, items: &ArrayRef, out: &mut Vec<u8>, scratch: &mut Scratch) {
-        let column = Column::new(items, &ColumnFormat::Plain, self.numbers());
+        let column = Column::new(items, &ColumnFormat::Plain, self.numbers);
         out.push(b'[');
         for item in 0..items.len() {
             if item > 0 {
@@ -185,7 +186,7 @@ impl<'a> Column<'a> {
 
     fn map(&self, array: &MapArray, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch) {
         let entries = array.value(row);
-        let values = Column::new(entries.column(1), &ColumnFormat::Plain, self.numbers());
+        let values = Column::new(entries.column(1), &ColumnFormat::Plain, self.numbers);
         let keys = ArrayFormatter::try_new(entries.column(0).as_ref(), &DISPLAY).ok();
         out.push(b'{');
         for entry in 0..entries.len() {
@@ -200,10 +201,6 @@ impl<'a> Column<'a> {
         out.push(b'}');
     }
 
-    fn numbers(&self) -> Numbers {
-        if self.quotes_numbers { Numbers::Strings } else { Numbers::Plain }
-    }
-
     fn integer<T>(&self, array: &PrimitiveArray<T>, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch)
     where
         T: ArrowPrimitiveType,
@@ -212,11 +209,15 @@ impl<'a> Column<'a> {
         self.number(Some(scratch.integer.format(array.value(row))), out);
     }
 
-    /// `None` is what JSON has no number for.
+    fn double(&self, value: f64, out: &mut Vec<u8>, scratch: &mut Scratch) {
+        self.number(value.is_finite().then(|| scratch.float.format_finite(value)), out);
+    }
+
+    /// Writes a number, or null for `None`.
     fn number(&self, text: Option<&str>, out: &mut Vec<u8>) {
         match text {
             None => out.extend_from_slice(b"null"),
-            Some(text) if self.quotes_numbers => {
+            Some(text) if self.numbers == Numbers::Strings => {
                 out.push(b'"');
                 out.extend_from_slice(text.as_bytes());
                 out.push(b'"');
@@ -228,6 +229,11 @@ impl<'a> Column<'a> {
 
 impl<'a> Values<'a> {
     fn new(array: &'a ArrayRef, format: &'a ColumnFormat, numbers: Numbers) -> Self {
+        if numbers == Numbers::Doubles
+            && let Some(doubles) = to_doubles(array)
+        {
+            return Values::Doubles(doubles);
+        }
         match array.data_type() {
             DataType::Null => Values::Null,
             DataType::Boolean => Values::Boolean(array.as_boolean()),

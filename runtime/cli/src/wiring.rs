@@ -141,7 +141,7 @@ async fn open(
     let plugins = plugins::host(project, &mut problems);
     let warehouse = warehouse::open(project, &registered, is_written, &mut problems).await;
     let mut loaded = None;
-    let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
+    let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
         let known = Known { described: &Described::default(), kept: &Arc::default() };
@@ -369,14 +369,6 @@ pub fn log_settings(project: &Project) -> LogSettings {
         file.path = project.folder.root().join(&file.path);
     }
     settings
-}
-
-/// What asks the configured governance hooks.
-fn hooks(host: &Arc<PluginHost>, problems: &mut Vec<Diagnostic>) -> Option<Hooks> {
-    let hooks = Hooks::new(Arc::clone(host));
-    hooks
-        .map_err(|error| problems.push(Diagnostic::error(Code::NoPlugins, format!("hooks can't be run here: {error}"))))
-        .ok()
 }
 
 fn mark(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {

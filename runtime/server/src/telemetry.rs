@@ -28,7 +28,7 @@ pub use mask::mask;
 pub use watch::Watch;
 use writer::{Note, Sink, Writer};
 
-/// What the operator set (`SERVICE_LOG_…`).
+/// The settings of the log (`SERVICE_LOG_…`).
 #[derive(Debug, Clone)]
 pub struct LogSettings {
     pub level: LogLevel,
@@ -64,7 +64,7 @@ pub enum LogLevel {
     Info,
     Warning,
     Error,
-    /// Nothing here is logged as critical; panics are told on standard error.
+    /// Nothing is logged as critical; panics are written to standard error.
     Critical,
 }
 
@@ -88,13 +88,13 @@ pub enum LogOutput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {
     pub path: PathBuf,
-    /// A file that would grow beyond is set aside as `path.1`, the former `path.1` as `path.2` …
+    /// A file that would grow beyond this is renamed to `path.1`, the former `path.1` to `path.2` …
     pub max_size_bytes: u64,
-    /// As many set-aside files are kept.
+    /// The number of files that are set aside.
     pub backup_count: u32,
 }
 
-/// A word that names no level or format.
+/// An unknown level or format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not one of {known}")]
 pub struct UnknownWord {
@@ -131,7 +131,7 @@ impl std::str::FromStr for LogFormat {
     }
 }
 
-/// Why there is no log.
+/// The reason why the log cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     #[error("cannot open the log file {}: {error}", path.display())]
@@ -142,20 +142,20 @@ pub enum TelemetryError {
     Installed,
 }
 
-/// Keeps the log going. Dropped, it writes what is left.
+/// The running log. Writes the remaining lines when it is dropped.
 #[derive(Debug)]
 pub struct LogGuard {
     writer: Writer,
 }
 
 impl LogGuard {
-    /// The count of lost lines, for whoever tells of it.
+    /// Returns the count of lost lines.
     pub fn dropped_lines(&self) -> DroppedLines {
         DroppedLines(self.writer.sink().clone())
     }
 }
 
-/// Lines that found the buffer full or could not be written.
+/// The lines that were lost: the buffer was full, or they could not be written.
 #[derive(Debug, Clone)]
 pub struct DroppedLines(Sink);
 
@@ -165,21 +165,21 @@ impl DroppedLines {
     }
 }
 
-/// Makes this the log of the process, panics included.
+/// Installs the log of the process, panics included.
 ///
 /// # Errors
 /// [`TelemetryError`]: the file can't be opened, or there is a log already.
 pub fn init(settings: &LogSettings, clock: Arc<dyn Clock>) -> Result<LogGuard, TelemetryError> {
     let (subscriber, guard) = subscriber(settings, clock)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::Installed)?;
-    // Where the log takes no errors, panics go where they always went.
+    // If the log takes no errors, panics go to standard error.
     if settings.level != LogLevel::Critical {
         log_panics();
     }
     Ok(guard)
 }
 
-/// The log without installing it; a test sets it for one thread.
+/// Returns the log without installing it; a test sets it for one thread.
 ///
 /// # Errors
 /// As [`init`].
@@ -200,20 +200,20 @@ pub fn subscriber(
     Ok((tracing_subscriber::registry().with(layer), LogGuard { writer }))
 }
 
-/// The line that tells of lost ones, written past the buffer that was full.
+/// Returns the line that reports lost lines. It is written past the full buffer.
 fn note(settings: &LogSettings, clock: Arc<dyn Clock>) -> Note {
     let (format, timestamps) = (settings.format, settings.timestamps);
     Box::new(move |count| {
         let mut out = Vec::new();
         let mut line = Line::start(format, timestamps.then(|| clock.now()), Level::WARN, &mut out);
         line.event("log_lines_dropped");
-        line.bare("count", &count.to_string());
+        line.unquoted("count", &count.to_string());
         line.finish();
         out
     })
 }
 
-/// A panic becomes an event with its place, in the span where it happened.
+/// Logs panics as events with their place, in the span where they happen.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line()));
@@ -222,7 +222,7 @@ fn log_panics() {
     }));
 }
 
-/// A level as the log writes it.
+/// Returns a level as the log writes it.
 pub fn level_word(level: Level) -> &'static str {
     match level {
         Level::ERROR => "error",

@@ -9,7 +9,7 @@ use axum::http::header::AUTHORIZATION;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The one credential of a request.
+/// The credentials of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Credentials {
     None,

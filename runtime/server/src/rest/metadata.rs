@@ -1,4 +1,4 @@
-//! What can be asked: cubes, measures, metrics and dimensions.
+//! The metadata of queries: cubes, measures, metrics and dimensions.
 
 use std::hash::{DefaultHasher, Hasher as _};
 

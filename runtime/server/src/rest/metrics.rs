@@ -9,7 +9,7 @@ use terrane_wire::Code;
 use crate::app::{App, MetricsRoute, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes};
 use crate::openapi::{Answer, Compression, Content, Doc};
-use crate::telemetry::metrics::Reading;
+use crate::telemetry::metrics::ScrapedValues;
 
 pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
     let access = if route.is_public { RouteAccess::Public } else { RouteAccess::Scoped(Scope::Admin) };
@@ -18,7 +18,7 @@ pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
 
 async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
     let Some(metrics) = &app.watchers.watch.metrics else { return Err(ApiError::not_found(call.path())) };
-    let body = metrics.expose(&Reading::of(&app)).map_err(|error| {
+    let body = metrics.expose(&ScrapedValues::of(&app)).map_err(|error| {
         tracing::error!(event = "metrics_failed", error_message = %error);
         ApiError::new(Code::InternalError, "the metrics cannot be written; the log says why")
     })?;

@@ -1,4 +1,4 @@
-//! The project: load it, compile it, and the graph of what depends on what.
+//! The project: loading, compiling, and its dependency graph.
 
 use axum::response::Response;
 use terrane_app::projects::{ProjectError, Referrer};
@@ -83,7 +83,7 @@ fn refusal(error: ProjectError, audience: Audience) -> ApiError {
                     }
                 }
                 None => {
-                    let errors = diagnostics.iter().filter(|told| told.is_error()).count();
+                    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
                     ApiError::new(
                         Code::ValidationError,
                         match errors {

@@ -1,12 +1,12 @@
 //! Metrics for Prometheus (specification, "Operations endpoints").
 //!
-//! In: what the observer and the edge tell, and at each scrape a [`Reading`] of what is asked for only
+//! In: what the observer and the edge tell, and at each scrape a [`ScrapedValues`] of what is asked for only
 //! then. Out: the text exposition. Every label value is bounded: routes as they are registered, cubes of
 //! the model, words of this program; never a client's text. A metric without a source is not here: a
 //! constant would pass for a measurement. Not here: who may scrape (`rest::metrics`).
 
 mod families;
-mod reading;
+mod scraped_values;
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -16,13 +16,13 @@ use prometheus::{Encoder as _, Registry, TextEncoder};
 use terrane_app::ports::observer::{EndedQuery, Outcome};
 
 use families::{Families, Pulled};
-pub use reading::Reading;
+pub use scraped_values::ScrapedValues;
 
 /// More cubes than these share one label, so that a project loaded again and again can't fill the memory.
 const MAX_CUBES: usize = 1_000;
 const OTHER: &str = "other";
 
-/// What the operator set (`SERVICE_METRICS__…`).
+/// The settings of metrics (`SERVICE_METRICS__…`).
 #[derive(Debug, Clone)]
 pub struct MetricsSettings {
     pub version: String,
@@ -69,7 +69,7 @@ impl Metrics {
     }
 
     /// The exposition.
-    pub(crate) fn expose(&self, reading: &Reading) -> Result<Vec<u8>, prometheus::Error> {
+    pub(crate) fn expose(&self, reading: &ScrapedValues) -> Result<Vec<u8>, prometheus::Error> {
         // A counter or gauge is whole after any panic.
         let mut pulled = self.pulled.lock().unwrap_or_else(PoisonError::into_inner);
         pulled.set(reading);
@@ -167,7 +167,7 @@ mod tests {
         for number in 0..2 * MAX_CUBES {
             metrics.compiled(&format!("cube_{number}"), Duration::from_millis(1));
         }
-        let text = String::from_utf8(metrics.expose(&Reading::default()).unwrap()).unwrap();
+        let text = String::from_utf8(metrics.expose(&ScrapedValues::default()).unwrap()).unwrap();
         let series = text.lines().filter(|line| line.starts_with("service_query_compile_duration_seconds_count"));
         assert_eq!(series.count(), MAX_CUBES + 1);
         assert!(text.contains("service_query_compile_duration_seconds_count{cube=\"other\"} 1000"));
@@ -203,7 +203,7 @@ mod tests {
         });
         metrics.denied("no credentials");
         metrics.authenticated("api_key");
-        let text = String::from_utf8(metrics.expose(&Reading::default()).unwrap()).unwrap();
+        let text = String::from_utf8(metrics.expose(&ScrapedValues::default()).unwrap()).unwrap();
         let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE service_")?.split(' ').next());
         let missing: Vec<&str> = names.filter(|name| !reference.contains(&format!("`service_{name}`"))).collect();
         assert!(missing.is_empty(), "OPERATIONS.md does not name {missing:?}");
@@ -219,7 +219,7 @@ mod tests {
     fn counters_that_are_read_only_grow() {
         let metrics = metrics();
         let expose = |dropped_lines| {
-            let reading = Reading { dropped_lines: Some(dropped_lines), ..Reading::default() };
+            let reading = ScrapedValues { dropped_lines: Some(dropped_lines), ..ScrapedValues::default() };
             String::from_utf8(metrics.expose(&reading).unwrap()).unwrap()
         };
         for (dropped, shown) in [(3, 3), (3, 3), (7, 7), (2, 7)] {

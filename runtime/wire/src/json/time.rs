@@ -10,7 +10,7 @@ use jiff::{Span, Timestamp, ToSpan as _};
 use terrane_compiler::sql::ColumnFormat;
 use terrane_compiler::types::{Granularity, is_utc};
 
-/// What a stored time is, by its Arrow type.
+/// The kind of a stored time, by its Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stored {
     Date,

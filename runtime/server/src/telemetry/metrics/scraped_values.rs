@@ -1,4 +1,4 @@
-//! What is asked for only when somebody scrapes.
+//! The values that are read at each scrape: pools, queues, uptime.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::app::App;
 
 /// The state of a server at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct ScrapedValues {
     pub(super) uptime: Duration,
     /// With the warehouse's type.
     pub(super) connections: Option<(String, Connections)>,
@@ -20,30 +20,30 @@ pub struct Reading {
     pub(super) spans: Option<Backlog>,
     pub(super) plugins: Vec<PluginStatus>,
     pub(super) dropped_lines: Option<u64>,
-    pub(super) runtime: Option<RuntimeReading>,
+    pub(super) runtime: Option<RuntimeValues>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RuntimeReading {
+pub(super) struct RuntimeValues {
     pub(super) workers: usize,
     pub(super) alive_tasks: usize,
     pub(super) queue_depth: usize,
 }
 
-impl Reading {
+impl ScrapedValues {
     /// Waits for nothing.
     pub(crate) fn of(app: &App) -> Self {
         let ports = &app.ports;
         let (queries_running, queries_queued) = ports.queries.load();
         let runtime = tokio::runtime::Handle::try_current().ok().map(|handle| {
             let metrics = handle.metrics();
-            RuntimeReading {
+            RuntimeValues {
                 workers: metrics.num_workers(),
                 alive_tasks: metrics.num_alive_tasks(),
                 queue_depth: metrics.global_queue_depth(),
             }
         });
-        Reading {
+        ScrapedValues {
             uptime: app.uptime(),
             connections: ports.warehouse.connections().map(|found| (ports.warehouse.name().to_owned(), found)),
             queries_running,

@@ -184,10 +184,79 @@ fn labels(array: &ArrayRef, format: &ColumnFormat) -> ArrayRef {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, StringArray};
+    use arrow::array::{AsArray as _, Decimal128Array, Int64Array, StringArray};
     use arrow::buffer::{NullBuffer, ScalarBuffer};
+    use arrow::datatypes::{Float64Type, Int64Type};
+    use arrow_ipc::reader::StreamReader;
+    use terrane_compiler::model::DimensionType;
 
     use super::*;
+
+    fn decimals(values: Vec<i128>, scale: i8) -> ArrayRef {
+        let array = Decimal128Array::from(values).with_precision_and_scale(38, scale);
+        Arc::new(array.expect("38 digits"))
+    }
+
+    /// A measure without a fraction, a measure with one, and a dimension.
+    fn batch(total: i128) -> RecordBatch {
+        let columns =
+            [("total", decimals(vec![total], 0)), ("price", decimals(vec![1_250], 2)), ("id", decimals(vec![7], 0))];
+        RecordBatch::try_from_iter(columns).expect("columns of one length")
+    }
+
+    fn columns() -> Vec<ResultColumn> {
+        let column = |key: &str| ResultColumn {
+            key: key.into(),
+            is_measure: key != "id",
+            ty: DimensionType::Number,
+            format: ColumnFormat::Plain,
+        };
+        ["total", "price", "id"].map(column).to_vec()
+    }
+
+    /// Returns the stream of a first batch, and of a later one that is not known before the head.
+    fn stream(first: &RecordBatch, later: Option<&RecordBatch>, numbers: Numbers) -> Result<Vec<u8>, ArrowError> {
+        let mut rows = ArrowRows::new(columns(), &first.schema(), numbers);
+        rows.widen(std::slice::from_ref(first));
+        let mut bytes = rows.head()?.concat();
+        for batch in [first].into_iter().chain(later) {
+            bytes.extend(rows.batch(batch)?.concat());
+        }
+        bytes.extend_from_slice(&rows.end());
+        Ok(bytes)
+    }
+
+    fn read(bytes: &[u8]) -> RecordBatch {
+        StreamReader::try_new(bytes, None).expect("a stream").next().expect("a batch").expect("a batch")
+    }
+
+    #[test]
+    fn sum_that_fits_is_int64_and_decimals_keep_their_scale() {
+        let sent = read(&stream(&batch(42), None, Numbers::Plain).expect("a stream"));
+        assert_eq!(sent.column(0).as_primitive::<Int64Type>().value(0), 42);
+        assert_eq!(*sent.column(1).data_type(), DataType::Decimal128(38, 2));
+        assert_eq!(*sent.column(2).data_type(), DataType::Decimal128(38, 0));
+    }
+
+    #[test]
+    fn sum_beyond_64_bits_keeps_its_digits() {
+        let sent = read(&stream(&batch(i128::from(i64::MAX) + 1), None, Numbers::Plain).expect("a stream"));
+        assert_eq!(*sent.column(0).data_type(), DataType::Decimal128(38, 0));
+    }
+
+    #[test]
+    fn sum_beyond_64_bits_after_the_head_is_an_error() {
+        let (first, later) = (batch(42), batch(i128::from(i64::MAX) + 1));
+        assert!(stream(&first, Some(&later), Numbers::Plain).is_err());
+        assert!(stream(&first, Some(&later), Numbers::Doubles).is_ok());
+    }
+
+    #[test]
+    fn doubles_are_sent_for_every_number() {
+        let sent = read(&stream(&batch(42), None, Numbers::Doubles).expect("a stream"));
+        let doubles = sent.columns().iter().map(|column| column.as_primitive::<Float64Type>().value(0));
+        assert_eq!(doubles.collect::<Vec<_>>(), [42.0, 12.5, 7.0]);
+    }
 
     #[test]
     fn bytes_under_nulls_are_cleared() {

@@ -185,7 +185,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn integer(&self, name: &'static str) -> Result<Option<u64>, FieldError> {
-        const EXPECTED: &str = "an integer, 0 or more";
+        const EXPECTED: &str = "an integer, 0 or more,";
         match self.get(name) {
             None => Ok(None),
             Some(Json::Number(number)) => match number.as_u64() {

@@ -101,7 +101,7 @@ fn members(value: &str, path: &Path<'_>, into: &mut Vec<MemberRef>) -> Result<()
 }
 
 fn integer(value: &str, path: &Path<'_>) -> Result<u64, FieldError> {
-    value.parse().map_err(|_| path.invalid_value(value, "an integer, 0 or more"))
+    value.parse().map_err(|_| path.invalid_value(value, "an integer, 0 or more,"))
 }
 
 fn boolean(value: &str, path: &Path<'_>) -> Result<bool, FieldError> {

@@ -1,8 +1,8 @@
-//! Prepares the identity provider of the system tests: `oidc-provider` from npm.
+//! Prepares npm packages of the system tests: an identity provider, generators of clients.
 //!
-//! In: the pinned packages of `tests/system/provider`. Out: the packages in `.prepared/oidc-provider`, or a note that
-//! its tests are skipped. Deliberately absent: failing, since its tests report a missing provider themselves, and
-//! install scripts of packages, which never run.
+//! In: a folder with pinned packages. Out: the packages in `.prepared`, or a note that their tests are skipped.
+//! Deliberately absent: failing, since the tests report missing packages themselves, and install scripts of packages,
+//! which never run.
 
 use std::fs;
 use std::path::Path;
@@ -17,21 +17,21 @@ use crate::context::Context;
 const LIMIT: Duration = Duration::from_secs(300);
 const PINNED: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs the provider if it is not installed.
-pub(crate) fn prepare(context: &Context) {
-    let folder = context.prepared.join("oidc-provider");
+/// Installs a package and the packages that are pinned with it, if they are not installed.
+pub(crate) fn prepare(context: &Context, package: &str, pinned: &str, folder: &str) {
+    let folder = context.prepared.join(folder);
     if !is_installed("node") || !is_installed("npm") {
-        println!("note  node or npm is missing: the tests of identity providers are skipped");
+        println!("note  node or npm is missing: the tests of {package} are skipped");
         return;
     }
-    match install(&context.root.join("tests/system/provider"), &folder) {
-        Ok(()) => println!("ok    oidc-provider for the system tests"),
-        Err(error) => println!("note  oidc-provider is missing, so its tests are skipped: {error:#}"),
+    match install(package, &context.root.join(pinned), &folder) {
+        Ok(()) => println!("ok    {package} for the system tests"),
+        Err(error) => println!("note  {package} is missing, so its tests are skipped: {error:#}"),
     }
 }
 
-fn install(pinned: &Path, folder: &Path) -> Result<()> {
-    let is_there = folder.join("node_modules/oidc-provider").is_dir();
+fn install(package: &str, pinned: &Path, folder: &Path) -> Result<()> {
+    let is_there = folder.join("node_modules").join(package).is_dir();
     let is_same = |file: &str| fs::read(pinned.join(file)).ok() == fs::read(folder.join(file)).ok();
     if is_there && PINNED.iter().all(|file| is_same(file)) {
         return Ok(());

@@ -43,6 +43,7 @@ use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::{model, project};
+use terrane_expectations::Subject;
 use terrane_identity::OsRandomness;
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
 use terrane_server::telemetry::{LogOutput, LogSettings};
@@ -76,6 +77,13 @@ pub struct Engine {
     pub profiling: Arc<ProfilingService>,
     pub hooks: Arc<Hooks>,
     pub clock: Arc<dyn Clock>,
+}
+
+impl Engine {
+    /// Returns the parts of the engine that expectations need.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { queries: &self.queries, warehouse: &*self.warehouse, clock: &*self.clock }
+    }
 }
 
 /// An engine, or nothing where something can't be had, and in both cases all that was found.

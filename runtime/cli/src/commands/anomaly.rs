@@ -246,8 +246,6 @@ fn cells(point: &Point, granularity: Granularity) -> [String; 7] {
     ]
 }
 
-}
-
 fn detectors_table(list: &DetectorList) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);

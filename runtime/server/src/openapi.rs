@@ -11,7 +11,6 @@ pub(crate) use doc::{Answer, Compression, Content, Doc, Parameter, ParameterKind
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 use terrane_wire::Code;
-use terrane_wire::error::{DETAIL_SCHEMA, schema_name};
 use terrane_wire::schema::Components;
 
 use crate::edge::{CONTENT_CODINGS, Route, RouteAccess};
@@ -149,18 +148,19 @@ fn responses(route: &Route, components: &mut Components) -> Json {
     codes.sort_unstable_by_key(|code| code.as_str());
     codes.dedup();
     for status in codes.iter().chain(route.doc.detail_errors).map(|code| code.status()) {
-        responses.entry(status.to_string()).or_insert_with(|| error(route.doc, status, &codes));
+        responses.entry(status.to_string()).or_insert_with(|| error(route.doc, status, &codes, components));
     }
     responses.into()
 }
 
 /// Describes the errors of one status.
-fn error(doc: &Doc, status: u16, codes: &[Code]) -> Json {
+fn error(doc: &Doc, status: u16, codes: &[Code], components: &mut Components) -> Json {
     let of_status = |codes: &[Code]| codes.iter().copied().filter(|code| code.status() == status).collect::<Vec<_>>();
     let (codes, details) = (of_status(codes), of_status(doc.detail_errors));
-    let detail = (!details.is_empty()).then(|| DETAIL_SCHEMA.to_owned());
-    let schemas = codes.iter().map(|code| schema_name(*code)).chain(detail).map(|name| reference(&name));
-    let schemas: Vec<Json> = schemas.collect();
+    let mut schemas: Vec<Json> = codes.iter().map(|code| components.error(*code)).collect();
+    if !details.is_empty() {
+        schemas.push(components.detail_error());
+    }
     let schema = match schemas.as_slice() {
         [only] => only.clone(),
         _ => json!({ "anyOf": schemas }),
@@ -185,16 +185,16 @@ fn error(doc: &Doc, status: u16, codes: &[Code]) -> Json {
     error
 }
 
-fn reference(schema: &str) -> Json {
-    json!({ "$ref": format!("#/components/schemas/{schema}") })
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
     use crate::app::MetricsRoute;
+
+    fn reference(schema: &str) -> Json {
+        json!({ "$ref": format!("#/components/schemas/{schema}") })
+    }
 
     fn routes() -> Vec<Route> {
         crate::rest::routes_with(Some(MetricsRoute { path: "/metrics", is_public: false }))

@@ -307,43 +307,39 @@ fn names(names: &[Arc<str>]) -> Vec<&str> {
     names.iter().map(|name| &**name).collect()
 }
 
-/// Returns the schema of each code's body by its name: `InvalidQueryError` for `INVALID_QUERY`.
-pub(crate) fn schemas(generator: &mut SchemaGenerator) -> Map<String, Json> {
-    let mut schemas = Map::new();
-    for code in Code::ALL {
-        let mut properties = Map::new();
-        properties.insert("code".to_owned(), json!({ "type": "string", "enum": [code.as_str()] }));
-        properties.insert("message".to_owned(), json!({ "type": "string" }));
-        if !code.details().is_empty() {
-            let name = format!("{}Details", code.type_name());
-            properties.insert("details".to_owned(), json!({ "$ref": format!("#/components/schemas/{name}") }));
-            schemas.insert(name, json!({ "type": "object", "properties": fields(code.details(), generator) }));
-        }
-        properties.extend(fields(code.extra(), generator));
-        properties.insert("correlation_id".to_owned(), json!({ "type": "string" }));
-        let info = format!("{}Info", code.type_name());
-        let error = json!({ "$ref": format!("#/components/schemas/{info}") });
-        let required = ["code", "message", "correlation_id"];
-        schemas.insert(info, json!({ "type": "object", "required": required, "properties": properties }));
-        schemas.insert(
-            schema_name(*code),
-            json!({ "type": "object", "required": ["error"], "properties": { "error": error } }),
-        );
-    }
-    schemas.insert(
-        DETAIL_SCHEMA.to_owned(),
-        json!({ "type": "object", "required": ["detail"], "properties": { "detail": { "type": "string" } } }),
-    );
-    schemas
+/// The body of an error on the metadata routes of cubes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Detail {
+    pub detail: String,
 }
 
-/// The name of the schema of `{detail}`.
-pub const DETAIL_SCHEMA: &str = "Detail";
+/// Adds the schemas of a code's body, and returns a reference to it: `InvalidQueryError` for `INVALID_QUERY`.
+pub(crate) fn add_schemas(code: Code, generator: &mut SchemaGenerator, schemas: &mut Map<String, Json>) -> Json {
+    let type_name = code.type_name();
+    let name = if type_name.ends_with("Error") { type_name.to_owned() } else { format!("{type_name}Error") };
+    if schemas.contains_key(&name) {
+        return reference(&name);
+    }
+    let mut properties = Map::new();
+    properties.insert("code".to_owned(), json!({ "type": "string", "enum": [code.as_str()] }));
+    properties.insert("message".to_owned(), json!({ "type": "string" }));
+    if !code.details().is_empty() {
+        let details = format!("{type_name}Details");
+        properties.insert("details".to_owned(), reference(&details));
+        schemas.insert(details, json!({ "type": "object", "properties": fields(code.details(), generator) }));
+    }
+    properties.extend(fields(code.extra(), generator));
+    properties.insert("correlation_id".to_owned(), json!({ "type": "string" }));
+    let info = format!("{type_name}Info");
+    let body = json!({ "type": "object", "required": ["error"], "properties": { "error": reference(&info) } });
+    let required = ["code", "message", "correlation_id"];
+    schemas.insert(info, json!({ "type": "object", "required": required, "properties": properties }));
+    schemas.insert(name.clone(), body);
+    reference(&name)
+}
 
-/// Returns the name of the schema of a code's body.
-pub fn schema_name(code: Code) -> String {
-    let name = code.type_name();
-    if name.ends_with("Error") { name.to_owned() } else { format!("{name}Error") }
+fn reference(name: &str) -> Json {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 fn fields(fields: &[ErrorField], generator: &mut SchemaGenerator) -> Map<String, Json> {

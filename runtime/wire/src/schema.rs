@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value as Json};
 
-use crate::error;
+use crate::error::{self, Code};
 
 /// Returns a reference to a type's schema, and adds the schema to the generator.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -25,6 +25,7 @@ pub const fn of<T: JsonSchema>() -> SchemaOf {
 pub struct Components {
     requests: SchemaGenerator,
     answers: SchemaGenerator,
+    errors: Map<String, Json>,
 }
 
 impl Default for Components {
@@ -44,6 +45,7 @@ impl Components {
         Components {
             requests: settings().for_deserialize().into_generator(),
             answers: settings().for_serialize().into_generator(),
+            errors: Map::new(),
         }
     }
 
@@ -57,15 +59,28 @@ impl Components {
         schema(&mut self.answers).to_value()
     }
 
-    /// Returns all schemas by their names, those of errors included.
+    /// Returns the schema of the body of an error.
+    pub fn error(&mut self, code: Code) -> Json {
+        error::add_schemas(code, &mut self.answers, &mut self.errors)
+    }
+
+    /// Returns the schema of the body `{detail}`.
+    pub fn detail_error(&mut self) -> Json {
+        self.answer(of::<error::Detail>())
+    }
+
+    /// Returns all schemas by their names.
     ///
     /// # Panics
     /// If two schemas have one name.
     pub fn finish(mut self) -> Map<String, Json> {
-        let errors = error::schemas(&mut self.answers);
         let mut schemas: Map<String, Json> = Map::new();
-        for (name, schema) in
-            self.requests.take_definitions(true).into_iter().chain(self.answers.take_definitions(true)).chain(errors)
+        for (name, schema) in self
+            .requests
+            .take_definitions(true)
+            .into_iter()
+            .chain(self.answers.take_definitions(true))
+            .chain(self.errors)
         {
             if let Some(other) = schemas.get(&name) {
                 assert_eq!(*other, schema, "two schemas are called {name}");

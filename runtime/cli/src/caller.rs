@@ -1,7 +1,7 @@
-//! The caller that `--as` names, to rehearse policies as somebody else.
+//! Reads the caller of `--as`, to try policies as another caller.
 //!
-//! In: a JSON file like a token's claims. Out: the context of a request. Without a file the caller is
-//! nobody: no roles, no groups, no attributes.
+//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller is anonymous: no
+//! roles, no groups, no attributes.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use crate::failure::Failure;
 /// Reads the file.
 ///
 /// # Errors
-/// It can't be read, or something in it isn't what a caller is made of.
+/// The file can't be read, or does not describe a caller.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
-    let Some(path) = path else { return Ok(asking(SecurityContext::default())) };
+    let Some(path) = path else { return Ok(context(SecurityContext::default())) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
@@ -26,10 +26,10 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
-    Ok(asking(caller))
+    Ok(context(caller))
 }
 
-/// The operator, who sees to the server from its own machine, in the place of somebody else.
-fn asking(caller: SecurityContext) -> RequestContext {
+/// Returns the context of the operator acting as a caller.
+fn context(caller: SecurityContext) -> RequestContext {
     RequestContext { caller, auth_method: AuthMethod::Operator, scopes: Scopes::READ, ..RequestContext::default() }
 }

@@ -11,7 +11,7 @@ use terrane_compiler::project::yaml::mapping::{Mapping, unknown_key};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 use terrane_compiler::text::nearest::likely;
-use terrane_server::Refused;
+use terrane_wire::ErrorBody;
 
 use crate::compare::RowOrder;
 use crate::refusal::{Refusal, parse};
@@ -161,10 +161,10 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
 
 /// Returns a diagnostic for a query that a server refuses in any project.
 fn malformed_query(case: &str, query: &Node) -> Option<Diagnostic> {
-    let refused: Refused = parse(&json(query)).err()?;
-    let path = refused.details.get("field").and_then(Value::as_str).unwrap_or_default();
+    let refused: ErrorBody = parse(&json(query)).err()?;
+    let path = refused.field("field").and_then(Value::as_str).unwrap_or_default();
     let (key, value) = at_path(query, path);
-    if let (Some(key), Some(Value::Array(known))) = (key, refused.details.get("known_fields")) {
+    if let (Some(key), Some(Value::Array(known))) = (key, refused.field("known_fields")) {
         let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
         return Some(unknown_key(key, &known, &format_args!("the query of case `{case}`")));
     }
@@ -178,7 +178,7 @@ pub(crate) fn refused_problem(case: &str, refusal: &Refusal) -> Diagnostic {
     let subject = refusal.subjects.first().map(|subject| &**subject);
     let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
     let meant = meant.map_or_else(|| "Correct it".to_owned(), |name| format!("did you mean `{name}`? Correct it"));
-    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code))
+    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code.as_str()))
 }
 
 /// Returns the texts of a query with their places.

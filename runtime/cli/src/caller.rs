@@ -1,7 +1,7 @@
 //! The caller that `--as` names, to rehearse policies as somebody else.
 //!
-//! In: a JSON file like a token's claims. Out: the context of a request. Without a file the caller is
-//! nobody: no roles, no groups, no attributes.
+//! In: a JSON file like a token's claims. Out: the context of a request. Without a file the caller has no roles, no
+//! groups and no attributes. A caller whose file has no `auth_method` is the operator.
 
 use std::path::Path;
 
@@ -17,7 +17,8 @@ use crate::failure::Failure;
 /// # Errors
 /// It can't be read, or something in it isn't what a caller is made of.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
-    let Some(path) = path else { return Ok(asking(SecurityContext::default())) };
+    let operator = SecurityContext { auth_method: AuthMethod::Operator, ..SecurityContext::default() };
+    let Some(path) = path else { return Ok(context_of(operator)) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
@@ -26,10 +27,10 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
-    Ok(asking(caller))
+    let is_operator = json.get("auth_method").is_none_or(Json::is_null);
+    Ok(context_of(if is_operator { SecurityContext { auth_method: AuthMethod::Operator, ..caller } } else { caller }))
 }
 
-/// The operator, who sees to the server from its own machine, in the place of somebody else.
-fn asking(caller: SecurityContext) -> RequestContext {
-    RequestContext { caller, auth_method: AuthMethod::Operator, scopes: Scopes::READ, ..RequestContext::default() }
+fn context_of(caller: SecurityContext) -> RequestContext {
+    RequestContext { caller, scopes: Scopes::READ, ..RequestContext::default() }
 }

@@ -24,4 +24,4 @@ pub mod types;
 pub use compile::{Environment, compile, compile_count, compile_inline, compile_totals};
 pub use explain::{explain_plan, explain_query};
 pub use governance::{Authorized, AuthorizedAccess};
-pub use security::{Access, Attribute, Closed, SecurityContext};
+pub use security::{Access, Attribute, AuthMethod, Closed, SecurityContext};

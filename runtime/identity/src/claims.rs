@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use terrane_app::security::caller_json::attribute_from_claim;
 use terrane_app::security::{Scope, Scopes};
-use terrane_compiler::SecurityContext;
+use terrane_compiler::{AuthMethod, SecurityContext};
 
 /// The claims of a verified token.
 pub(crate) type Claims = Map<String, Json>;
@@ -135,6 +135,7 @@ impl ClaimsMapping {
             roles: texts(self.roles.find(claims)),
             groups: texts(self.groups.find(claims)),
             attributes: attributes.collect::<BTreeMap<_, _>>(),
+            auth_method: AuthMethod::Jwt,
         }
     }
 

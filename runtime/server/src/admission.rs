@@ -60,7 +60,7 @@ impl<'a> Demand<'a> {
             }
         };
         self.app.rates.admit(&identity, self.scene.client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
-        if identity.method != AuthMethod::Anonymous {
+        if identity.method() != AuthMethod::Anonymous {
             self.proven(&identity).await?;
         }
         if let Access::Scoped(scope) = self.scene.access
@@ -131,12 +131,12 @@ impl<'a> Demand<'a> {
 
     async fn proven(&self, identity: &Identity) -> Result<(), ApiError> {
         if let Some(metrics) = &self.app.watchers.watch.metrics {
-            metrics.authenticated(identity.method.as_str());
+            metrics.authenticated(identity.method().as_str());
         }
         tracing::info!(
             event = "authentication_success",
             user_id = &*identity.caller.user_id,
-            auth_method = identity.method.as_str(),
+            auth_method = identity.method().as_str(),
             client_ip = self.scene.client.map(tracing::field::display),
             permissions = identity.scopes.names().join(","),
         );
@@ -175,7 +175,7 @@ impl Scene {
         let entry = self.entry(app, "access_denied", identity, format!("{} {route}", self.method));
         let entry = AuditEntry { reason: Some(reason.into()), ..entry };
         // A denial of somebody proven is on disk before they learn of it; strangers can't make us write.
-        let noted = match identity.method {
+        let noted = match identity.method() {
             AuthMethod::Anonymous => app.ports.journal.note(entry).await,
             _ => app.ports.journal.note_durably(entry).await,
         };
@@ -187,7 +187,7 @@ impl Scene {
             at: app.ports.clock.now(),
             event: event.into(),
             actor: identity.caller.user_id.clone(),
-            auth_method: identity.method.as_str().into(),
+            auth_method: identity.method().as_str().into(),
             client_ip: self.client.map(|ip| ip.to_string().into()),
             correlation_id: Some(self.correlation_id.clone()),
             resource: resource.into(),

@@ -173,7 +173,7 @@ async fn an_application_names_its_users_with_their_roles_and_attributes() {
     let user = json!({"id": "u1", "access": {"roles": ["viewer"]}, "attributes": {"region": "EU", "tiers": [1, 2]}});
     let token = sign(&claims(&json!({"user": user, "groups": "north", "email": "a@b.example", "roles": ["admin"]})));
     let identity = house.identify(&token).await.unwrap();
-    assert_eq!((identity.method, identity.scopes), (AuthMethod::Jwt, Scopes::READ));
+    assert_eq!((identity.method(), identity.scopes), (AuthMethod::Jwt, Scopes::READ));
     let word = |text: &str| Attribute::One(Value::Text(text.into()));
     let tiers = Attribute::Many(vec![Value::Integer(1), Value::Integer(2)]);
     let expected = SecurityContext {
@@ -182,6 +182,7 @@ async fn an_application_names_its_users_with_their_roles_and_attributes() {
         roles: vec!["viewer".into()],
         groups: vec!["north".into()],
         attributes: [("region".into(), word("EU")), ("tiers".into(), tiers)].into(),
+        auth_method: AuthMethod::Jwt,
     };
     assert_eq!(identity.caller, expected);
     assert_eq!(house.get(CUBES, &token).await.0, 200);
@@ -468,7 +469,8 @@ async fn tokens_are_revoked_by_id_and_by_subject() {
     for token in [&one, &two, &other, &without_iat, &newer] {
         assert_eq!(house.get(CUBES, token).await.0, 200);
     }
-    let operator = Identity { method: AuthMethod::Operator, ..Identity::default() };
+    let caller = SecurityContext { auth_method: AuthMethod::Operator, ..SecurityContext::default() };
+    let operator = Identity { caller, ..Identity::default() };
     let revoke = async |tokens| house.authenticator.revoke_tokens(&operator, tokens, &Origin::default()).await.unwrap();
     revoke(RevokedTokens::Token("t1".into())).await;
     assert_eq!(house.get(CUBES, &one).await, refused());

@@ -15,7 +15,7 @@ use terrane_app::ports::tokens::{Passwords as _, Tokens};
 use terrane_app::security::api_key::{self, NewKey};
 use terrane_app::security::{AuthError, Authenticator, Credential, Identity, Scope, Scopes};
 use terrane_compiler::types::Value;
-use terrane_compiler::{Attribute, SecurityContext};
+use terrane_compiler::{Attribute, AuthMethod, SecurityContext};
 use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
 use terrane_conformance_tests::security::Security;
 use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, SigningKey};
@@ -101,6 +101,9 @@ impl House {
     async fn identity_of(&self, token: &str) -> Result<Rights, AuthError> {
         let identity = self.authenticator.identify(Credential { bearer: token, client: None }).await?;
         let Identity { caller, scopes, tenant, .. } = identity;
+        assert_eq!(caller.auth_method, AuthMethod::Jwt);
+        // Rights are the same however their holder authenticates.
+        let caller = SecurityContext { auth_method: AuthMethod::default(), ..caller };
         Ok(Rights { scopes, caller, tenant })
     }
 
@@ -308,6 +311,7 @@ fn analyst(user_id: &str) -> Rights {
         roles: vec!["analyst".into()],
         groups: vec!["north".into()],
         attributes: [("tier".into(), Attribute::Many(vec![Value::Integer(1), Value::Null]))].into(),
+        ..SecurityContext::default()
     };
     Rights { scopes: Scopes::READ, caller, tenant: Some("t1".into()) }
 }

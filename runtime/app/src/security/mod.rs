@@ -158,7 +158,8 @@ impl Authenticator {
             return Err(AuthError::ExpiredKey { at });
         }
         let ApiKey { id, scopes, caller, tenant, .. } = key;
-        Ok(Identity { caller, scopes, method: AuthMethod::ApiKey, credential: format!("key:{id}").into(), tenant })
+        let caller = SecurityContext { auth_method: AuthMethod::ApiKey, ..caller };
+        Ok(Identity { caller, scopes, credential: format!("key:{id}").into(), tenant })
     }
 
     async fn by_token(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
@@ -190,7 +191,8 @@ impl Authenticator {
 /// The identity of the bearer of a token without a session. A token that names no scope reads.
 fn without_session(caller: SecurityContext, scopes: Option<Scopes>, tenant: Option<Arc<str>>) -> Identity {
     let credential = format!("user:{}", caller.user_id).into();
-    Identity { scopes: scopes.unwrap_or(Scopes::READ), method: AuthMethod::Jwt, credential, tenant, caller }
+    let caller = SecurityContext { auth_method: AuthMethod::Jwt, ..caller };
+    Identity { scopes: scopes.unwrap_or(Scopes::READ), credential, tenant, caller }
 }
 
 /// A record of what somebody proven did.
@@ -199,7 +201,7 @@ pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, res
         at,
         event: event.into(),
         actor: identity.caller.user_id.clone(),
-        auth_method: identity.method.as_str().into(),
+        auth_method: identity.method().as_str().into(),
         resource: resource.into(),
         count: 1,
         ..AuditEntry::default()

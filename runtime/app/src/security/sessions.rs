@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
 
 use super::api_key::{base64url, hash};
 use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, Scopes, entry};
@@ -236,7 +237,7 @@ impl Authenticator {
     }
 
     async fn note_failure(&self, username: &str, origin: &Origin, reason: &'static str) -> Result<(), AuthError> {
-        let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
+        let nobody = Identity::unproven(AuthMethod::Jwt);
         let resource = if username.is_empty() { "session".to_owned() } else { format!("user:{username}") };
         let record = entry("authentication_failure", self.ports.clock.now(), &nobody, resource);
         let record = AuditEntry { reason: Some(reason.into()), ..from(origin, record) };
@@ -251,9 +252,8 @@ fn rights_of(user: User) -> Rights {
 
 pub(super) fn identity_of(rights: &Rights, session_id: &str, method: AuthMethod) -> Identity {
     Identity {
-        caller: rights.caller.clone(),
+        caller: SecurityContext { auth_method: method, ..rights.caller.clone() },
         scopes: rights.scopes,
-        method,
         credential: format!("session:{session_id}").into(),
         tenant: rights.tenant.clone(),
     }

@@ -384,6 +384,7 @@ fn context(arguments: &CallerArguments, own_id: Arc<str>, email: Option<&str>) -
         roles: texts(&arguments.roles),
         groups: texts(&arguments.groups),
         attributes,
+        ..SecurityContext::default()
     })
 }
 

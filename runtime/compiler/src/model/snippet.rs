@@ -76,6 +76,7 @@ pub enum UserValue {
     Email,
     Roles,
     Groups,
+    AuthMethod,
     Attribute(Arc<str>),
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::source::{Origin, SqlText, Text};
 use crate::diagnostic::Span;
 use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
+use crate::security::AuthMethod;
 use crate::types::{Granularity, Value};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -301,6 +302,8 @@ pub struct PolicyCondition {
     pub unless_roles: Vec<Arc<str>>,
     pub groups: Vec<Arc<str>>,
     pub unless_groups: Vec<Arc<str>>,
+    pub auth_methods: Vec<AuthMethod>,
+    pub unless_auth_methods: Vec<AuthMethod>,
     /// Attribute and the values of which one must be there.
     pub attributes: Vec<(Arc<str>, Vec<Value>)>,
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,

@@ -4,12 +4,14 @@
 //! mean for it ([`Access`]). Not here: tokens and keys.
 
 mod access;
+mod auth_method;
 pub(crate) mod attribute_value;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use access::{Access, Closed};
+pub use auth_method::AuthMethod;
 
 /// The caller of one query.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +21,7 @@ pub struct SecurityContext {
     pub roles: Vec<Arc<str>>,
     pub groups: Vec<Arc<str>>,
     pub attributes: BTreeMap<Arc<str>, Attribute>,
+    pub auth_method: AuthMethod,
 }
 
 /// A custom attribute: one value or several.

@@ -27,6 +27,7 @@ fn keys_come_out_as_they_went_in_and_end_once() {
             roles: vec!["r".into()],
             groups: vec!["g".into(), "h".into()],
             attributes,
+            ..SecurityContext::default()
         };
         let first = ApiKey { caller, ..key("k1") };
         let second = ApiKey { expires_at: None, tenant: None, created_at: at(5), ..key("k2") };

@@ -101,6 +101,19 @@ impl Routes {
         )
     }
 
+    pub(crate) fn patch<H, F>(self, path: &'static str, access: Access, doc: &'static Doc, handler: H) -> Self
+    where
+        H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        self.add(
+            MethodFilter::PATCH,
+            Route { method: Method::PATCH, path, access, doc },
+            UnknownParameters::Refused,
+            handler,
+        )
+    }
+
     pub(crate) fn delete<H, F>(self, path: &'static str, access: Access, doc: &'static Doc, handler: H) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
+use terrane_app::accounts::Actor;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::credentials::{Credentials as _, RevokedTokens, User};
 use terrane_app::ports::tokens::Passwords as _;
@@ -471,7 +472,8 @@ async fn tokens_are_revoked_by_id_and_by_subject() {
     }
     let caller = SecurityContext { auth_method: AuthMethod::Operator, ..SecurityContext::default() };
     let operator = Identity { caller, ..Identity::default() };
-    let revoke = async |tokens| house.authenticator.revoke_tokens(&operator, tokens, &Origin::default()).await.unwrap();
+    let operator = Actor::of_request(&operator, Origin::default());
+    let revoke = async |tokens| house.authenticator.accounts().revoke_tokens(&operator, tokens).await.unwrap();
     revoke(RevokedTokens::Token("t1".into())).await;
     assert_eq!(house.get(CUBES, &one).await, refused());
     assert_eq!(house.get(CUBES, &two).await.0, 200);

@@ -21,21 +21,29 @@ pub mod test;
 use std::io::Write as _;
 
 use jiff::Timestamp;
+use terrane_app::accounts::Actor;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
 
 use crate::report::{self, Style};
 
-/// The beginning of an audit record of what an operator does on this machine.
-pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+/// The operator of this machine, as audit records name them.
+pub(crate) fn operator() -> Actor {
     // As the system says it; a variable says whatever its owner likes.
     let user = rustix::process::getuid().as_raw();
+    let user_id = format!("operator:uid={user}").into();
+    Actor { user_id, auth_method: "command_line".into(), ..Actor::default() }
+}
+
+/// The beginning of an audit record of what an operator does on this machine.
+pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+    let Actor { user_id, auth_method, .. } = operator();
     AuditEntry {
         at,
         event: event.into(),
-        actor: format!("operator:uid={user}").into(),
-        auth_method: "command_line".into(),
+        actor: user_id,
+        auth_method,
         resource: resource.into(),
         count: 1,
         ..AuditEntry::default()

@@ -22,7 +22,7 @@ const DESCRIPTION: &str = "A semantic layer: measures grouped by dimensions, ans
                            parameters and fields that are not described here are refused.";
 const COMPRESSED_BODY: &str = "May be compressed, with `Content-Encoding: gzip` or `zstd`.";
 /// Answers with these schemas hold secrets, and are never compressed.
-const NEVER_COMPRESSED: [&str; 2] = ["Tokens", "Revoked"];
+const NEVER_COMPRESSED: [&str; 3] = ["Tokens", "Revoked", "IssuedKey"];
 
 /// What a request with a body can be refused with before its handler looks at it.
 const OF_BODIES: &[Code] =

@@ -5,7 +5,9 @@
 //! because fields may be added. One file, since it is one table: a shape is added or changed, and nothing else.
 
 use serde_json::{Map, Value as Json, json};
+use terrane_app::accounts::MIN_PASSWORD_CHARS;
 use terrane_app::ports::plugins::{PluginRole, PluginState};
+use terrane_app::security::MAX_PASSWORD_BYTES;
 use terrane_compiler::query::{MAX_FILTER_DEPTH, Operator};
 use terrane_compiler::types::Granularity;
 
@@ -374,6 +376,27 @@ fn sessions() -> Schemas {
         }),
         ("Tokens", object(&["access_token", "token_type", "expires_in", "refresh_token"], tokens)),
         ("Revoked", object(&["revoked"], [("revoked", flag())])),
+        ("NewKey", closed_by(&["name"], accounts_fields(&[("name", short_text()), ("expires", text_or_null())]))),
+        ("KeyChange", closed_by(&[], accounts_fields(&[("name", short_text()), ("expires", text_or_null())]))),
+        (
+            "NewUser",
+            closed_by(&["username", "password"], accounts_fields(&[("username", short_text()), ("password", password())])),
+        ),
+        ("UserChange", closed_by(&[], accounts_fields(&[("password", password()), ("disabled", flag())]))),
+        ("Key", account(&[("id", text()), ("name", text()), ("expires_at", text_or_null()), ("state", key_state())])),
+        (
+            "IssuedKey",
+            account(&[
+                ("id", text()),
+                ("name", text()),
+                ("expires_at", text_or_null()),
+                ("state", key_state()),
+                ("key", json!({ "type": "string", "description": "shown this once" })),
+            ]),
+        ),
+        ("User", account(&[("username", text()), ("disabled_at", text_or_null())])),
+        ("Keys", object(&["keys"], [("keys", list(reference("Key")))])),
+        ("Users", object(&["users"], [("users", list(reference("User")))])),
         (
             "AuditPage",
             object(
@@ -407,6 +430,55 @@ fn sessions() -> Schemas {
             ),
         ),
     ])
+}
+
+fn short_text() -> Json {
+    json!({ "type": "string", "minLength": 1, "maxLength": 256 })
+}
+
+fn password() -> Json {
+    json!({ "type": "string", "minLength": MIN_PASSWORD_CHARS, "maxLength": MAX_PASSWORD_BYTES })
+}
+
+fn key_state() -> Json {
+    words(&["good", "expired", "revoked"])
+}
+
+/// The fields of a request for an account: its own, and those of its rights.
+fn accounts_fields(own: &[(&str, Json)]) -> Schemas {
+    let rights = [
+        ("scopes", json!({ "type": "array", "items": words(&["read", "write", "admin"]), "minItems": 1 })),
+        ("user_id", text_or_null()),
+        ("email", text_or_null()),
+        ("roles", list(short_text())),
+        ("groups", list(short_text())),
+        ("attributes", json!({ "type": "object" })),
+        ("tenant", text_or_null()),
+    ];
+    own.iter().cloned().chain(rights).map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// An object of these fields and no others.
+fn closed_by(required: &[&str], properties: Schemas) -> Json {
+    json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false })
+}
+
+/// An account in an answer: its own fields, and those of its rights.
+fn account(own: &[(&str, Json)]) -> Json {
+    let shared = [
+        ("user_id", text()),
+        ("email", text_or_null()),
+        ("scopes", list(words(&["read", "write", "admin"]))),
+        ("roles", list(text())),
+        ("groups", list(text())),
+        ("attributes", json!({ "type": "object" })),
+        ("tenant", text_or_null()),
+        ("created_at", json!({ "type": "string", "format": "date-time" })),
+    ];
+    let properties: Schemas =
+        own.iter().cloned().chain(shared).map(|(name, schema)| (name.to_owned(), schema)).collect();
+    let required: Vec<&String> = properties.iter().map(|(name, _)| name).collect();
+    json!({ "type": "object", "required": required, "properties": properties })
 }
 
 fn operations() -> Schemas {

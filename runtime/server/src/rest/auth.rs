@@ -4,7 +4,9 @@ use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
 use serde_json::{Value as Json, json};
+use terrane_app::accounts::Actor;
 
+use super::accounts;
 use crate::admission::tell_session;
 use crate::app::{App, Scope};
 use crate::call::Call;
@@ -51,8 +53,8 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
 async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
     let (origin, identity) = (call.origin(), call.identity.clone());
     let tokens = revoked_tokens_from_wire(&call.json_body(&app).await?)?;
-    let revoked = app.ports.authenticator.revoke_tokens(&identity, tokens, &origin).await;
-    revoked.map_err(ApiError::from_auth)?;
+    let actor = Actor::of_request(&identity, origin);
+    app.ports.authenticator.accounts().revoke_tokens(&actor, tokens).await.map_err(accounts::refusal)?;
     Ok(json_response(json!({"revoked": true}).to_string().into_bytes()))
 }
 

@@ -1,5 +1,6 @@
 //! The REST surface: one file per family of resources.
 
+mod accounts;
 mod audit;
 mod auth;
 mod docs;
@@ -24,7 +25,7 @@ use crate::routes::{Route, Routes};
 fn all() -> Routes {
     let routes = lineage::register(project::register(query::register(Routes::default())));
     let routes = health::register(metadata::register(routes));
-    docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
+    docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 
 /// Every route and who may call it. The one of metrics is where the operator wants it, and is not here.

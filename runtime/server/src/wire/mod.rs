@@ -3,6 +3,7 @@
 //! No type of the model, the plan or a result derives serde; each surface says for itself how it is
 //! written. Here: REST.
 
+pub(crate) mod accounts;
 pub(crate) mod answer;
 pub(crate) mod audit;
 pub(crate) mod auth;
@@ -30,6 +31,10 @@ pub(crate) const BODIES: &[(&str, &[&str])] = &[
     ("SignIn", auth::SIGN_IN),
     ("RefreshToken", auth::REFRESH_TOKEN),
     ("RevokedTokens", auth::REVOKED_TOKENS),
+    ("NewKey", accounts::KEY),
+    ("KeyChange", accounts::KEY),
+    ("NewUser", accounts::NEW_USER),
+    ("UserChange", accounts::USER_CHANGE),
     ("ProjectLoad", project::LOAD),
     ("ProjectCompile", project::COMPILE),
     ("LineageImpact", lineage::IMPACT),

@@ -62,8 +62,8 @@ impl<'a> Providers<'a> {
 
     /// Whether browsers reach this server over https.
     pub(super) fn is_secure(&self) -> bool {
-        let url = self.config.security.oauth.public_url.as_ref();
-        url.and_then(|url| BrowserUrl::read(&url.value).ok()).is_none_or(|url| url.is_https())
+        let url = self.config.security.oauth.public_url();
+        url.and_then(|url| BrowserUrl::read(url).ok()).is_none_or(|url| url.is_https())
     }
 
     /// Those that callers sign in through.
@@ -72,8 +72,7 @@ impl<'a> Providers<'a> {
         if !oauth.is_on() {
             return Ok(Vec::new());
         }
-        let public = oauth.public_url.as_ref().map_or("", |url| url.value.as_str());
-        let public = BrowserUrl::read(public).map_err(|problem| failed("security.oauth.public_url", &problem))?;
+        let public = BrowserUrl::read(oauth.public_url().unwrap_or_default()).map_err(|problem| failed("security.oauth.public_url", &problem))?;
         oauth.providers.iter().map(|provider| self.sign_in(provider, &public)).collect()
     }
 
@@ -83,14 +82,14 @@ impl<'a> Providers<'a> {
         let endpoint = |of: &str, url: &str| self.endpoint(&key(of), url);
         let secret = config.client_secret.as_ref().map(Secret::expose).unwrap_or_default().to_owned();
         let authorize_url = BrowserUrl::read(config.authorize_url.as_deref().unwrap_or_default());
-        let openid = match (&config.issuer, &config.jwks_url) {
-            (Some(issuer), Some(url)) => Some(OpenIdSettings {
-                issuer: issuer.clone(),
-                keys: self.keys(endpoint("jwks_url", url)?),
-                algorithms: config.algorithms.clone(),
-            }),
-            _ => None,
-        };
+        let openid = config.openid(&self.config.security.jwt).map(|openid| {
+            Ok::<_, Failure>(OpenIdSettings {
+                issuer: openid.issuer.to_owned(),
+                keys: self.keys(endpoint("jwks_url", openid.jwks_url)?),
+                algorithms: openid.algorithms.to_vec(),
+            })
+        });
+        let openid = openid.transpose()?;
         let default_scopes: &[&str] = if openid.is_some() { &["openid", "profile", "email"] } else { &[] };
         let default_scopes = || default_scopes.iter().map(|scope| (*scope).to_owned()).collect();
         let settings = ProviderSettings {

@@ -31,7 +31,7 @@ impl Default for Argon2Passwords {
         let mut random = [0; 16];
         // Without random bytes the decoy is still a hash that costs as much.
         let _ = getrandom::fill(&mut random);
-        let decoy = hash(&format!("{random:02x?}"));
+        let decoy = hash(&hex::encode(random));
         Argon2Passwords { turns: Arc::new(Semaphore::new(AT_ONCE)), decoy }
     }
 }

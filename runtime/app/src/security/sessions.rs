@@ -244,7 +244,7 @@ impl Authenticator {
     fn random_id(&self) -> Arc<str> {
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
-        random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        hex::encode(random).into()
     }
 
     async fn note_failure(&self, username: &str, origin: &Origin, reason: &'static str) -> Result<(), AuthError> {

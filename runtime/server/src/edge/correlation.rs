@@ -33,11 +33,11 @@ impl Ids {
     }
 
     fn make(&self) -> Arc<str> {
-        let mut text = [0; 32];
-        write_hex(self.process, &mut text[..16]);
-        write_hex(spread(self.next.fetch_add(1, Ordering::Relaxed)), &mut text[16..]);
-        // Hexadecimal digits are UTF-8.
-        std::str::from_utf8(&text).unwrap_or_default().into()
+        let halves = [self.process, spread(self.next.fetch_add(1, Ordering::Relaxed))];
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&halves[0].to_be_bytes());
+        bytes[8..].copy_from_slice(&halves[1].to_be_bytes());
+        hex::encode(bytes).into()
     }
 }
 
@@ -50,13 +50,6 @@ fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
-}
-
-fn write_hex(number: u64, out: &mut [u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (digit, byte) in out.iter_mut().rev().enumerate() {
-        *byte = DIGITS[(number >> (4 * digit)) as usize & 15];
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Strings as JSON strings.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends a quoted, escaped JSON string.
@@ -32,15 +35,11 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
 
 /// Appends bytes as a JSON string in base64 (RFC 4648, section 4).
 pub(super) fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     out.push(b'"');
-    for group in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let is_padding = digit > group.len();
-            out.push(if is_padding { b'=' } else { DIGITS[(bits >> (18 - 6 * digit)) as usize & 63] });
-        }
-    }
+    let start = out.len();
+    // Four letters for every three bytes that begin.
+    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+    let written = STANDARD.encode_slice(bytes, &mut out[start..]).unwrap_or_default();
+    out.truncate(start + written);
     out.push(b'"');
 }

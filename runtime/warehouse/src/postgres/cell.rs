@@ -74,7 +74,7 @@ fn integer(bytes: &[u8]) -> Result<i64, CellError> {
 }
 
 fn uuid(bytes: [u8; 16]) -> String {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(bytes);
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 

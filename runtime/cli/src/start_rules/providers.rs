@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_identity::{Allow, BrowserUrl, Outgoing};
+use terrane_identity::BrowserUrl;
+use terrane_outgoing::{AllowList, OutgoingClient};
 
 use super::error;
 use crate::config::{JwtConfig, OAuthConfig, Place, ProviderConfig, SecurityConfig, TokenAuth};
@@ -16,7 +17,7 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
     let mut refused = Vec::new();
     let mut entries = Vec::new();
     for entry in &security.outgoing.allow {
-        match Allow::read([entry.value.as_str()]) {
+        match AllowList::parse([entry.value.as_str()]) {
             Ok(_) => entries.push(entry.value.as_str()),
             Err(problem) => refused.push(entry.place.mark(error(
                 format!("`security.outgoing.allow`: {problem}"),
@@ -24,8 +25,8 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
             ))),
         }
     }
-    let allow = Allow::read(entries).unwrap_or_default();
-    let Ok(outgoing) = Outgoing::new(allow, None) else {
+    let allow = AllowList::parse(entries).unwrap_or_default();
+    let Ok(outgoing) = OutgoingClient::new(allow, None) else {
         refused.push(error("TLS cannot be used on this machine", "identity providers are asked over https"));
         return refused;
     };
@@ -35,7 +36,7 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
 }
 
 /// Tokens of an external provider.
-fn external(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
+fn external(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic> {
     let jwt = &security.jwt;
     let Some(url) = jwt.external_jwks_url.as_ref().filter(|_| jwt.is_external()) else { return Vec::new() };
     let mut refused = Vec::new();
@@ -79,7 +80,7 @@ const ASKED_OVER_HTTPS: &str = "providers are asked over https; `security.outgoi
                                 your own, and http is for a listed loopback host";
 
 /// Providers to sign in through.
-fn oauth(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
+fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic> {
     let oauth = &security.oauth;
     if !oauth.is_on() {
         return Vec::new();
@@ -121,7 +122,7 @@ fn together(name: &str, found: Vec<(String, &'static str)>) -> Option<Diagnostic
     (!messages.is_empty()).then(|| error(message, hints.join("; ")))
 }
 
-fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &Outgoing) -> Vec<(String, &'static str)> {
+fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingClient) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     if !provider.name.as_deref().is_some_and(is_name) {
         let message = "`name` must be 1 to 32 of a-z, 0-9, - and _".to_owned();
@@ -212,10 +213,10 @@ mod tests {
         for (jwt, words) in [
             ("external_jwks_url: \"https://a.example/keys\", audience: b".to_owned(), "`security.jwt.issuer`"),
             ("external_jwks_url: \"https://a.example/keys\", issuer: b".to_owned(), "`security.jwt.audience`"),
-            (format!("external_jwks_url: \"http://a.example/keys\", {names}"), "not asked over https"),
+            (format!("external_jwks_url: \"http://a.example/keys\", {names}"), "must be requested over https"),
             (format!("external_jwks_url: \"https://10.0.0.1/keys\", {names}"), "does not list it"),
             (format!("external_jwks_url: \"https://169.254.169.254/keys\", {names}"), "does not list it"),
-            (format!("external_jwks_url: keys, {names}"), "no URL"),
+            (format!("external_jwks_url: keys, {names}"), "invalid URL"),
             (
                 format!(
                     "secret: 0123456789abcdef0123456789abcdef, external_jwks_url: \"https://a.example/keys\", \

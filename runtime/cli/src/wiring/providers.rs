@@ -11,9 +11,10 @@ use std::time::Duration;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_identity::{
-    Allow, BrowserUrl, ClaimsMapping, ClientAuth, Endpoint, ExternalSettings, ExternalTokens, OpenIdSettings, Outgoing,
-    Provider, ProviderSettings, RefreshSettings, RemoteKeys,
+    BrowserUrl, ClaimsMapping, ClientAuth, ExternalSettings, ExternalTokens, OpenIdSettings, Provider, ProviderSettings,
+    RefreshSettings, RemoteKeys,
 };
+use terrane_outgoing::{AllowList, Endpoint, OutgoingClient};
 
 use super::security::mapping;
 use crate::config::{Config, ProviderConfig, Secret, TokenAuth};
@@ -23,7 +24,7 @@ use crate::failure::Failure;
 pub(super) struct Providers<'a> {
     config: &'a Config,
     clock: &'a Arc<dyn Clock>,
-    outgoing: Outgoing,
+    outgoing: OutgoingClient,
 }
 
 impl<'a> Providers<'a> {
@@ -37,9 +38,9 @@ impl<'a> Providers<'a> {
             Ok::<_, Failure>((path, text))
         });
         let ca = ca.transpose()?;
-        let allow = Allow::read(settings.allow.iter().map(|entry| entry.value.as_str()));
+        let allow = AllowList::parse(settings.allow.iter().map(|entry| entry.value.as_str()));
         let allow = allow.map_err(|problem| failed("security.outgoing.allow", &problem))?;
-        let outgoing = Outgoing::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
+        let outgoing = OutgoingClient::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
         let outgoing = outgoing.map_err(|problem| failed("security.outgoing", &problem))?;
         Ok(Providers { config, clock, outgoing })
     }

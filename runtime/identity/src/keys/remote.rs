@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, DecodingKey};
 use terrane_app::ports::clock::Clock;
+use terrane_outgoing::{Endpoint, OutgoingClient};
 use tokio::sync::{Semaphore, watch};
 
 use super::set::{Found, KeySet};
-use crate::outgoing::{Endpoint, Outgoing};
 
 /// Between two readings.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub(crate) enum KeyFault {
 pub struct RemoteKeys(Arc<Inner>);
 
 struct Inner {
-    outgoing: Outgoing,
+    outgoing: OutgoingClient,
     endpoint: Endpoint,
     clock: Arc<dyn Clock>,
     settings: RefreshSettings,
@@ -81,7 +81,7 @@ enum Outcome {
 }
 
 impl RemoteKeys {
-    pub fn new(outgoing: Outgoing, endpoint: Endpoint, clock: Arc<dyn Clock>, settings: RefreshSettings) -> Self {
+    pub fn new(outgoing: OutgoingClient, endpoint: Endpoint, clock: Arc<dyn Clock>, settings: RefreshSettings) -> Self {
         RemoteKeys(Arc::new(Inner {
             outgoing,
             endpoint,

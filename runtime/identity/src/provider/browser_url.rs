@@ -2,7 +2,7 @@
 //!
 //! In: a text of the configuration. Out: a URL over https, or over http to the browser's own machine.
 
-use reqwest::Url;
+use url::Url;
 
 /// An address for browsers.
 #[derive(Debug, Clone, PartialEq, Eq)]

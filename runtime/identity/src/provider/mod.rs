@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 use terrane_app::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, Person, ProviderFault};
 use terrane_app::ports::tokens::TokenFault;
+use terrane_outgoing::{Endpoint, OutgoingClient};
 
 use crate::checks::Expected;
 use crate::claims::{Claims, ClaimsMapping};
 use crate::keys::{RemoteKeys, SignatureAlgorithm};
-use crate::outgoing::{Endpoint, Outgoing};
 use crate::signed::SignedTokens;
 
 pub use browser_url::{BrowserUrl, BrowserUrlError};
@@ -58,11 +58,11 @@ pub struct OpenIdSettings {
 pub struct Provider {
     settings: ProviderSettings,
     id_tokens: Option<SignedTokens>,
-    outgoing: Outgoing,
+    outgoing: OutgoingClient,
 }
 
 impl Provider {
-    pub fn new(settings: ProviderSettings, outgoing: Outgoing) -> Self {
+    pub fn new(settings: ProviderSettings, outgoing: OutgoingClient) -> Self {
         let id_tokens = settings.openid.as_ref();
         let id_tokens =
             id_tokens.map(|openid| SignedTokens::new(openid.keys.clone(), &openid.algorithms, ID_TOKEN_TYPES));

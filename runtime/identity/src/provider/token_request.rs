@@ -7,12 +7,11 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::StatusCode;
 use serde_json::Value as Json;
 use terrane_app::ports::providers::{CodeExchange, ProviderFault};
+use terrane_outgoing::OutgoingClient;
 
 use super::{ProviderSettings, invalid};
-use crate::outgoing::Outgoing;
 
 /// RFC 6749, section 5.2.
 const ERRORS: &[&str] = &[
@@ -51,7 +50,7 @@ pub(super) struct TokenAnswer {
 }
 
 pub(super) async fn send(
-    outgoing: &Outgoing,
+    outgoing: &OutgoingClient,
     settings: &ProviderSettings,
     exchange: &CodeExchange<'_>,
 ) -> Result<TokenAnswer, ProviderFault> {
@@ -64,7 +63,7 @@ pub(super) async fn send(
     })?;
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     match answer.status {
-        StatusCode::OK => tokens(&body),
+        200 => tokens(&body),
         status => Err(refusal(provider, status, &body)),
     }
 }
@@ -99,10 +98,10 @@ fn tokens(body: &Json) -> Result<TokenAnswer, ProviderFault> {
     Ok(TokenAnswer { access_token, id_token: text("id_token") })
 }
 
-fn refusal(provider: &str, status: StatusCode, body: &Json) -> ProviderFault {
+fn refusal(provider: &str, status_code: u16, body: &Json) -> ProviderFault {
     let said = body.get("error").and_then(Json::as_str);
     let error = ERRORS.iter().find(|known| Some(**known) == said).copied().unwrap_or("unknown");
-    tracing::warn!(event = "provider_refused", provider, status_code = status.as_u16(), error_type = error);
+    tracing::warn!(event = "provider_refused", provider, status_code, error_type = error);
     // Only these say that the code is what is wrong; all else is the set-up's or the provider's.
     if matches!(error, "invalid_grant" | "invalid_request") {
         ProviderFault::CodeRefused

@@ -82,9 +82,14 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
     },
     Rule {
-        package: "terrane-identity",
-        may_use: &["terrane-app", "terrane-compiler"],
+        package: "terrane-outgoing",
+        may_use: &[],
         // Its HTTP client brings tower-http.
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
+    },
+    Rule {
+        package: "terrane-identity",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-outgoing"],
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
     },
     Rule {
@@ -103,6 +108,7 @@ const RULES: &[Rule] = &[
             "terrane-app",
             "terrane-compiler",
             "terrane-identity",
+            "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-server",
             "terrane-store",
@@ -124,6 +130,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-app",
             "terrane-identity",
+            "terrane-outgoing",
             "terrane-server",
             "terrane-store",
             "terrane-traces",
@@ -173,6 +180,10 @@ const PLUGIN: Rule = Rule {
 /// database behind its back.
 const SQLX_USERS: [&str; 3] = ["terrane-store", "terrane-warehouse", "terrane-system-tests"];
 
+/// Requests of the server go through the client that checks addresses, except those to the collector of traces, whose
+/// address is the operator's own.
+const REQWEST_USERS: [&str; 2] = ["terrane-outgoing", "terrane-traces"];
+
 /// What lies beneath one member.
 struct Beneath {
     direct: BTreeSet<String>,
@@ -200,6 +211,9 @@ fn violations(graph: &BTreeMap<String, Beneath>) -> Vec<String> {
         }
         if beneath.direct.contains("sqlx") && !SQLX_USERS.contains(&member.as_str()) {
             found.push(format!("{member} may not use sqlx: go through the port of an adapter"));
+        }
+        if beneath.direct.contains("reqwest") && !REQWEST_USERS.contains(&member.as_str()) {
+            found.push(format!("{member} may not use reqwest: send requests through terrane-outgoing"));
         }
         for name in beneath.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
             found.push(format!("{member} may not have {name} beneath it: `cargo tree -e normal,build -p {member} -i {name}` shows the way"));
@@ -276,6 +290,13 @@ mod objections {
     fn an_adapter_that_uses_another_is_named() {
         let graph = graph(&[("terrane-store", &["terrane-warehouse"], &[]), ("terrane-warehouse", &[], &[])]);
         assert_eq!(violations(&graph), ["terrane-store may not use terrane-warehouse"]);
+    }
+
+    #[test]
+    fn a_crate_with_an_http_client_of_its_own_is_named() {
+        let found = violations(&graph(&[("terrane-identity", &["reqwest"], &["reqwest"])]));
+        assert_eq!(found, ["terrane-identity may not use reqwest: send requests through terrane-outgoing"]);
+        assert!(violations(&graph(&[("terrane-outgoing", &["reqwest"], &["reqwest"])])).is_empty());
     }
 
     #[test]

@@ -265,7 +265,7 @@ pub async fn ports(
     let now = engine.clock.now().to_string();
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
-    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock)?;
+    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock).await?;
     engine.queries.audited_by(Arc::clone(&journal));
     Ok(Ports {
         queries: Arc::clone(&engine.queries),

@@ -4,9 +4,9 @@
 //! and `crit` are never followed. What the claims must say is in `checks`; tokens of an identity provider
 //! are `external`'s.
 //!
-//! Where applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key
-//! that is derived from the secret for this use. A token that names a session without that proof is refused,
-//! and a token that names none never becomes one of a session.
+//! If applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key that only the
+//! servers on one state database know. A token that names a session without that proof is refused, and a token that
+//! names no session never becomes one of a session.
 
 use std::fmt;
 
@@ -34,16 +34,6 @@ pub enum SigningKey {
         private: Option<Vec<u8>>,
         public: Vec<u8>,
     },
-}
-
-impl SigningKey {
-    /// What only those who may sign know; `None` where nobody here does.
-    pub fn secret_bytes(&self) -> Option<&[u8]> {
-        match self {
-            SigningKey::Hs256 { secret } => Some(secret),
-            SigningKey::Rs256 { private, .. } => private.as_deref(),
-        }
-    }
 }
 
 impl fmt::Debug for SigningKey {
@@ -87,21 +77,14 @@ pub struct Jwt {
     validation: Validation,
     expected: Expected,
     mapping: ClaimsMapping,
-    /// Derived from the key that signs.
-    proof_key: Option<ProofKey>,
-    applications: Option<ApplicationSettings>,
+    /// Tokens without a session, and the proof of those with one.
+    applications: Option<(ApplicationSettings, ProofKey)>,
 }
 
-/// The key of the MAC by which a token of a session is known.
-struct ProofKey(Vec<u8>);
+/// The key of the MAC by which a token of a session is recognized.
+struct ProofKey([u8; 32]);
 
 impl ProofKey {
-    fn derived_from(secret: &[u8]) -> Option<Self> {
-        let label = b"terrane: tokens of sessions";
-        let key = jsonwebtoken::crypto::sign(label, &EncodingKey::from_secret(secret), Algorithm::HS256);
-        key.ok().map(|key| ProofKey(key.into_bytes()))
-    }
-
     fn sign(&self, claims: &Json) -> Option<String> {
         let message = proven_claims(claims)?;
         jsonwebtoken::crypto::sign(message.as_bytes(), &EncodingKey::from_secret(&self.0), Algorithm::HS256).ok()
@@ -150,17 +133,16 @@ impl Jwt {
                 jsonwebtoken::encode(&Header::new(algorithm), &json!({}), key).map_err(|_| JwtError::WeakKey)?;
             jsonwebtoken::decode::<Claims>(&probe, &decoding, &validation).map_err(|_| JwtError::OtherPair)?;
         }
-        let settings_secret = settings.key.secret_bytes().map(<[u8]>::to_vec);
         let JwtSettings { issuer, audience, verify_exp, verify_iat, mapping, .. } = settings;
         let expected = Expected { issuer, audience, verify_exp, verify_iat };
-        let proof_key = settings_secret.and_then(|secret| ProofKey::derived_from(&secret));
-        Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping, proof_key, applications: None })
+        Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping, applications: None })
     }
 
-    /// Accepts tokens without a session that applications sign with the same key.
+    /// Accepts tokens without a session that applications sign with the same key. `proof_key` is random; the servers on
+    /// one state database share it, and no application knows it.
     #[must_use]
-    pub fn with_applications(self, applications: ApplicationSettings) -> Self {
-        Jwt { applications: Some(applications), ..self }
+    pub fn with_applications(self, applications: ApplicationSettings, proof_key: [u8; 32]) -> Self {
+        Jwt { applications: Some((applications, ProofKey(proof_key))), ..self }
     }
 }
 
@@ -169,8 +151,8 @@ impl Tokens for Jwt {
     fn sign(&self, grant: &Grant) -> Result<String, TokenFault> {
         let key = self.encoding.as_ref().ok_or(TokenFault::NotSigning)?;
         let mut claims = claims_of(grant, &self.expected.issuer, &self.expected.audience);
-        if self.applications.is_some() {
-            let proof = self.proof_key.as_ref().and_then(|key| key.sign(&claims));
+        if let Some((_, proof_key)) = &self.applications {
+            let proof = proof_key.sign(&claims);
             claims[PROOF] = proof.ok_or_else(|| invalid("it could not be signed"))?.into();
         }
         let token = jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
@@ -186,11 +168,11 @@ impl Tokens for Jwt {
         }
         let decoded = jsonwebtoken::decode::<Claims>(token, &self.decoding, &self.validation);
         let claims = decoded.map_err(|_| invalid("the signature is not the issuer's"))?.claims;
-        if let Some(applications) = &self.applications {
+        if let Some((applications, proof_key)) = &self.applications {
             if !claims.contains_key(SESSION) && !claims.contains_key(PROOF) {
                 return applications.verify(token, &header, &claims, now);
             }
-            self.check_proof(&claims)?;
+            check_proof(proof_key, &claims)?;
         }
         self.expected.check(&claims, now)?;
         if self.encoding.is_some() {
@@ -201,14 +183,12 @@ impl Tokens for Jwt {
     }
 }
 
-impl Jwt {
-    /// Refuses a token that names a session and was not signed for it by this server.
-    fn check_proof(&self, claims: &Claims) -> Result<(), TokenFault> {
-        let proof = claims.get(PROOF).and_then(Json::as_str);
-        let claims = Json::Object(claims.clone());
-        let is_proven = self.proof_key.as_ref().zip(proof).is_some_and(|(key, proof)| key.is_proof(&claims, proof));
-        is_proven.then_some(()).ok_or_else(|| invalid("it names a session of this server"))
-    }
+/// Refuses a token that names a session and was not signed for it by this server.
+fn check_proof(proof_key: &ProofKey, claims: &Claims) -> Result<(), TokenFault> {
+    let proof = claims.get(PROOF).and_then(Json::as_str);
+    let claims = Json::Object(claims.clone());
+    let is_proven = proof.is_some_and(|proof| proof_key.is_proof(&claims, proof));
+    is_proven.then_some(()).ok_or_else(|| invalid("it names a session of this server"))
 }
 
 /// The session that a token of this server names. Its other claims are for clients and give no rights.

@@ -33,7 +33,7 @@ pub(crate) fn hex(hash: &SecretHash) -> String {
     hex::encode(hash)
 }
 
-fn hash_of(text: &str) -> Result<SecretHash, StoreError> {
+pub(crate) fn hash_of(text: &str) -> Result<SecretHash, StoreError> {
     let mut hash = [0; 32];
     hex::decode_to_slice(text, &mut hash).map_err(|_| odd("a hash"))?;
     Ok(hash)

@@ -27,6 +27,8 @@ use terrane_store::StateStore;
 /// Noon of 14 February 2024, where the cases' clock stands.
 const NOW: i64 = 1_707_912_000;
 const SECRET: &[u8] = b"a secret of the tests that is long enough";
+/// The key of the server, which no application knows.
+const PROOF_KEY: [u8; 32] = [7; 32];
 const PRIVATE_PEM: &[u8] = include_bytes!("../keys/test_only.pem");
 const PUBLIC_PEM: &[u8] = include_bytes!("../keys/test_only.pub.pem");
 const OTHER_PEM: &[u8] = include_bytes!("../keys/test_only_other.pem");
@@ -78,7 +80,7 @@ impl House {
         let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let tokens = own_tokens(key);
         let tokens = match applications {
-            Some(applications) => tokens.with_applications(applications),
+            Some(applications) => tokens.with_applications(applications, PROOF_KEY),
             None => tokens,
         };
         let world = World { caller: Caller::Stranger, ..World::default() };
@@ -243,6 +245,13 @@ async fn claims_of_an_application_are_checked() {
         (json!({"scope": {"admin": true}}), 401),
         (json!({"scp": [5]}), 401),
         (json!({"jti": 5}), 401),
+        // What no revocation can name.
+        (json!({"jti": "j".repeat(256)}), 200),
+        (json!({"jti": "j".repeat(257)}), 401),
+        (json!({"sub": "s".repeat(257)}), 401),
+        (json!({"jti": "a\u{0}"}), 401),
+        (json!({"sub": "a\u{0}"}), 401),
+        (json!({"sub": "a\nb"}), 401),
         // Sizes.
         (json!({"filler": "x".repeat(20_000)}), 401),
         (json!({"roles": vec!["r"; 10_000]}), 401),
@@ -416,6 +425,25 @@ async fn no_application_claims_a_session_of_this_server() {
     }
 }
 
+/// The holder of the shared secret knows everything but the key of the proof.
+#[tokio::test]
+async fn a_proof_cannot_be_made_with_the_shared_secret() {
+    let house = House::with(hs256(), Some(settings())).await;
+    let (_, session) = house.admin_session().await;
+    let mac = |key: &[u8], message: &[u8]| {
+        jsonwebtoken::crypto::sign(message, &EncodingKey::from_secret(key), Algorithm::HS256).unwrap()
+    };
+    let proven = ["session_id", "sub", "iat", "exp"].map(|name| &session[name]);
+    let message = serde_json::to_string(&proven).unwrap();
+    assert_eq!(session["session_proof"], mac(&PROOF_KEY, message.as_bytes()), "the proof of the server itself");
+    let derived = mac(SECRET, b"terrane: tokens of sessions");
+    for key in [SECRET, derived.as_bytes(), b"", &[0; 32]] {
+        let forged = changed(session.clone(), &json!({"session_proof": mac(key, message.as_bytes())}));
+        assert_eq!(house.get(CUBES, &sign(&forged)).await, refused());
+    }
+    assert_eq!(house.get(CUBES, &sign(&session)).await.0, 200);
+}
+
 #[tokio::test]
 async fn the_token_of_an_ended_session_is_refused() {
     let house = House::with(hs256(), Some(settings())).await;
@@ -513,7 +541,7 @@ async fn administrators_revoke_tokens_over_http() {
 
 #[tokio::test]
 async fn revocations_that_cannot_be_read_let_nobody_in() {
-    let tokens = own_tokens(hs256()).with_applications(settings());
+    let tokens = own_tokens(hs256()).with_applications(settings(), PROOF_KEY);
     let security = Security::of_a_broken_store_with(Arc::new(tokens));
     let edge = World { caller: Caller::Stranger, ..World::default() }.edge_with(security);
     let token = sign(&claims(&json!({})));

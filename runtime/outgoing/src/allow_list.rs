@@ -57,7 +57,9 @@ impl AllowList {
         match AddressClass::of(address) {
             AddressClass::Public => true,
             AddressClass::Forbidden => false,
-            AddressClass::Private | AddressClass::Loopback => self.contains_host(host) || self.contains_address(address),
+            AddressClass::Private | AddressClass::Loopback => {
+                self.contains_host(host) || self.contains_address(address)
+            }
         }
     }
 

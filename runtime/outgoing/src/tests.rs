@@ -180,7 +180,10 @@ async fn http_is_allowed_for_listed_loopback_hosts_only() {
     }
     let endpoint = client.endpoint("http://localhost:1/x").unwrap();
     let error = client.get(&endpoint, None).await.unwrap_err();
-    assert!(matches!(error, OutgoingError::NotAllowed { .. }), "localhost resolves to loopback addresses only: {error:?}");
+    assert!(
+        matches!(error, OutgoingError::NotAllowed { .. }),
+        "localhost resolves to loopback addresses only: {error:?}"
+    );
 }
 
 /// The certificate of `idp.example`, valid for a hundred years, and its authority.

@@ -177,7 +177,10 @@ async fn a_key_is_created_read_changed_and_revoked() {
     assert_eq!((&before["scopes"], &after["scopes"]), (&json!(["read", "write"]), &json!(["write"])));
     assert_eq!((&*changed[0].entry.auth_method, &*changed[0].entry.resource), ("api_key", &*format!("key:{id}")));
     let revoked = &house.records("key_revoked").await[0].entry;
-    assert_eq!((&json_of(&revoked.before)["state"], &json_of(&revoked.after)["state"]), (&json!("good"), &json!("revoked")));
+    assert_eq!(
+        (&json_of(&revoked.before)["state"], &json_of(&revoked.after)["state"]),
+        (&json!("good"), &json!("revoked"))
+    );
     let created = house.records("key_created").await;
     for record in changed.iter().chain(&created) {
         let secret = &text[21..];

@@ -20,9 +20,7 @@ use terrane_compiler::query::{
 use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
 use terrane_compiler::types::{Granularity, LogicalType, Value};
-use terrane_compiler::{
-    Attribute, AuthMethod, Authorized, Environment, SecurityContext, explain_plan, explain_query,
-};
+use terrane_compiler::{Attribute, AuthMethod, Authorized, Environment, SecurityContext, explain_plan, explain_query};
 
 /// One file of `cases/`.
 #[derive(Debug)]

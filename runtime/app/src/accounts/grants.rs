@@ -66,8 +66,7 @@ impl Grants {
     pub(super) fn into_rights(self, own_id: Arc<str>) -> Result<Rights, AccountError> {
         let Grants { scopes, user_id, email, roles, groups, attributes, tenant } = self;
         let user_id = user_id.unwrap_or(own_id);
-        let caller =
-            SecurityContext { user_id, email, roles, groups, attributes, auth_method: AuthMethod::default() };
+        let caller = SecurityContext { user_id, email, roles, groups, attributes, auth_method: AuthMethod::default() };
         checked(Rights { scopes, caller, tenant })
     }
 }
@@ -121,7 +120,12 @@ mod tests {
     }
 
     fn reader() -> Grants {
-        Grants { scopes: Scopes::READ, roles: vec!["analyst".into()], email: Some("a@b.example".into()), ..Grants::default() }
+        Grants {
+            scopes: Scopes::READ,
+            roles: vec!["analyst".into()],
+            email: Some("a@b.example".into()),
+            ..Grants::default()
+        }
     }
 
     #[test]
@@ -144,7 +148,7 @@ mod tests {
             ..GrantChange::default()
         };
         let after = change.apply(before.clone(), "ada".into()).unwrap();
-        assert_eq!((after.scopes, after.tenant), (Scopes::READ, Some("north".into())));
+        assert_eq!((after.scopes, after.tenant.clone()), (Scopes::READ, Some("north".into())));
         let caller = SecurityContext { user_id: "u1".into(), ..SecurityContext::default() };
         assert_eq!(after.caller, caller);
         let back = GrantChange { user_id: Change::Remove, ..GrantChange::default() };
@@ -164,7 +168,10 @@ mod tests {
             (Grants { groups: vec!["g".repeat(257).into()], ..reader() }, "groups"),
             (Grants { attributes: null, ..reader() }, "attributes"),
             (Grants { attributes: large, ..reader() }, "attributes"),
-            (Grants { attributes: BTreeMap::from([(text(""), Attribute::One(Value::Integer(1)))]), ..reader() }, "attributes"),
+            (
+                Grants { attributes: BTreeMap::from([(text(""), Attribute::One(Value::Integer(1)))]), ..reader() },
+                "attributes",
+            ),
         ] {
             let found = grants.clone().into_rights("ada".into());
             assert!(matches!(found, Err(AccountError::Invalid { field: named, .. }) if named == field), "{grants:?}");

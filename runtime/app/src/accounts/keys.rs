@@ -116,7 +116,7 @@ impl Accounts {
     /// [`AccountError`]; nothing is changed.
     pub async fn change_key(&self, actor: &Actor, id: &str, change: KeyChange) -> Result<ApiKey, AccountError> {
         let KeyChange { name, lifetime, grants } = change;
-        if name.is_none() && lifetime == Change::Keep && grants == GrantChange::default() {
+        if name.is_none() && matches!(lifetime, Change::Keep) && grants == GrantChange::default() {
             return Err(AccountError::NothingToChange);
         }
         if let Some(name) = &name {

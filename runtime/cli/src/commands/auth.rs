@@ -446,7 +446,8 @@ fn grant_change(arguments: &ChangeArguments) -> Result<GrantChange, Failure> {
     ];
     if let Some((field, _)) = contradictions.iter().find(|(field, is_set)| *is_set && clear.contains(field)) {
         let name = field.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        return Err(Failure::new(format!("`{name}` is both set and cleared")).hint("Give the new value or `--clear`, not both."));
+        return Err(Failure::new(format!("`{name}` is both set and cleared"))
+            .hint("Give the new value or `--clear`, not both."));
     }
     let is_cleared = |field| clear.contains(&field);
     let text = |given: &Option<String>, field| match given {
@@ -482,7 +483,8 @@ fn attributes(pairs: &[String]) -> Result<BTreeMap<Arc<str>, Attribute>, Failure
     for text in pairs {
         let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
         let (name, value) = pair.ok_or_else(|| {
-            Failure::new(format!("invalid attribute `{text}`: expected name=value")).hint("Write --attribute region=EU.")
+            Failure::new(format!("invalid attribute `{text}`: expected name=value"))
+                .hint("Write --attribute region=EU.")
         })?;
         let attribute = attribute_from_text(value).map_err(|error| {
             let hint = "Write a word, or JSON: --attribute tier=1, 'tiers=[1,2]', 'code=\"[x]\"'.";

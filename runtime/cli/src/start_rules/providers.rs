@@ -102,7 +102,9 @@ fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic
     for provider in &oauth.providers {
         let name = provider.name.as_deref().unwrap_or_default();
         let mut found = of_provider(provider, &security.jwt, outgoing);
-        if provider.uses_external_issuer() && oauth.providers.iter().filter(|other| other.uses_external_issuer()).count() > 1 {
+        if provider.uses_external_issuer()
+            && oauth.providers.iter().filter(|other| other.uses_external_issuer()).count() > 1
+        {
             let message = "another provider has no `issuer` and `jwks_url` either".to_owned();
             found.push((message, "set them: `security.jwt.issuer` is the issuer of one provider"));
         }
@@ -277,7 +279,9 @@ mod tests {
         let jwt = format!("jwt: {{secret: 0123456789abcdef0123456789abcdef, {external}}}");
         let with = |jwt: &str, providers: &str| format!("{{{jwt}, oauth: {{providers: [{providers}]}}}}");
         assert!(check(&with(&jwt, &format!("{{{FIVE}}}"))).is_empty());
-        assert!(check(&with(&jwt, &format!("{{{FIVE}}}, {{{}}}", OAUTH.replace("name: idp", "name: other")))).is_empty());
+        assert!(
+            check(&with(&jwt, &format!("{{{FIVE}}}, {{{}}}", OAUTH.replace("name: idp", "name: other")))).is_empty()
+        );
         for (security, words) in [
             (with(SECRET, &format!("{{{FIVE}}}")), "nothing says who signed in"),
             (with(&jwt, &format!("{{{FIVE}, issuer: \"https://idp.example\"}}")), "go together"),

@@ -11,8 +11,8 @@ use std::time::Duration;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_identity::{
-    BrowserUrl, ClaimsMapping, ClientAuth, ExternalSettings, ExternalTokens, OpenIdSettings, Provider, ProviderSettings,
-    RefreshSettings, RemoteKeys,
+    BrowserUrl, ClaimsMapping, ClientAuth, ExternalSettings, ExternalTokens, OpenIdSettings, Provider,
+    ProviderSettings, RefreshSettings, RemoteKeys,
 };
 use terrane_outgoing::{AllowList, Endpoint, OutgoingClient};
 
@@ -73,7 +73,8 @@ impl<'a> Providers<'a> {
         if !oauth.is_on() {
             return Ok(Vec::new());
         }
-        let public = BrowserUrl::read(oauth.public_url().unwrap_or_default()).map_err(|problem| failed("security.oauth.public_url", &problem))?;
+        let public = BrowserUrl::read(oauth.public_url().unwrap_or_default())
+            .map_err(|problem| failed("security.oauth.public_url", &problem))?;
         oauth.providers.iter().map(|provider| self.sign_in(provider, &public)).collect()
     }
 

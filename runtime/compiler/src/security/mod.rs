@@ -4,8 +4,8 @@
 //! mean for it ([`Access`]). Not here: tokens and keys.
 
 mod access;
-mod auth_method;
 pub(crate) mod attribute_value;
+mod auth_method;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

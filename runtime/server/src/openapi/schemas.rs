@@ -380,7 +380,10 @@ fn sessions() -> Schemas {
         ("KeyChange", closed_by(&[], accounts_fields(&[("name", short_text()), ("expires", text_or_null())]))),
         (
             "NewUser",
-            closed_by(&["username", "password"], accounts_fields(&[("username", short_text()), ("password", password())])),
+            closed_by(
+                &["username", "password"],
+                accounts_fields(&[("username", short_text()), ("password", password())]),
+            ),
         ),
         ("UserChange", closed_by(&[], accounts_fields(&[("password", password()), ("disabled", flag())]))),
         ("Key", account(&[("id", text()), ("name", text()), ("expires_at", text_or_null()), ("state", key_state())])),

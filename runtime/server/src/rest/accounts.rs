@@ -135,7 +135,11 @@ const ID: Parameter = Parameter::path("id", "the 16 digits of a key's id");
 const NAME: Parameter = Parameter::path("name", "the name of a user");
 
 /// An answer with a body of this schema.
-const fn json(status: u16, description: &'static str, content: &'static [(&'static str, Option<&'static str>)]) -> Answer {
+const fn json(
+    status: u16,
+    description: &'static str,
+    content: &'static [(&'static str, Option<&'static str>)],
+) -> Answer {
     Answer { status, description, content }
 }
 

@@ -143,9 +143,7 @@ fn lifetime(fields: &Fields<'_>) -> Result<Change<Span>, Misfit> {
         Some(Json::Null) => Ok(Change::Remove),
         Some(_) => {
             let text = fields.text("expires", DURATION)?.unwrap_or_default();
-            parse_lifetime(text)
-                .map(Change::Set)
-                .map_err(|_| Path::ROOT.field("expires").wrong_word(text, DURATION))
+            parse_lifetime(text).map(Change::Set).map_err(|_| Path::ROOT.field("expires").wrong_word(text, DURATION))
         }
     }
 }

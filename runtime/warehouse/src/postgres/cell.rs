@@ -56,7 +56,7 @@ pub(super) fn append(column: &mut Column, value: PgValueRef<'_>) -> Result<(), C
         }
         Column::Time(builder) => builder.append_value(i64::from_be_bytes(fixed(bytes)?)),
         Column::Interval(builder) => builder.append_value(interval(fixed(bytes)?)?),
-        Column::Late(cells) => cells.push(Cell::Text(std::str::from_utf8(bytes)?.to_owned())),
+        Column::Dynamic(cells) => cells.push(Cell::Text(std::str::from_utf8(bytes)?.to_owned())),
     }
     Ok(())
 }

@@ -53,7 +53,10 @@ fn what_is_over_goes_and_nothing_else() {
             }
         }
         let used = Session { id: "used".into(), ..session("used", "ada") };
-        store.begin_session(&used, &RefreshToken { expires_at: at(30), ..token(1, "used") }, None, entry("a")).await.unwrap();
+        store
+            .begin_session(&used, &RefreshToken { expires_at: at(30), ..token(1, "used") }, None, entry("a"))
+            .await
+            .unwrap();
         store.rotate(&[1; 32], &token(2, ""), &rights("ada"), at(25), entry("session_refreshed")).await.unwrap();
         for (id, expires_at) in [("over", Some(at(40))), ("good", Some(at(60))), ("endless", None)] {
             store.add_key(&ApiKey { expires_at, ..key(id) }, entry("key_created")).await.unwrap();

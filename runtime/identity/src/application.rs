@@ -35,7 +35,7 @@ pub struct ApplicationSettings {
     pub default_audience: String,
     pub max_age_seconds: u32,
     pub mapping: ClaimsMapping,
-    /// Whether the operator chose the claim that names scopes. Without that choice no claim gives `admin`.
+    /// True if the operator chose the claim that names scopes. Otherwise no claim gives `admin`.
     pub has_scopes_claim: bool,
 }
 

@@ -1,8 +1,7 @@
 //! JSON Web Tokens with one algorithm and one key, both fixed at start.
 //!
-//! Nothing in a token chooses how it is checked: `alg` must be the one that is set, `kid`, `jku`, `x5u`
-//! and `crit` are never followed. What the claims must say is in `checks`; tokens of an identity provider
-//! are `external`'s.
+//! No part of a token decides about its verification: `alg` must be the configured one; `kid`, `jku`, `x5u` and `crit`
+//! are never followed. Absent: requirements on claims (`checks`), tokens of an identity provider (`external`).
 //!
 //! If applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key that only the
 //! servers on one state database know. A token that names a session without that proof is refused, and a token that
@@ -24,12 +23,12 @@ use crate::claims::{Claims, ClaimsMapping};
 /// RFC 7518, section 3.2: a key at least as long as the hash.
 pub const MIN_SECRET_BYTES: usize = 32;
 
-/// What signs, or only checks.
+/// The key that signs and verifies tokens.
 pub enum SigningKey {
     Hs256 {
         secret: Vec<u8>,
     },
-    /// PEM texts. Without the private one tokens are only checked.
+    /// Keys in PEM. Without the private key, tokens are only verified.
     Rs256 {
         private: Option<Vec<u8>>,
         public: Vec<u8>,
@@ -45,7 +44,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// How tokens are made and held to.
+/// Settings of this server's tokens.
 #[derive(Debug)]
 pub struct JwtSettings {
     pub key: SigningKey,
@@ -56,12 +55,12 @@ pub struct JwtSettings {
     pub mapping: ClaimsMapping,
 }
 
-/// Why tokens can't be used.
+/// The reason for which the key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JwtError {
     #[error("the secret has {bytes} bytes; HS256 needs at least {MIN_SECRET_BYTES}")]
     ShortSecret { bytes: usize },
-    #[error("the {which} key is no RSA key in PEM: {source}")]
+    #[error("the {which} key is not an RSA key in PEM: {source}")]
     Key { which: &'static str, source: jsonwebtoken::errors::Error },
     #[error("the private key can't sign: RSA keys have at least 2048 bits")]
     WeakKey,
@@ -128,7 +127,7 @@ impl Jwt {
         };
         let validation = signature_only(algorithm);
         if let Some(key) = &encoding {
-            // A pair that doesn't fit is found at the start, and not by whoever signs in.
+            // Keys that are not a pair are found at the start, and not at the first sign-in.
             let probe =
                 jsonwebtoken::encode(&Header::new(algorithm), &json!({}), key).map_err(|_| JwtError::WeakKey)?;
             jsonwebtoken::decode::<Claims>(&probe, &decoding, &validation).map_err(|_| JwtError::OtherPair)?;

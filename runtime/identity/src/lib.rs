@@ -1,7 +1,7 @@
-//! The adapters of what proves an identity: signatures, password hashes, random bytes, identity providers.
+//! Adapters for the proof of identities: signatures, password hashes, random bytes, identity providers.
 //!
 //! In: settings that were checked at start. Out: [`Jwt`], [`ExternalTokens`], [`Argon2Passwords`],
-//! [`OsRandomness`]. Not here: sessions and scopes (`app::security`), which say what a proof is good for.
+//! [`OsRandomness`]. Absent: sessions and scopes (`app::security`).
 
 mod application;
 mod checks;

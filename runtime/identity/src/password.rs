@@ -22,7 +22,7 @@ const LANES: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Argon2Passwords {
     turns: Arc<Semaphore>,
-    /// Of a password that nobody knows.
+    /// The hash of an unknown password.
     decoy: Arc<str>,
 }
 

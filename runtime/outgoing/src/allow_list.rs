@@ -52,7 +52,7 @@ impl AllowList {
         Ok(list)
     }
 
-    /// Whether a request to this host may go to this address.
+    /// Returns true if a request to this host may go to this address.
     pub(super) fn allows(&self, host: &str, address: IpAddr) -> bool {
         match AddressClass::of(address) {
             AddressClass::Public => true,
@@ -63,13 +63,13 @@ impl AllowList {
         }
     }
 
-    /// Whether a listed network contains the address.
+    /// Returns true if a listed network contains the address.
     pub(super) fn contains_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.networks.iter().any(|network| network.contains(address))
     }
 
-    /// Whether the host is listed by name.
+    /// Returns true if the host is listed by name.
     pub(super) fn contains_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host))
     }

@@ -146,7 +146,7 @@ impl OutgoingClient {
         }
     }
 
-    /// Whether the host is a loopback address, or `localhost`, which resolves to loopback addresses only, and is listed.
+    /// Returns true if the host is a loopback address, or `localhost`, which resolves to loopback addresses only, and is listed.
     fn is_listed_loopback(&self, host: &str, literal: Option<IpAddr>) -> bool {
         match literal {
             Some(address) => address.to_canonical().is_loopback() && self.allow_list.contains_address(address),

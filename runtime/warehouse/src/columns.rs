@@ -6,8 +6,8 @@
 //! how a database encodes a cell.
 
 mod decimals;
-mod kind;
 mod dynamic;
+mod kind;
 mod times;
 
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use arrow::error::ArrowError;
 use terrane_app::ports::warehouse::ResultSet;
 
 pub(crate) use decimals::Decimals;
-pub(crate) use kind::{Kind, Meaning, meanings};
 pub(crate) use dynamic::{Cell, DynamicCells};
+pub(crate) use kind::{Kind, Meaning, meanings};
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 8_192;
@@ -166,7 +166,8 @@ impl Columns {
         let mut start = 0;
         for (rows, arrays) in self.batches {
             let whole = dynamic.iter().map(|dynamic| dynamic.as_ref().map(|array| array.slice(start, rows)));
-            let arrays: Vec<ArrayRef> = arrays.into_iter().zip(whole).filter_map(|(cut, dynamic)| cut.or(dynamic)).collect();
+            let arrays: Vec<ArrayRef> =
+                arrays.into_iter().zip(whole).filter_map(|(cut, dynamic)| cut.or(dynamic)).collect();
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             batches.push(RecordBatch::try_new_with_options(schema.clone(), arrays, &options)?);
             start += rows;

@@ -9,10 +9,10 @@ mod build;
 mod catalog;
 mod error;
 mod open;
+mod permit;
 mod pool;
 mod session;
 mod stream;
-mod permit;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -247,7 +247,7 @@ mod tests {
             (format!("{{oauth: {{public_url: \"https://d.example\", providers: [{{{OAUTH}}}]}}}}"), "signs no tokens"),
             (
                 format!("{{{SECRET}, oauth: {{public_url: \"http://d.example\", providers: [{{{OAUTH}}}]}}}}"),
-                "over http",
+                "expected https",
             ),
             (with(&format!("{{{OAUTH}}}, {{{OAUTH}}}")), "another one has this name"),
             (with(&format!("{{{}}}", OAUTH.replace("name: idp", "name: \"a/b\""))), "`name` must be"),

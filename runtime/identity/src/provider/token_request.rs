@@ -1,7 +1,7 @@
 //! The exchange of a code for tokens (RFC 6749, section 4.1.3).
 //!
-//! In: a code. Out: the tokens, or a fault. What the provider says of an error goes to the log as the word
-//! that the standard knows, and to nobody else: `invalid_client` is the operator's to mend.
+//! In: a code. Out: the tokens, or a fault. The error code of the provider goes to the log alone, if the standard knows it:
+//! `invalid_client` is the operator's to fix.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ const ERRORS: &[&str] = &[
     "invalid_scope",
 ];
 
-/// How this server proves that it is the client.
+/// The client authentication of this server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ClientAuth {
     /// In the `Authorization` header.

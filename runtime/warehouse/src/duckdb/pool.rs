@@ -15,9 +15,9 @@ use terrane_app::ports::warehouse::{BatchStream, Connections, WarehouseError};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::error;
+use super::permit::{OrphanedStatements, StatementPermit};
 use super::session::{Answer, Reply, Request, Session};
 use super::stream;
-use super::permit::{OrphanedStatements, StatementPermit};
 
 pub(super) struct Pool {
     /// Only new connections are made from it; it runs nothing itself.

@@ -16,8 +16,8 @@ use tokio::sync::oneshot;
 
 use super::bind::Bound;
 use super::error;
-use super::stream::{Outlet, Unwanted};
 use super::permit::StatementPermit;
+use super::stream::{Outlet, Unwanted};
 
 /// DuckDB's binder recurses with the depth of an expression.
 pub(super) const STACK_BYTES: usize = 16 << 20;

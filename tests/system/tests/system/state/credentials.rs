@@ -138,7 +138,7 @@ fn of_many_changes_of_one_user_at_once_one_is_made() {
 }
 
 #[test]
-fn somebody_from_a_provider_has_a_session_without_being_a_user() {
+fn a_caller_from_a_provider_has_a_session_without_a_user() {
     on_both(|place| async move {
         let store = place.open().await;
         let begun = guest_session("s1", "corp:ada");

@@ -268,7 +268,7 @@ pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Fai
     let store = wiring::state(project).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let accounts = Accounts::new(AccountPorts {
-        credentials: Arc::new(store),
+        credentials: store,
         passwords: Arc::new(Argon2Passwords::default()),
         randomness: Arc::new(OsRandomness),
         clock: clock.clone(),

@@ -1,6 +1,6 @@
-//! The caller that `--as` names, to rehearse policies as somebody else.
+//! Reads the caller of `--as`, to try policies as another caller.
 //!
-//! In: a JSON file like a token's claims. Out: the context of a request. Without a file the caller has no roles, no
+//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller has no roles, no
 //! groups and no attributes. A caller whose file has no `auth_method` is the operator.
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Reads the file.
 ///
 /// # Errors
-/// It can't be read, or something in it isn't what a caller is made of.
+/// The file can't be read, or does not describe a caller.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
     let operator = SecurityContext { auth_method: AuthMethod::Operator, ..SecurityContext::default() };
     let Some(path) = path else { return Ok(context_of(operator)) };

@@ -43,6 +43,7 @@ use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::{model, project};
+use terrane_expectations::Subject;
 use terrane_identity::OsRandomness;
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
 use terrane_server::telemetry::{LogOutput, LogSettings};
@@ -76,6 +77,13 @@ pub struct Engine {
     pub profiling: Arc<ProfilingService>,
     pub hooks: Arc<Hooks>,
     pub clock: Arc<dyn Clock>,
+}
+
+impl Engine {
+    /// Returns the parts of the engine that expectations need.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { queries: &self.queries, warehouse: &*self.warehouse, clock: &*self.clock }
+    }
 }
 
 /// An engine, or nothing where something can't be had, and in both cases all that was found.
@@ -141,7 +149,7 @@ async fn open(
     let plugins = plugins::host(project, &mut problems);
     let warehouse = warehouse::open(project, &registered, is_written, &mut problems).await;
     let mut loaded = None;
-    let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
+    let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
         let known = Known { described: &Described::default(), kept: &Arc::default() };
@@ -368,14 +376,6 @@ pub fn log_settings(project: &Project) -> LogSettings {
         file.path = project.folder.root().join(&file.path);
     }
     settings
-}
-
-/// What asks the configured governance hooks.
-fn hooks(host: &Arc<PluginHost>, problems: &mut Vec<Diagnostic>) -> Option<Hooks> {
-    let hooks = Hooks::new(Arc::clone(host));
-    hooks
-        .map_err(|error| problems.push(Diagnostic::error(Code::NoPlugins, format!("hooks can't be run here: {error}"))))
-        .ok()
 }
 
 fn mark(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {

@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use terrane_app::ports::builder::{BuildError, BuiltRelation, CantBuild, Marker, NewRelation, NotReady};
 use terrane_app::ports::warehouse::{Statement, WarehouseErrorKind};
 use terrane_cli::config::Environment;
-use terrane_cli::rows::Rows;
 use terrane_cli::wiring;
+use terrane_expectations::Rows;
 use terrane_system_tests::engines::{Engine, Kind, small_tables};
 use terrane_system_tests::path;
 

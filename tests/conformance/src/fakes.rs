@@ -24,7 +24,7 @@ use terrane_app::ports::store::{Store, StoreError};
 use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
 };
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::builds::MemoryBuilder;
 

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overdue_call_is_told_again() {
+    fn an_overdue_call_is_interrupted_again() {
         let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         assert!(!calls.is_any_overdue(ms(5_009)));

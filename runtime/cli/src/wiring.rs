@@ -20,7 +20,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::anomaly::AnomalyService;
 use terrane_app::builds::Builds;
-use terrane_app::catalog::{self, Catalog, Known, Snapshot};
+use terrane_app::catalog::{self, Catalog, Snapshot};
 use terrane_app::described::Described;
 use terrane_app::governance::Gatekeeper;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
@@ -152,8 +152,8 @@ async fn open(
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        let known = Known { described: &Described::default(), kept: &Arc::default() };
-        match catalog::load(&project.source, &inputs, known, &*plugins, &*warehouse.0).await {
+        let known = Described::default();
+        match catalog::load(&project.source, &inputs, &known, &*plugins, &*warehouse.0).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);
                 problems.extend(snapshot.diagnostics.iter().cloned());

@@ -15,12 +15,12 @@ use terrane_compiler::model::{self, ColumnTypes, Member, Model};
 use terrane_compiler::plan::{plan, secure};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{
-    CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange, resolve,
+    CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange,
 };
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
 use terrane_compiler::types::{Granularity, LogicalType, Value};
-use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, explain_plan, explain_query};
+use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, explain_plan, explain_query, resolve};
 
 /// One file of `cases/`.
 #[derive(Debug)]

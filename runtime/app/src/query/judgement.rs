@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::Authorized;
 use terrane_compiler::Environment;
-use terrane_compiler::governance::{Authorized, Checked, Inspection, inspect};
+use terrane_compiler::governance::{Checked, Inspection, inspect};
 use terrane_compiler::query::SemanticQuery;
 
 use super::tally::Tally;

@@ -7,10 +7,10 @@ use super::definitions::{MaskDefinition, MissingAttribute, PolicyCondition, Poli
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
 use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
 use super::metrics::{value, values};
-use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::security::attribute_value;
+use crate::text::{SqlText, Text};
 use crate::types::Value;
 
 pub(super) static POLICY: Shape = Shape {
@@ -169,8 +169,8 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
     let deny = fields.texts("deny");
     if row_filter.is_none() && masks.is_empty() && deny.is_empty() {
         // A value that is missing or of the wrong kind has been reported.
-        let is_told = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
-        if !is_told {
+        let is_reported = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
+        if !is_reported {
             let message = format!("{} hides nothing", fields.what());
             let hint = format!(
                 "add one of `{}`, `{}` and `{}`",
@@ -204,8 +204,8 @@ const MISPLACED: [&str; 12] = [
     "row_level_security",
 ];
 
-/// Whether a cube of the file, or one of its members, has such a key: it is told like any other that cubes don't
-/// know, but without it the cube would show what its author meant to hide.
+/// Returns whether a cube of the file, or one of its members, has such a key: it is reported like any other that cubes
+/// don't know, but without it the cube would show what its author meant to hide.
 pub(super) fn is_misplaced(document: &Node) -> bool {
     let NodeValue::Map(lists) = &document.value else { return false };
     let mut cubes =

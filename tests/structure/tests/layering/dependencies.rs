@@ -19,31 +19,31 @@ struct Rule {
 
 const HEAVY: [&str; 3] = ["duckdb", "libduckdb-sys", "wasmtime"];
 
+/// Crates that do I/O or start a runtime.
+const IMPURE: &[&str] = &[
+    "tokio",
+    "async-trait",
+    "axum",
+    "hyper",
+    "tower-http",
+    "duckdb",
+    "libduckdb-sys",
+    "wasmtime",
+    "sqlx",
+    "arrow",
+    "reqwest",
+    "tracing-subscriber",
+    "cap-std",
+    "rand",
+    "getrandom",
+];
+
 const RULES: &[Rule] = &[
-    Rule {
-        package: "terrane-compiler",
-        may_use: &[],
-        must_not_reach: &[
-            "tokio",
-            "async-trait",
-            "axum",
-            "hyper",
-            "tower-http",
-            "duckdb",
-            "libduckdb-sys",
-            "wasmtime",
-            "sqlx",
-            "arrow",
-            "reqwest",
-            "tracing-subscriber",
-            "cap-std",
-            "rand",
-            "getrandom",
-        ],
-    },
+    Rule { package: "terrane-compiler", may_use: &[], must_not_reach: IMPURE },
+    Rule { package: "terrane-lineage", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule {
         package: "terrane-app",
-        may_use: &["terrane-compiler"],
+        may_use: &["terrane-compiler", "terrane-lineage"],
         must_not_reach: &[
             "axum",
             "hyper",
@@ -98,8 +98,13 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
     },
     Rule {
+        package: "terrane-wire",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"],
+        must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+    Rule {
         package: "terrane-server",
-        may_use: &["terrane-app", "terrane-compiler"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-wire"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule { package: "terrane-terminal", may_use: &[], must_not_reach: &["tokio", "serde", "arrow"] },
@@ -112,8 +117,8 @@ const RULES: &[Rule] = &[
     Rule {
         package: "terrane-expectations",
         // Rows are compared as the server writes them.
-        may_use: &["terrane-app", "terrane-compiler", "terrane-server"],
-        must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx", "clap"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-wire"],
+        must_not_reach: &["axum", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "clap"],
     },
     Rule {
         package: "terrane-cli",
@@ -130,6 +135,7 @@ const RULES: &[Rule] = &[
             "terrane-terminal",
             "terrane-traces",
             "terrane-warehouse",
+            "terrane-wire",
         ],
         must_not_reach: &[],
     },
@@ -139,7 +145,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["tokio", "axum", "duckdb", "wasmtime", "wasmtime-wasi"],
     },
     // The light tests run after most edits, so they must build in seconds.
-    Rule { package: "terrane-golden-tests", may_use: &["terrane-compiler", "terrane-app"], must_not_reach: &HEAVY },
+    Rule {
+        package: "terrane-golden-tests",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"],
+        must_not_reach: &HEAVY,
+    },
     Rule {
         package: "terrane-conformance-tests",
         may_use: &[
@@ -149,6 +159,7 @@ const RULES: &[Rule] = &[
             "terrane-server",
             "terrane-store",
             "terrane-traces",
+            "terrane-wire",
         ],
         must_not_reach: &HEAVY,
     },
@@ -169,7 +180,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-oracle-tests",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-server", "terrane-warehouse"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-warehouse", "terrane-wire"],
         must_not_reach: &["wasmtime"],
     },
     Rule {
@@ -310,6 +321,12 @@ mod checks {
         let found = violations(&graph(&[("terrane-compiler", &["serde"], &["serde", "tokio"])]));
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("terrane-compiler may not depend on tokio"), "{found:?}");
+    }
+
+    #[test]
+    fn a_compiler_that_uses_lineage_is_named() {
+        let graph = graph(&[("terrane-compiler", &["terrane-lineage"], &[]), ("terrane-lineage", &[], &[])]);
+        assert_eq!(violations(&graph), ["terrane-compiler may not use terrane-lineage"]);
     }
 
     #[test]

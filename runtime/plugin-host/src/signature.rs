@@ -17,7 +17,7 @@ const SIGNATURE_BYTES: usize = 64;
 /// The extension that is appended to a component's file name.
 pub const EXTENSION: &str = "sig";
 
-/// The reason why a text is not a key or a signature, or why a signature is not valid.
+/// The reason why a string is not a key or a signature, or why a signature is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     #[error("must be {digits} hexadecimal digits")]

@@ -46,6 +46,7 @@ const WIRE_FORMATS: &[Ban] = &[
 
 /// The files of the app that still use JSON. Remove a file from this list with its last use.
 const JSON_USERS: &[&str] = &[
+    "runtime/app/src/accounts/records.rs",
     "runtime/app/src/builds.rs",
     "runtime/app/src/plugins.rs",
     "runtime/app/src/profiling/config.rs",

@@ -55,7 +55,6 @@ const JSON_USERS: &[&str] = &[
     "runtime/app/src/projects/register.rs",
     "runtime/app/src/query/judgement.rs",
     "runtime/app/src/security/caller_json.rs",
-    "runtime/app/src/security/revocations.rs",
 ];
 
 /// SQL is a tree until `sql/print.rs`.

@@ -273,7 +273,7 @@ pub async fn ports(
     let now = engine.clock.now().to_string();
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
-    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock)?;
+    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock).await?;
     engine.queries.audited_by(Arc::clone(&journal));
     Ok(Ports {
         queries: Arc::clone(&engine.queries),
@@ -295,8 +295,7 @@ pub async fn ports(
 fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     let lines = project.config.settings.iter().map(|setting| format!("{setting:?}\n"));
     let digest = api_key::hash(&lines.collect::<String>());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": digest});
+    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": hex::encode(digest)});
     AuditEntry {
         at,
         event: "server_started".into(),
@@ -334,7 +333,7 @@ pub fn builds(project: &Project, engine: &Engine, store: &Arc<StateStore>) -> Bu
 fn holder() -> Arc<str> {
     let mut random = [0; 16];
     OsRandomness.fill(&mut random);
-    random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    hex::encode(random).into()
 }
 
 /// Whether tokens are accepted, with keys that can be used.

@@ -317,6 +317,7 @@ impl<'a> Access<'a> {
             UserValue::Email => texts(self.caller.email.as_slice()),
             UserValue::Roles => texts(&self.caller.roles),
             UserValue::Groups => texts(&self.caller.groups),
+            UserValue::AuthMethod => vec![Value::Text(self.caller.auth_method.as_str().into())],
             UserValue::Attribute(name) => self.caller.attributes.get(name)?.values().to_vec(),
         };
         let is_nameless = *of == UserValue::Id && self.caller.user_id.is_empty();
@@ -339,9 +340,11 @@ fn applies(when: Option<&PolicyCondition>, caller: &SecurityContext) -> bool {
     let counts_missing = when.missing == MissingAttribute::Applies;
     (when.roles.is_empty() || has_any(&when.roles, &caller.roles))
         && (when.groups.is_empty() || has_any(&when.groups, &caller.groups))
+        && (when.auth_methods.is_empty() || when.auth_methods.contains(&caller.auth_method))
         && when.attributes.iter().all(|wanted| has_attribute(wanted) || counts_missing && is_missing(&wanted.0))
         && !has_any(&when.unless_roles, &caller.roles)
         && !has_any(&when.unless_groups, &caller.groups)
+        && !when.unless_auth_methods.contains(&caller.auth_method)
         && !when.unless_attributes.iter().any(has_attribute)
 }
 

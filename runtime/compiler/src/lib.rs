@@ -30,4 +30,4 @@ pub use compile::{compile, compile_count, compile_inline, compile_totals};
 pub use environment::Environment;
 pub use explain::{explain_plan, explain_query};
 pub use resolve::resolve;
-pub use security::{Attribute, SecurityContext};
+pub use security::{Attribute, AuthMethod, SecurityContext};

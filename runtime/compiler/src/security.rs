@@ -4,9 +4,12 @@
 //! apply to a caller (`access`).
 
 pub(crate) mod attribute_value;
+mod auth_method;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use auth_method::AuthMethod;
 
 /// The caller of one query.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,6 +19,7 @@ pub struct SecurityContext {
     pub roles: Vec<Arc<str>>,
     pub groups: Vec<Arc<str>>,
     pub attributes: BTreeMap<Arc<str>, Attribute>,
+    pub auth_method: AuthMethod,
 }
 
 /// A custom attribute: one value or several.

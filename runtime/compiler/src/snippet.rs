@@ -94,6 +94,7 @@ pub enum UserValue {
     Email,
     Roles,
     Groups,
+    AuthMethod,
     Attribute(Arc<str>),
 }
 

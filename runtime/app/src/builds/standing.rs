@@ -23,7 +23,7 @@ pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usi
             hash.update(part);
         }
     }
-    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+    Some(hex::encode(hash.finalize()).into())
 }
 
 /// How the relations of this project stand to its models. Those of other projects are tables like any other.

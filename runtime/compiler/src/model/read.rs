@@ -324,7 +324,7 @@ fn user_value(
     before: &[TokenWithSpan],
     text: &str,
 ) -> Result<(SqlPart, String, usize), Problem> {
-    const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }} or \
+    const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }}, {{ user.auth_method }} or \
                         {{ user.attributes.<name> }} can stand here";
     let unclosed = || {
         let name: String = text
@@ -358,7 +358,7 @@ fn user_value(
         let written = text.get(from..to).unwrap_or_default();
         let hint = match words.as_slice() {
             [_, "attributes" | "attribute" | "attrs", name] | ["user", name] | [name] => {
-                let fixed = ["user_id", "email", "roles", "groups"];
+                let fixed = ["user_id", "email", "roles", "groups", "auth_method"];
                 match likely(name, fixed).filter(|meant| strsim::osa_distance(name, meant) < 3) {
                     Some(meant) => format!("did you mean {{{{ user.{meant} }}}}? {HINT}"),
                     None => format!("did you mean {{{{ user.attributes.{name} }}}}? {HINT}"),
@@ -377,6 +377,7 @@ fn user_value(
         ["user", "email"] => UserValue::Email,
         ["user", "roles"] => UserValue::Roles,
         ["user", "groups"] => UserValue::Groups,
+        ["user", "auth_method"] => UserValue::AuthMethod,
         ["user", "attributes", name] => UserValue::Attribute((*name).into()),
         _ => return Err(unknown()),
     };

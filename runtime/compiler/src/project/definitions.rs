@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::diagnostic::Span;
+use crate::security::AuthMethod;
 use crate::snippet::AggregateFunction;
 use crate::text::{Origin, SqlText, Text};
 use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
@@ -304,6 +305,8 @@ pub struct PolicyCondition {
     pub unless_roles: Vec<Arc<str>>,
     pub groups: Vec<Arc<str>>,
     pub unless_groups: Vec<Arc<str>>,
+    pub auth_methods: Vec<AuthMethod>,
+    pub unless_auth_methods: Vec<AuthMethod>,
     /// Attribute and the values of which one must be there.
     pub attributes: Vec<(Arc<str>, Vec<Value>)>,
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,

@@ -62,7 +62,7 @@ impl<'a> AuthRequirement<'a> {
             }
         };
         self.app.rates.admit(&identity, self.request.client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
-        if identity.method != AuthMethod::Anonymous {
+        if identity.method() != AuthMethod::Anonymous {
             self.proven(&identity).await?;
         }
         if let RouteAccess::Scoped(scope) = self.request.access
@@ -132,12 +132,12 @@ impl<'a> AuthRequirement<'a> {
 
     async fn proven(&self, identity: &Identity) -> Result<(), ApiError> {
         if let Some(metrics) = &self.app.watchers.watch.metrics {
-            metrics.authenticated(identity.method.as_str());
+            metrics.authenticated(identity.method().as_str());
         }
         tracing::info!(
             event = "authentication_success",
             user_id = &*identity.caller.user_id,
-            auth_method = identity.method.as_str(),
+            auth_method = identity.method().as_str(),
             client_ip = self.request.client.map(tracing::field::display),
             permissions = identity.scopes.names().join(","),
         );
@@ -176,7 +176,7 @@ impl RequestInfo {
         let entry = self.entry(app, "access_denied", identity, format!("{} {route}", self.method));
         let entry = AuditEntry { reason: Some(reason.into()), ..entry };
         // A denial of a known caller is on disk before the answer; anonymous callers cannot force a write.
-        let noted = match identity.method {
+        let noted = match identity.method() {
             AuthMethod::Anonymous => app.ports.journal.note(entry).await,
             _ => app.ports.journal.note_durably(entry).await,
         };
@@ -188,7 +188,7 @@ impl RequestInfo {
             at: app.ports.clock.now(),
             event: event.into(),
             actor: identity.caller.user_id.clone(),
-            auth_method: identity.method.as_str().into(),
+            auth_method: identity.method().as_str().into(),
             client_ip: self.client.map(|ip| ip.to_string().into()),
             correlation_id: Some(self.correlation_id.clone()),
             resource: resource.into(),

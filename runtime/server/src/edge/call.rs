@@ -63,7 +63,6 @@ impl Call {
             correlation_id,
             trace,
             tenant,
-            auth_method: identity.method,
             scopes: identity.scopes,
             surface: protocol.surface(),
             client,

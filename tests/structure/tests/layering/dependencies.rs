@@ -87,9 +87,14 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
     },
     Rule {
-        package: "terrane-identity",
-        may_use: &["terrane-app", "terrane-compiler"],
+        package: "terrane-outgoing",
+        may_use: &[],
         // Its HTTP client brings tower-http.
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
+    },
+    Rule {
+        package: "terrane-identity",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-outgoing"],
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
     },
     Rule {
@@ -128,6 +133,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-expectations",
             "terrane-identity",
+            "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-plugin-kit",
             "terrane-server",
@@ -156,6 +162,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-app",
             "terrane-identity",
+            "terrane-outgoing",
             "terrane-server",
             "terrane-store",
             "terrane-traces",
@@ -209,6 +216,10 @@ const PLUGIN: Rule = Rule {
 /// The adapters that speak to databases, each behind its port, and the system tests, which damage a state database.
 const SQLX_USERS: [&str; 3] = ["terrane-store", "terrane-warehouse", "terrane-system-tests"];
 
+/// Requests of the server go through the client that checks addresses, except those to the collector of traces, whose
+/// address is the operator's own.
+const REQWEST_USERS: [&str; 2] = ["terrane-outgoing", "terrane-traces"];
+
 /// The dependencies of one member.
 struct Dependencies {
     direct: BTreeSet<String>,
@@ -236,6 +247,9 @@ fn violations(graph: &BTreeMap<String, Dependencies>) -> Vec<String> {
         }
         if dependencies.direct.contains("sqlx") && !SQLX_USERS.contains(&member.as_str()) {
             violations.push(format!("{member} may not use sqlx: go through the port of an adapter"));
+        }
+        if dependencies.direct.contains("reqwest") && !REQWEST_USERS.contains(&member.as_str()) {
+            violations.push(format!("{member} may not use reqwest: send requests through terrane-outgoing"));
         }
         for name in dependencies.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
             violations.push(format!(
@@ -314,6 +328,13 @@ mod checks {
     fn an_adapter_that_uses_another_is_reported() {
         let graph = graph(&[("terrane-store", &["terrane-warehouse"], &[]), ("terrane-warehouse", &[], &[])]);
         assert_eq!(violations(&graph), ["terrane-store may not use terrane-warehouse"]);
+    }
+
+    #[test]
+    fn an_http_client_of_its_own_is_reported() {
+        let found = violations(&graph(&[("terrane-identity", &["reqwest"], &["reqwest"])]));
+        assert_eq!(found, ["terrane-identity may not use reqwest: send requests through terrane-outgoing"]);
+        assert!(violations(&graph(&[("terrane-outgoing", &["reqwest"], &["reqwest"])])).is_empty());
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! Which addresses this server may connect to.
+//! Classification of IP addresses.
 //!
-//! In: an address. Out: its [`Reach`]. An address inside another (IPv4-mapped, NAT64, 6to4, Teredo) could
-//! lead anywhere, so only the mapped form is read, and the rest is never connected to. The lists are those
-//! of RFC 6890 and the registries that go on from it. Not here: what the operator listed (`allow`).
+//! In: an address. Out: its [`AddressClass`]. An address inside another (IPv4-mapped, NAT64, 6to4, Teredo) could lead
+//! anywhere, so the mapped form is unwrapped and all others are forbidden. The ranges are those of RFC 6890 and of the
+//! IANA registries that continue it. Absent: the operator's list (`allow_list`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Who answers at an address.
+/// The network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Anybody's machine on the internet.
+pub(super) enum AddressClass {
+    /// A machine on the internet.
     Public,
-    /// A machine of the operator's own network: only where it is listed.
+    /// A machine in a private network, which must be listed.
     Private,
-    /// This machine: only where it is listed.
+    /// This machine, which must be listed.
     Loopback,
-    /// Nothing that an identity provider answers at, listed or not: link-local with the clouds' metadata,
-    /// multicast, unspecified, reserved.
-    Never,
+    /// An address without a service for this server, listed or not: link-local with the metadata of clouds, multicast,
+    /// unspecified, reserved.
+    Forbidden,
 }
 
-impl Reach {
-    pub(super) fn of(address: IpAddr) -> Reach {
+impl AddressClass {
+    pub(super) fn of(address: IpAddr) -> AddressClass {
         match address {
             IpAddr::V4(v4) => of_v4(v4),
             IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or_else(|| of_v6(v6), of_v4),
@@ -29,47 +29,47 @@ impl Reach {
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> Reach {
+fn of_v4(address: Ipv4Addr) -> AddressClass {
     let octets = address.octets();
     match octets {
         // A cloud's metadata service inside the shared range.
-        [100, 100, 100, 200] => Reach::Never,
-        [127, ..] => Reach::Loopback,
-        [10, ..] | [192, 168, ..] => Reach::Private,
-        [172, second, ..] if (16..32).contains(&second) => Reach::Private,
+        [100, 100, 100, 200] => AddressClass::Forbidden,
+        [127, ..] => AddressClass::Loopback,
+        [10, ..] | [192, 168, ..] => AddressClass::Private,
+        [172, second, ..] if (16..32).contains(&second) => AddressClass::Private,
         // Carrier-grade NAT (RFC 6598).
-        [100, second, ..] if (64..128).contains(&second) => Reach::Private,
-        [0, ..] | [169, 254, ..] => Reach::Never,
+        [100, second, ..] if (64..128).contains(&second) => AddressClass::Private,
+        [0, ..] | [169, 254, ..] => AddressClass::Forbidden,
         // IETF protocol assignments, the relay of 6to4, AS112, documentation.
         [192, 0, 0 | 2, _] | [192, 88, 99, _] | [192, 31, 196, _] | [192, 52, 193, _] | [192, 175, 48, _] => {
-            Reach::Never
+            AddressClass::Forbidden
         }
-        [198, 51, 100, _] | [203, 0, 113, _] => Reach::Never,
+        [198, 51, 100, _] | [203, 0, 113, _] => AddressClass::Forbidden,
         // Benchmarks.
-        [198, 18 | 19, ..] => Reach::Never,
+        [198, 18 | 19, ..] => AddressClass::Forbidden,
         // Multicast, reserved, broadcast.
-        [224..=255, ..] => Reach::Never,
-        _ => Reach::Public,
+        [224..=255, ..] => AddressClass::Forbidden,
+        _ => AddressClass::Public,
     }
 }
 
-fn of_v6(address: Ipv6Addr) -> Reach {
+fn of_v6(address: Ipv6Addr) -> AddressClass {
     let segments = address.segments();
     // A cloud's metadata service inside the unique local range.
     if segments == [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] {
-        return Reach::Never;
+        return AddressClass::Forbidden;
     }
     match segments {
-        [0, 0, 0, 0, 0, 0, 0, 1] => Reach::Loopback,
+        [0, 0, 0, 0, 0, 0, 0, 1] => AddressClass::Loopback,
         // Unique local.
-        [first, ..] if first & 0xfe00 == 0xfc00 => Reach::Private,
+        [first, ..] if first & 0xfe00 == 0xfc00 => AddressClass::Private,
         // 6to4, Teredo and the other assignments of the IETF, documentation.
-        [0x2002, ..] | [0x3fff, ..] => Reach::Never,
-        [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => Reach::Never,
-        // What is handed out to networks is global unicast; all else is link-local, site-local, multicast,
-        // NAT64, discard, unspecified or not assigned.
-        [first, ..] if first & 0xe000 == 0x2000 => Reach::Public,
-        _ => Reach::Never,
+        [0x2002, ..] | [0x3fff, ..] => AddressClass::Forbidden,
+        [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => AddressClass::Forbidden,
+        // Networks are assigned global unicast addresses. Others are link-local, site-local, multicast, NAT64, discard,
+        // unspecified or unassigned.
+        [first, ..] if first & 0xe000 == 0x2000 => AddressClass::Public,
+        _ => AddressClass::Forbidden,
     }
 }
 
@@ -78,10 +78,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_apart() {
-        for (reach, addresses) in [
+    fn addresses_have_the_class_of_their_range() {
+        for (class, addresses) in [
             (
-                Reach::Public,
+                AddressClass::Public,
                 &[
                     "8.8.8.8",
                     "1.1.1.1",
@@ -97,7 +97,7 @@ mod tests {
                 ][..],
             ),
             (
-                Reach::Private,
+                AddressClass::Private,
                 &[
                     "10.0.0.1",
                     "10.255.255.255",
@@ -112,9 +112,9 @@ mod tests {
                     "::ffff:192.168.0.1",
                 ],
             ),
-            (Reach::Loopback, &["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1"]),
+            (AddressClass::Loopback, &["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1"]),
             (
-                Reach::Never,
+                AddressClass::Forbidden,
                 &[
                     "0.0.0.0",
                     "0.1.2.3",
@@ -156,7 +156,7 @@ mod tests {
             ),
         ] {
             for address in addresses {
-                assert_eq!(Reach::of(address.parse().unwrap()), reach, "{address}");
+                assert_eq!(AddressClass::of(address.parse().unwrap()), class, "{address}");
             }
         }
     }

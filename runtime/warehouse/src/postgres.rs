@@ -57,10 +57,10 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
     Ok(Sessions::new(server, first, settings.connections))
 }
 
-/// What builds models, with the rights of the URL's user. It connects when it builds.
+/// The builder of models, with the rights of the URL's user. It connects when it builds.
 ///
 /// # Errors
-/// It is no URL of PostgreSQL.
+/// The URL is not one of PostgreSQL.
 pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, ConnectError> {
     let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
     Ok(PostgresBuilder::new(server))

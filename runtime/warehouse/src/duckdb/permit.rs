@@ -1,26 +1,26 @@
-//! A place among the statements that run, and who gives it back.
+//! The permit of a running statement.
 //!
-//! A statement has two ends: the caller's, which may come early, and the engine's, which may come
-//! late. The place is free when both have come, or at the caller's end while few strays run.
+//! In: the end of the statement for its caller, which times out or gives up, and for the engine, which may take longer.
+//! Out: the permit, free after both, or after the caller's end while few orphaned statements run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Statements that nobody waits for any more and that the engine hasn't stopped.
+/// Statements without a caller that the engine has not stopped yet.
 #[derive(Debug, Clone)]
-pub(super) struct Strays {
+pub(super) struct OrphanedStatements {
     running: Arc<AtomicUsize>,
     limit: usize,
 }
 
-impl Strays {
+impl OrphanedStatements {
     pub(super) fn up_to(limit: usize) -> Self {
-        Strays { running: Arc::default(), limit }
+        OrphanedStatements { running: Arc::default(), limit }
     }
 
-    /// Those that gave their place on, as far as can be told from outside.
+    /// The number of orphaned statements without a permit.
     pub(super) fn without_place(&self) -> usize {
         self.running.load(Ordering::Relaxed).min(self.limit)
     }
@@ -29,22 +29,22 @@ impl Strays {
 #[derive(Debug)]
 enum State {
     Running(OwnedSemaphorePermit),
-    /// The caller left first. Without a permit, its place was given on.
-    Stray(Option<OwnedSemaphorePermit>),
+    /// The caller ended first. Without a permit, the permit was released.
+    Orphaned(Option<OwnedSemaphorePermit>),
     /// The engine finished first.
     Finished(OwnedSemaphorePermit),
     Over,
 }
 
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct StatementPermit {
     state: Mutex<State>,
-    strays: Strays,
+    orphans: OrphanedStatements,
 }
 
-impl Turn {
-    pub(super) fn new(permit: OwnedSemaphorePermit, strays: Strays) -> Self {
-        Turn { state: Mutex::new(State::Running(permit)), strays }
+impl StatementPermit {
+    pub(super) fn new(permit: OwnedSemaphorePermit, orphans: OrphanedStatements) -> Self {
+        StatementPermit { state: Mutex::new(State::Running(permit)), orphans }
     }
 
     /// The engine has finished the statement.
@@ -52,8 +52,8 @@ impl Turn {
         let mut state = self.state();
         *state = match std::mem::replace(&mut *state, State::Over) {
             State::Running(permit) => State::Finished(permit),
-            State::Stray(permit) => {
-                self.strays.running.fetch_sub(1, Ordering::Relaxed);
+            State::Orphaned(permit) => {
+                self.orphans.running.fetch_sub(1, Ordering::Relaxed);
                 drop(permit);
                 State::Over
             }
@@ -61,8 +61,8 @@ impl Turn {
         };
     }
 
-    /// The caller has its answer or gave up. True: the session is free for the next statement;
-    /// `give_back` runs before the place is free, so that whoever gets it finds the session.
+    /// The caller has the answer or gave up. `give_back` runs before the permit is released, so that the next statement
+    /// finds the session.
     pub(super) fn caller_ends(&self, give_back: impl FnOnce(), give_up: impl FnOnce()) {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::Over) {
@@ -72,15 +72,15 @@ impl Turn {
             }
             State::Running(permit) => {
                 give_up();
-                let strays = self.strays.running.fetch_add(1, Ordering::Relaxed);
-                *state = State::Stray((strays >= self.strays.limit).then_some(permit));
+                let orphans = self.orphans.running.fetch_add(1, Ordering::Relaxed);
+                *state = State::Orphaned((orphans >= self.orphans.limit).then_some(permit));
             }
             other => *state = other,
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is one assignment, so a poisoned lock holds a whole state.
+        // Each change is one assignment, so a poisoned lock holds a complete state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

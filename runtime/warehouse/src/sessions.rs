@@ -1,5 +1,5 @@
-//! What the engines reached through sqlx share: a bounded number of sessions, and statements that
-//! nobody waits for any more.
+//! Parts that the engines share that are reached through sqlx: a bounded number of sessions, and the cancellation of
+//! statements without a caller.
 //!
 //! In: an [`Engine`] and requests with a time limit. Out: the answer, or a timeout at its time. Three
 //! invariants: a caller never waits longer than it was given, a statement without a caller is cancelled
@@ -31,7 +31,7 @@ pub use open::{ConnectError, ServerSettings};
 pub(crate) use pool::CANCEL_TIMEOUT;
 pub(crate) use rows::{CellError, Reader};
 
-/// How long a probe or a description may take.
+/// The timeout of a probe or a description.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One kind of database, and where it is.
@@ -42,7 +42,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     const BUILT: Option<&'static str> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
-    /// Names what a session runs, for whoever wants to stop it.
+    /// Identifies the statement of a session, to cancel it.
     type Handle: Send + Sync + 'static;
 
     /// Looks a table up in the catalog, as [`Warehouse::table`] has it; `None`: no table has such a name.
@@ -96,7 +96,7 @@ pub(crate) enum Request<'a> {
     Probe,
 }
 
-/// What a request is answered with: no batches but for a statement that ran.
+/// The answer to a request. Only a statement that ran has batches.
 pub(crate) type Answer = ResultSet;
 
 /// Names and kinds of columns.

@@ -1,4 +1,4 @@
-//! A provider's keys: what they are (`set`), and how they are had and kept (`remote`).
+//! The keys of a provider: their types (`set`), and the requests and the cache for them (`remote`).
 
 mod remote;
 mod set;

@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 use terrane_app::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, Person, ProviderFault};
 use terrane_app::ports::tokens::TokenFault;
+use terrane_outgoing::{Endpoint, OutgoingClient};
 
 use crate::checks::Expected;
 use crate::claims::{Claims, ClaimsMapping};
 use crate::keys::{RemoteKeys, SignatureAlgorithm};
-use crate::outgoing::{Endpoint, Outgoing};
 use crate::signed::SignedTokens;
 
 pub use browser_url::{BrowserUrl, BrowserUrlError};
@@ -28,18 +28,18 @@ use token_request::TokenAnswer;
 const ID_TOKEN_TYPES: &[&str] = &["JWT"];
 const MAX_SUBJECT_BYTES: usize = 255;
 
-/// What the operator wrote of a provider.
+/// The operator's settings of a provider.
 pub struct ProviderSettings {
-    /// As it stands in the routes and in front of user ids.
+    /// The name in routes and before user ids.
     pub name: String,
     pub client_id: String,
     pub client_auth: ClientAuth,
-    /// Where browsers are sent; this server never asks it.
+    /// The URL that browsers are redirected to; this server never requests it.
     pub authorize_url: BrowserUrl,
     pub token_endpoint: Endpoint,
     pub userinfo_endpoint: Option<Endpoint>,
     pub openid: Option<OpenIdSettings>,
-    /// Of this server's callback, as the provider knows it.
+    /// The URL of this server's callback, as the provider knows it.
     pub redirect_url: String,
     pub scopes: Vec<String>,
     pub mapping: ClaimsMapping,
@@ -47,7 +47,7 @@ pub struct ProviderSettings {
     pub has_bare_user_ids: bool,
 }
 
-/// What ID tokens are held to.
+/// Requirements on ID tokens.
 pub struct OpenIdSettings {
     pub issuer: String,
     pub keys: RemoteKeys,
@@ -58,11 +58,11 @@ pub struct OpenIdSettings {
 pub struct Provider {
     settings: ProviderSettings,
     id_tokens: Option<SignedTokens>,
-    outgoing: Outgoing,
+    outgoing: OutgoingClient,
 }
 
 impl Provider {
-    pub fn new(settings: ProviderSettings, outgoing: Outgoing) -> Self {
+    pub fn new(settings: ProviderSettings, outgoing: OutgoingClient) -> Self {
         let id_tokens = settings.openid.as_ref();
         let id_tokens =
             id_tokens.map(|openid| SignedTokens::new(openid.keys.clone(), &openid.algorithms, ID_TOKEN_TYPES));
@@ -87,15 +87,16 @@ impl Provider {
             tracing::warn!(event = "provider_unavailable", provider = self.name(), error_message = %error);
             ProviderFault::Unavailable
         })?;
-        let mut told: Claims = serde_json::from_slice(&body).map_err(|_| invalid("the user info is no JSON object"))?;
+        let mut user_info: Claims =
+            serde_json::from_slice(&body).map_err(|_| invalid("the user info is not a JSON object"))?;
         if let Some(proven) = proven {
-            // OpenID Connect Core, section 5.3.2: else it may be about somebody else.
-            if told.get("sub") != proven.get("sub") {
+            // OpenID Connect Core, section 5.3.2: otherwise it may be about another user.
+            if user_info.get("sub") != proven.get("sub") {
                 return Err(invalid("the user info is about another subject"));
             }
-            told.extend(proven);
+            user_info.extend(proven);
         }
-        Ok(told)
+        Ok(user_info)
     }
 
     fn check(

@@ -6,8 +6,8 @@
 //! how a database encodes a cell.
 
 mod decimals;
+mod dynamic;
 mod kind;
-mod late;
 mod times;
 
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use arrow::error::ArrowError;
 use terrane_app::ports::warehouse::ResultSet;
 
 pub(crate) use decimals::Decimals;
+pub(crate) use dynamic::{Cell, DynamicCells};
 pub(crate) use kind::{Kind, Meaning, meanings};
-pub(crate) use late::{Cell, LateCells};
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 8_192;
@@ -43,7 +43,7 @@ pub(crate) enum Column {
     Time(Time64MicrosecondBuilder),
     Interval(IntervalMonthDayNanoBuilder),
     Decimal(Decimals),
-    Late(LateCells),
+    Dynamic(DynamicCells),
 }
 
 impl Column {
@@ -62,7 +62,7 @@ impl Column {
             Kind::Time => Column::Time(Time64MicrosecondBuilder::new()),
             Kind::Interval => Column::Interval(IntervalMonthDayNanoBuilder::new()),
             Kind::Decimal => Column::Decimal(Decimals::default()),
-            Kind::Late => Column::Late(LateCells::new(meaning)),
+            Kind::Dynamic => Column::Dynamic(DynamicCells::new(meaning)),
         }
     }
 
@@ -80,7 +80,7 @@ impl Column {
             Column::Time(builder) => builder.append_null(),
             Column::Interval(builder) => builder.append_null(),
             Column::Decimal(decimals) => decimals.push_null(),
-            Column::Late(cells) => cells.push(Cell::Null),
+            Column::Dynamic(cells) => cells.push(Cell::Null),
         }
     }
 
@@ -98,7 +98,7 @@ impl Column {
             Column::Timestamp(builder) => builder,
             Column::Time(builder) => builder,
             Column::Interval(builder) => builder,
-            Column::Decimal(_) | Column::Late(_) => return None,
+            Column::Decimal(_) | Column::Dynamic(_) => return None,
         };
         Some(builder.finish())
     }
@@ -107,7 +107,7 @@ impl Column {
     fn finish(self) -> Result<Option<ArrayRef>, ArrowError> {
         match self {
             Column::Decimal(decimals) => decimals.finish().map(Some),
-            Column::Late(cells) => cells.finish().map(Some),
+            Column::Dynamic(cells) => cells.finish().map(Some),
             _ => Ok(None),
         }
     }
@@ -156,17 +156,18 @@ impl Columns {
         if self.open_rows > 0 {
             self.cut();
         }
-        let late: Vec<Option<ArrayRef>> = self.columns.into_iter().map(Column::finish).collect::<Result<_, _>>()?;
-        let fields = self.names.iter().zip(&self.kinds).zip(&late).map(|((name, kind), late)| {
-            let ty = late.as_ref().map_or_else(|| kind.data_type(), |array| array.data_type().clone());
+        let dynamic: Vec<Option<ArrayRef>> = self.columns.into_iter().map(Column::finish).collect::<Result<_, _>>()?;
+        let fields = self.names.iter().zip(&self.kinds).zip(&dynamic).map(|((name, kind), dynamic)| {
+            let ty = dynamic.as_ref().map_or_else(|| kind.data_type(), |array| array.data_type().clone());
             Field::new(name, ty, true)
         });
         let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let mut batches = Vec::with_capacity(self.batches.len());
         let mut start = 0;
         for (rows, arrays) in self.batches {
-            let whole = late.iter().map(|late| late.as_ref().map(|array| array.slice(start, rows)));
-            let arrays: Vec<ArrayRef> = arrays.into_iter().zip(whole).filter_map(|(cut, late)| cut.or(late)).collect();
+            let whole = dynamic.iter().map(|dynamic| dynamic.as_ref().map(|array| array.slice(start, rows)));
+            let arrays: Vec<ArrayRef> =
+                arrays.into_iter().zip(whole).filter_map(|(cut, dynamic)| cut.or(dynamic)).collect();
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             batches.push(RecordBatch::try_new_with_options(schema.clone(), arrays, &options)?);
             start += rows;
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn no_rows_keep_their_columns() {
-        let columns = Columns::new(vec![("n".to_owned(), Kind::Integer), ("x".to_owned(), Kind::Late)], &[]);
+        let columns = Columns::new(vec![("n".to_owned(), Kind::Integer), ("x".to_owned(), Kind::Dynamic)], &[]);
         let answer = columns.finish().unwrap();
         assert!(answer.batches.is_empty() && answer.schema.fields().len() == 2);
     }

@@ -9,10 +9,10 @@ mod build;
 mod catalog;
 mod error;
 mod open;
+mod permit;
 mod pool;
 mod session;
 mod stream;
-mod turn;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ use session::Request;
 use crate::built::relations;
 use crate::catalog::table;
 
-/// How long a probe or a description may take.
+/// The timeout of a probe or a description.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The embedded warehouse.
@@ -55,7 +55,7 @@ impl DuckDb {
         Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)), reads_only })
     }
 
-    /// What builds models in it.
+    /// Returns the builder of models in this database.
     pub fn builder(&self) -> Arc<dyn ModelBuilder> {
         if self.reads_only {
             return Arc::new(BuildsNothing(CantBuild::ReadOnly));

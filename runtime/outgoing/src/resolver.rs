@@ -1,7 +1,7 @@
-//! Names to addresses that were checked.
+//! Resolution of host names to allowed addresses.
 //!
-//! In: the name of a host, once per connection. Out: those of its addresses that may be connected to; the
-//! client connects to these and looks nothing up again, so that a second answer can't lead elsewhere.
+//! In: a host name, once per connection. Out: its allowed addresses. The client connects to one of these without a second
+//! look-up, whose answer could differ (DNS rebinding).
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,57 +10,57 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::allow::Allow;
+use crate::allow_list::AllowList;
 
-/// The name that http may be used with; it means this machine and nothing else.
+/// The only name that http is allowed for. It resolves to loopback addresses only.
 pub(super) const LOCALHOST: &str = "localhost";
-/// More answers than these are not looked at.
+/// Further addresses of a name are ignored.
 const MAX_ADDRESSES: usize = 32;
 
-/// Asks for the addresses of a name.
+/// Resolves host names.
 #[async_trait]
 pub(super) trait Lookup: Send + Sync {
     async fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// As this machine resolves names.
+/// The resolver of this machine.
 pub(super) struct SystemLookup;
 
 #[async_trait]
 impl Lookup for SystemLookup {
     async fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
-        // The client puts the port of the URL in.
+        // The client replaces the port by that of the URL.
         Ok(tokio::net::lookup_host((name, 0)).await?.take(MAX_ADDRESSES).collect())
     }
 }
 
-/// None of a name's addresses may be connected to.
+/// The error for a name without an allowed address.
 #[derive(Debug, thiserror::Error)]
-#[error("no address of this name may be connected to")]
+#[error("no address of this name is allowed")]
 pub(super) struct NotAllowed;
 
-/// A [`Lookup`] whose answers are checked.
+/// A resolver that returns allowed addresses only.
 pub(super) struct CheckedResolver {
-    allow: Arc<Allow>,
+    allow_list: Arc<AllowList>,
     lookup: Arc<dyn Lookup>,
 }
 
 impl CheckedResolver {
-    pub(super) fn new(allow: Arc<Allow>, lookup: Arc<dyn Lookup>) -> Self {
-        CheckedResolver { allow, lookup }
+    pub(super) fn new(allow_list: Arc<AllowList>, lookup: Arc<dyn Lookup>) -> Self {
+        CheckedResolver { allow_list, lookup }
     }
 }
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (allow, lookup) = (self.allow.clone(), self.lookup.clone());
+        let (allow_list, lookup) = (self.allow_list.clone(), self.lookup.clone());
         Box::pin(async move {
             let name = name.as_str();
             let mut found = lookup.addresses(name).await?;
             found.truncate(MAX_ADDRESSES);
             found.retain(|address| {
                 let ip = address.ip();
-                allow.lets(name, ip) && (name != LOCALHOST || ip.to_canonical().is_loopback())
+                allow_list.allows(name, ip) && (name != LOCALHOST || ip.to_canonical().is_loopback())
             });
             if found.is_empty() {
                 return Err(NotAllowed.into());

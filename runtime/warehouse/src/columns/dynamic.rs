@@ -1,8 +1,8 @@
-//! Cells that each have a type of their own, until the last one decides about the column.
+//! Dynamic columns: each cell has a type of its own, and all cells together decide about the type of the column.
 //!
-//! In: cells, and what the query takes the column for. Out: one Arrow array that loses nothing: integers
-//! stay integers, integers beside reals become doubles where each of them has one, and a true mixture is
-//! text. A text becomes a time only in a column that the query takes for a time.
+//! In: cells, and the type that the query expects. Out: one Arrow array without loss: integers stay integers, integers
+//! and reals become doubles if each value has an exact one, and any other mixture becomes text. A text becomes a time
+//! only if the query expects a time.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ pub(crate) enum Cell {
 }
 
 #[derive(Debug)]
-pub(crate) struct LateCells {
+pub(crate) struct DynamicCells {
     cells: Vec<Cell>,
     meaning: Option<Meaning>,
 }
 
-impl LateCells {
+impl DynamicCells {
     pub(super) fn new(meaning: Option<Meaning>) -> Self {
-        LateCells { cells: Vec::new(), meaning }
+        DynamicCells { cells: Vec::new(), meaning }
     }
 
     pub(crate) fn push(&mut self, cell: Cell) {
@@ -53,7 +53,7 @@ impl LateCells {
     }
 }
 
-/// `None`: some cell is no time.
+/// Returns `None` if a cell is not a time.
 fn times(cells: &[Cell]) -> Option<ArrayRef> {
     let parse = |cell: &Cell| match cell {
         Cell::Null => Some(None),
@@ -75,7 +75,7 @@ fn times(cells: &[Cell]) -> Option<ArrayRef> {
     Some(if is_instant { Arc::new(micros.with_timezone("UTC")) } else { Arc::new(micros) })
 }
 
-/// `None`: some cell is neither 0 nor 1.
+/// Returns `None` if a cell is neither 0 nor 1.
 fn booleans(cells: &[Cell]) -> Option<ArrayRef> {
     let read = |cell: &Cell| match cell {
         Cell::Null => Some(None),
@@ -129,7 +129,7 @@ fn text(cell: Cell) -> Option<String> {
         Cell::Integer(value) => Some(value.to_string()),
         Cell::Real(value) => Some(format!("{value:?}")),
         Cell::Text(text) => Some(text),
-        Cell::Binary(bytes) => Some(format!("X'{}'", bytes.iter().map(|b| format!("{b:02X}")).collect::<String>())),
+        Cell::Binary(bytes) => Some(format!("X'{}'", hex::encode_upper(bytes))),
     }
 }
 
@@ -141,9 +141,9 @@ mod tests {
     use super::*;
 
     fn column(meaning: Option<Meaning>, cells: &[Cell]) -> ArrayRef {
-        let mut late = LateCells::new(meaning);
-        cells.iter().for_each(|cell| late.push(cell.clone()));
-        late.finish().unwrap()
+        let mut column = DynamicCells::new(meaning);
+        cells.iter().for_each(|cell| column.push(cell.clone()));
+        column.finish().unwrap()
     }
 
     fn text_cell(text: &str) -> Cell {

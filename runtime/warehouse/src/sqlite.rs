@@ -2,7 +2,7 @@
 //!
 //! In: a file, then statements with `?` placeholders. Out: Arrow batches. SQLite gives each value a type
 //! of its own and has neither dates nor booleans nor decimals: what the query takes a column for decides
-//! what its texts and numbers become (`columns::late`); decimals are doubles. A statement without a
+//! what its texts and numbers become (`columns::dynamic`); decimals are doubles. A statement without a
 //! caller is stopped by a flag that the engine looks at as it runs.
 
 mod bind;
@@ -29,14 +29,14 @@ const NAME: &str = "sqlite";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::Sqlite> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
-/// How long a reader waits for a writer.
+/// The time for which a reader waits for a writer.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Steps of the engine between two looks at the flag: well under a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 /// Rows that the engine's thread may be ahead.
 const ROWS_AHEAD: usize = 512;
 
-/// What the operator set.
+/// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct SqliteSettings {
     /// `None`: in memory, filled by `init`.
@@ -49,7 +49,7 @@ pub struct SqliteSettings {
 
 struct File {
     options: SqliteConnectOptions,
-    /// A database in memory lives as long as somebody has it open.
+    /// A database in memory lives as long as a connection to it.
     _writer: Mutex<Option<SqliteConnection>>,
 }
 
@@ -80,7 +80,7 @@ pub async fn open(settings: &SqliteSettings) -> Result<impl Warehouse + use<>, C
 impl Engine for File {
     const FAILED: Failed = FAILED;
     type Connection = SqliteConnection;
-    /// Whether the session is to go on.
+    /// True until the session is cancelled.
     type Handle = Arc<AtomicBool>;
 
     fn lookup(name: &[&str]) -> Option<Lookup> {

@@ -1,15 +1,15 @@
-//! What the operator listed: hosts and networks of their own that may be asked.
+//! The operator's list of hosts and networks that requests may go to besides public ones.
 //!
-//! In: the texts of `security.outgoing.allow`. Out: [`Allow`], which answers for a host and an address. A
-//! listed host may lie on this machine or in a private network; what [`Reach::Never`] names stays closed.
+//! In: the entries of `security.outgoing.allow`. Out: an [`AllowList`], which decides about a host and its address. A
+//! listed host may be this machine or in a private network; [`AddressClass::Forbidden`] addresses stay forbidden.
 
 use std::net::IpAddr;
 
-use super::address::Reach;
+use crate::address::AddressClass;
 
-/// Hosts and networks.
+/// Listed hosts and networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allow {
+pub struct AllowList {
     /// In lower case.
     hosts: Vec<String>,
     networks: Vec<Network>,
@@ -21,58 +21,62 @@ struct Network {
     prefix: u8,
 }
 
-/// Why an entry is none.
+/// The reason for which an entry is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AllowError {
-    #[error("`{entry}` is neither an address, a network like 10.0.0.0/8, nor a host's name")]
-    Unreadable { entry: String },
-    #[error("`{entry}` cannot be listed: link-local, multicast and reserved addresses are never connected to")]
-    Never { entry: String },
-    #[error("`{entry}` is wider than a private network: list what is yours")]
+pub enum AllowListError {
+    #[error("invalid entry `{entry}`: expected an address, a network such as 10.0.0.0/8, or a host name")]
+    Invalid { entry: String },
+    #[error("`{entry}` cannot be listed: it contains link-local, multicast or reserved addresses")]
+    Forbidden { entry: String },
+    #[error("`{entry}` is larger than a private network")]
     TooWide { entry: String },
 }
 
-impl Allow {
+impl AllowList {
+    /// Parses the entries.
+    ///
     /// # Errors
-    /// The first entry that can't be listed.
-    pub fn read<'t>(entries: impl IntoIterator<Item = &'t str>) -> Result<Self, AllowError> {
-        let mut allow = Allow::default();
+    /// [`AllowListError`], for the first entry that is not accepted.
+    pub fn parse<'t>(entries: impl IntoIterator<Item = &'t str>) -> Result<Self, AllowListError> {
+        let mut list = AllowList::default();
         for entry in entries {
             let bare = entry.trim_start_matches('[').trim_end_matches(']');
             if let Some(network) = network(bare) {
-                allow.networks.push(check(entry, network)?);
+                list.networks.push(check(entry, network)?);
             } else if is_host(entry) {
-                allow.hosts.push(entry.to_ascii_lowercase());
+                list.hosts.push(entry.to_ascii_lowercase());
             } else {
-                return Err(AllowError::Unreadable { entry: entry.chars().take(100).collect() });
+                return Err(AllowListError::Invalid { entry: entry.chars().take(100).collect() });
             }
         }
-        Ok(allow)
+        Ok(list)
     }
 
-    /// Whether this host may be asked at this address.
-    pub(super) fn lets(&self, host: &str, address: IpAddr) -> bool {
-        match Reach::of(address) {
-            Reach::Public => true,
-            Reach::Never => false,
-            Reach::Private | Reach::Loopback => self.names(host) || self.holds(address),
+    /// Returns true if a request to this host may go to this address.
+    pub(super) fn allows(&self, host: &str, address: IpAddr) -> bool {
+        match AddressClass::of(address) {
+            AddressClass::Public => true,
+            AddressClass::Forbidden => false,
+            AddressClass::Private | AddressClass::Loopback => {
+                self.contains_host(host) || self.contains_address(address)
+            }
         }
     }
 
-    /// Whether an address is one of the listed networks'.
-    pub(super) fn holds(&self, address: IpAddr) -> bool {
+    /// Returns true if a listed network contains the address.
+    pub(super) fn contains_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.networks.iter().any(|network| network.holds(address))
+        self.networks.iter().any(|network| network.contains(address))
     }
 
-    /// Whether a host is listed by its name.
-    pub(super) fn names(&self, host: &str) -> bool {
+    /// Returns true if the host is listed by name.
+    pub(super) fn contains_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host))
     }
 }
 
 impl Network {
-    fn holds(&self, address: IpAddr) -> bool {
+    fn contains(self, address: IpAddr) -> bool {
         match (self.base, address) {
             (IpAddr::V4(base), IpAddr::V4(address)) => {
                 let shift = 32 - u32::from(self.prefix);
@@ -87,7 +91,7 @@ impl Network {
     }
 }
 
-/// `10.0.0.0/8`, or one address.
+/// Parses `10.0.0.0/8`, or one address.
 fn network(text: &str) -> Option<Network> {
     let (base, prefix) = match text.split_once('/') {
         Some((base, prefix)) => (base.parse::<IpAddr>().ok()?, Some(prefix.parse::<u8>().ok()?)),
@@ -99,13 +103,13 @@ fn network(text: &str) -> Option<Network> {
     (prefix <= bits).then_some(Network { base, prefix })
 }
 
-fn check(entry: &str, network: Network) -> Result<Network, AllowError> {
+fn check(entry: &str, network: Network) -> Result<Network, AllowListError> {
     let entry = || entry.to_owned();
-    // The narrowest of the ranges that may be listed: 127/8, 10/8, fc00::/7.
+    // The largest ranges that may be listed are 127/8, 10/8 and fc00::/7.
     let widest = if network.base.is_ipv4() { 8 } else { 7 };
-    match Reach::of(network.base) {
-        Reach::Never => Err(AllowError::Never { entry: entry() }),
-        _ if network.prefix < widest => Err(AllowError::TooWide { entry: entry() }),
+    match AddressClass::of(network.base) {
+        AddressClass::Forbidden => Err(AllowListError::Forbidden { entry: entry() }),
+        _ if network.prefix < widest => Err(AllowListError::TooWide { entry: entry() }),
         _ => Ok(network),
     }
 }
@@ -115,7 +119,7 @@ fn is_host(text: &str) -> bool {
         (1..=63).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
     };
-    // A name of digits and dots alone is an address that was written wrongly.
+    // Digits and dots alone are a misspelled address.
     (1..=253).contains(&text.len())
         && text.split('.').all(is_label)
         && text.bytes().any(|byte| byte.is_ascii_alphabetic())
@@ -127,9 +131,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listed_hosts_and_networks_are_let_and_nothing_beside() {
-        let allow = Allow::read(["127.0.0.1", "10.0.0.0/8", "idp.internal", "fd12::/16", "[::1]"]).unwrap();
-        for (host, address, is_let) in [
+    fn listed_hosts_and_networks_are_allowed_and_no_others() {
+        let list = AllowList::parse(["127.0.0.1", "10.0.0.0/8", "idp.internal", "fd12::/16", "[::1]"]).unwrap();
+        for (host, address, is_allowed) in [
             ("a.example", "8.8.8.8", true),
             ("a.example", "127.0.0.1", true),
             ("a.example", "127.0.0.2", false),
@@ -145,18 +149,18 @@ mod tests {
             ("idp.internal", "64:ff9b::a00:1", false),
             ("x.idp.internal", "192.168.0.1", false),
         ] {
-            assert_eq!(allow.lets(host, address.parse().unwrap()), is_let, "{host} {address}");
+            assert_eq!(list.allows(host, address.parse().unwrap()), is_allowed, "{host} {address}");
         }
     }
 
     #[test]
-    fn what_cannot_be_listed_is_told() {
+    fn entries_that_cannot_be_listed_are_rejected() {
         for entry in ["", "10.0.0.0/33", "a b", "https://idp.internal", "*.internal", "10.1", "0x7f000001", "a..b"] {
-            assert!(matches!(Allow::read([entry]), Err(AllowError::Unreadable { .. })), "{entry}");
+            assert!(matches!(AllowList::parse([entry]), Err(AllowListError::Invalid { .. })), "{entry}");
         }
         for entry in ["169.254.169.254", "0.0.0.0/0", "::/0", "fe80::/10", "224.0.0.0/4"] {
-            assert!(matches!(Allow::read([entry]), Err(AllowError::Never { .. })), "{entry}");
+            assert!(matches!(AllowList::parse([entry]), Err(AllowListError::Forbidden { .. })), "{entry}");
         }
-        assert!(matches!(Allow::read(["8.0.0.0/5"]), Err(AllowError::TooWide { .. })));
+        assert!(matches!(AllowList::parse(["8.0.0.0/5"]), Err(AllowListError::TooWide { .. })));
     }
 }

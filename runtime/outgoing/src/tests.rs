@@ -1,4 +1,4 @@
-//! Real sockets that answer as a provider should not.
+//! Requests to local sockets that respond as a well-behaved server does not.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -9,10 +9,10 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// Short, so that a test of slowness is quick.
+/// The timeout of the tests: short, so that they are quick.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// What a connection is answered with: pieces, with a pause before each that is empty.
+/// Starts a server that responds to each connection with these pieces, and pauses at each empty one.
 async fn server(pieces: Vec<Vec<u8>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -36,41 +36,41 @@ async fn server(pieces: Vec<Vec<u8>>) -> SocketAddr {
     address
 }
 
-fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let mut all = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n{headers}\r\n", body.len()).into_bytes();
     all.extend_from_slice(body);
     all
 }
 
-fn outgoing(allow: &[&str], lookup: Arc<dyn Lookup>) -> Outgoing {
-    Outgoing::with(Allow::read(allow.iter().copied()).unwrap(), None, lookup, PATIENCE).unwrap()
+fn client(allow: &[&str], lookup: Arc<dyn Lookup>) -> OutgoingClient {
+    OutgoingClient::with_lookup(AllowList::parse(allow.iter().copied()).unwrap(), None, lookup, PATIENCE).unwrap()
 }
 
 async fn get(address: SocketAddr) -> Result<Vec<u8>, OutgoingError> {
-    let outgoing = outgoing(&["127.0.0.1"], Arc::new(SystemLookup));
-    let endpoint = outgoing.endpoint(&format!("http://{address}/keys?secret=hush")).unwrap();
-    outgoing.get(&endpoint, None).await
+    let client = client(&["127.0.0.1"], Arc::new(SystemLookup));
+    let endpoint = client.endpoint(&format!("http://{address}/keys?secret=hush")).unwrap();
+    client.get(&endpoint, None).await
 }
 
 #[tokio::test]
-async fn a_good_answer_is_read_whatever_it_calls_itself() {
-    let address = server(vec![answer("200 OK", "Content-Type: image/png\r\n", b"{}")]).await;
+async fn content_types_are_ignored() {
+    let address = server(vec![response("200 OK", "Content-Type: image/png\r\n", b"{}")]).await;
     assert_eq!(get(address).await.unwrap(), b"{}");
 }
 
 #[tokio::test]
-async fn redirects_are_answers_and_not_followed() {
-    let target = server(vec![answer("200 OK", "", b"{\"reached\": true}")]).await;
+async fn redirects_are_not_followed() {
+    let target = server(vec![response("200 OK", "", b"{\"reached\": true}")]).await;
     for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
         let redirect = format!("Location: http://{target}/\r\n");
-        let address = server(vec![answer(status, &redirect, b"")]).await;
+        let address = server(vec![response(status, &redirect, b"")]).await;
         let error = get(address).await.unwrap_err();
         assert!(matches!(error, OutgoingError::Status { .. }), "{status}: {error}");
     }
 }
 
 #[tokio::test]
-async fn what_is_slow_or_huge_or_broken_ends() {
+async fn slow_large_and_broken_responses_are_errors() {
     let large = vec![b'x'; MAX_BODY_BYTES + 1];
     let endless = vec![b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec()]
         .into_iter()
@@ -84,7 +84,7 @@ async fn what_is_slow_or_huge_or_broken_ends() {
     let is_broken = |error: &OutgoingError| matches!(error, OutgoingError::Unreachable { .. });
     type Case<'a> = (&'a str, Vec<Vec<u8>>, &'a dyn Fn(&OutgoingError) -> bool);
     let cases: Vec<Case<'_>> = vec![
-        ("announced", vec![answer("200 OK", "", &large)], &is_too_large),
+        ("announced", vec![response("200 OK", "", &large)], &is_too_large),
         ("endless", endless, &is_too_large),
         ("a byte at a time", slow, &is_late),
         ("silent", vec![Vec::new(); 20], &is_late),
@@ -98,18 +98,18 @@ async fn what_is_slow_or_huge_or_broken_ends() {
         assert!(!error.to_string().contains("hush") && !error.to_string().contains("/keys"), "{error}");
     }
     let body = vec![b'x'; MAX_BODY_BYTES];
-    assert_eq!(get(server(vec![answer("200 OK", "", &body)]).await).await.unwrap().len(), MAX_BODY_BYTES);
+    assert_eq!(get(server(vec![response("200 OK", "", &body)]).await).await.unwrap().len(), MAX_BODY_BYTES);
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn closed_ports_are_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
     assert!(matches!(get(address).await.unwrap_err(), OutgoingError::Unreachable { .. }));
 }
 
-/// Answers something else each time it is asked.
+/// Returns other addresses for each look-up.
 struct Rebinding {
     answers: Mutex<Vec<Vec<SocketAddr>>>,
 }
@@ -122,43 +122,43 @@ impl Lookup for Rebinding {
 }
 
 #[tokio::test]
-async fn the_connection_goes_to_an_address_that_was_checked() {
-    let inside = server(vec![answer("200 OK", "", b"{}")]).await;
+async fn connections_go_to_checked_addresses_only() {
+    let inside = server(vec![response("200 OK", "", b"{}")]).await;
     let lookup = |answers: &[&[&str]]| {
         let answers = answers.iter().rev();
         let parse = |texts: &&[&str]| texts.iter().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect();
         Arc::new(Rebinding { answers: Mutex::new(answers.map(parse).collect()) })
     };
     let url = format!("https://idp.example:{}/", inside.port());
-    // The name leads to this machine, or to what is closed to everybody.
+    // The name resolves to this machine, or to forbidden addresses.
     for answers in [&["127.0.0.1"][..], &["10.0.0.1", "::1"], &["169.254.169.254"], &["::ffff:127.0.0.1"], &[]] {
-        let outgoing = outgoing(&[], lookup(&[answers]));
-        let error = outgoing.get(&outgoing.endpoint(&url).unwrap(), None).await.unwrap_err();
+        let client = client(&[], lookup(&[answers]));
+        let error = client.get(&client.endpoint(&url).unwrap(), None).await.unwrap_err();
         assert_eq!(error, OutgoingError::NotAllowed { host: "idp.example".to_owned() }, "{answers:?}");
     }
-    // A first answer that is good, and a second that would not be: one look-up is all there is.
+    // The first look-up returns an allowed address; a second one would not.
     let rebinding = lookup(&[&["127.0.0.1", "169.254.169.254"], &["127.0.0.1"]]);
-    let outgoing = outgoing(&["idp.example"], rebinding.clone());
-    let error = outgoing.get(&outgoing.endpoint(&url).unwrap(), None).await.unwrap_err();
-    assert!(matches!(error, OutgoingError::Unreachable { .. }), "the server there speaks no TLS: {error:?}");
+    let client = client(&["idp.example"], rebinding.clone());
+    let error = client.get(&client.endpoint(&url).unwrap(), None).await.unwrap_err();
+    assert!(matches!(error, OutgoingError::Unreachable { .. }), "the server has no TLS: {error:?}");
     assert_eq!(rebinding.answers.lock().unwrap().len(), 1, "resolved once");
 }
 
 #[tokio::test]
-async fn http_is_for_a_listed_host_that_is_this_machine() {
+async fn http_is_allowed_for_listed_loopback_hosts_only() {
     let lookup: Arc<dyn Lookup> =
         Arc::new(Rebinding { answers: Mutex::new(vec![vec!["10.0.0.1:0".parse().unwrap()]]) });
-    let outgoing = outgoing(&["localhost", "127.0.0.1", "10.0.0.0/8", "idp.internal"], lookup);
+    let client = client(&["localhost", "127.0.0.1", "10.0.0.0/8", "idp.internal"], lookup);
     for (url, expected) in [
         ("http://127.0.0.1:80/x", Ok(())),
         ("http://localhost/x", Ok(())),
         ("https://10.1.2.3/x", Ok(())),
         ("https://idp.example/x", Ok(())),
-        ("http://10.1.2.3/x", Err("not asked over https")),
-        ("http://idp.internal/x", Err("not asked over https")),
-        ("http://idp.example/x", Err("not asked over https")),
+        ("http://10.1.2.3/x", Err("must be requested over https")),
+        ("http://idp.internal/x", Err("must be requested over https")),
+        ("http://idp.example/x", Err("must be requested over https")),
         ("https://127.0.0.2/x", Err("does not list")),
-        // Other ways to write an address end as the same one.
+        // Other notations of the same address.
         ("https://0x7f000002/x", Err("does not list")),
         ("https://2130706434/x", Err("does not list")),
         ("https://0177.0.0.2/x", Err("does not list")),
@@ -166,27 +166,30 @@ async fn http_is_for_a_listed_host_that_is_this_machine() {
         ("https://[::1]/x", Err("does not list")),
         ("https://169.254.169.254/latest/meta-data", Err("does not list")),
         ("https://0.0.0.0/x", Err("does not list")),
-        ("https://user:pass@idp.example/x", Err("without")),
-        ("ftp://idp.example/x", Err("no URL")),
-        ("file:///etc/passwd", Err("no URL")),
-        ("gopher://127.0.0.1/", Err("no URL")),
-        ("idp.example", Err("no URL")),
+        ("https://user:pass@idp.example/x", Err("a user or a password")),
+        ("ftp://idp.example/x", Err("invalid URL")),
+        ("file:///etc/passwd", Err("invalid URL")),
+        ("gopher://127.0.0.1/", Err("invalid URL")),
+        ("idp.example", Err("invalid URL")),
     ] {
-        match (outgoing.endpoint(url), expected) {
+        match (client.endpoint(url), expected) {
             (Ok(_), Ok(())) => {}
             (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{url}: {error}"),
             (found, expected) => panic!("{url}: {found:?}, expected {expected:?}"),
         }
     }
-    let endpoint = outgoing.endpoint("http://localhost:1/x").unwrap();
-    let error = outgoing.get(&endpoint, None).await.unwrap_err();
-    assert!(matches!(error, OutgoingError::NotAllowed { .. }), "localhost is this machine alone: {error:?}");
+    let endpoint = client.endpoint("http://localhost:1/x").unwrap();
+    let error = client.get(&endpoint, None).await.unwrap_err();
+    assert!(
+        matches!(error, OutgoingError::NotAllowed { .. }),
+        "localhost resolves to loopback addresses only: {error:?}"
+    );
 }
 
-/// Of `idp.example`, for a hundred years.
-const AUTHORITY: &[u8] = include_bytes!("../../test_only/authority.pem");
-const CERTIFICATE: &[u8] = include_bytes!("../../test_only/server.pem");
-const KEY: &[u8] = include_bytes!("../../test_only/server.key.pem");
+/// The certificate of `idp.example`, valid for a hundred years, and its authority.
+const AUTHORITY: &[u8] = include_bytes!("../test_only/authority.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../test_only/server.pem");
+const KEY: &[u8] = include_bytes!("../test_only/server.key.pem");
 
 async fn tls_server() -> SocketAddr {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(CERTIFICATE).map(Result::unwrap).collect();
@@ -202,7 +205,7 @@ async fn tls_server() -> SocketAddr {
             if let Ok(mut stream) = acceptor.accept(stream).await {
                 let mut head = [0; 4_096];
                 let _ = stream.read(&mut head).await;
-                let _ = stream.write_all(&answer("200 OK", "", b"{}")).await;
+                let _ = stream.write_all(&response("200 OK", "", b"{}")).await;
                 let _ = stream.shutdown().await;
             }
         }
@@ -211,14 +214,14 @@ async fn tls_server() -> SocketAddr {
 }
 
 #[tokio::test]
-async fn a_certificate_is_one_of_a_known_authority_and_of_this_host() {
+async fn certificates_of_other_authorities_and_hosts_are_rejected() {
     let address = tls_server().await;
     let lookup = || Arc::new(Rebinding { answers: Mutex::new(vec![vec![SocketAddr::new(address.ip(), 0)]]) });
     let ask = async |host: &str, authority: Option<(&str, &[u8])>| {
-        let allow = Allow::read([host]).unwrap();
-        let outgoing = Outgoing::with(allow, authority, lookup(), TIMEOUT).unwrap();
-        let endpoint = outgoing.endpoint(&format!("https://{host}:{}/keys", address.port())).unwrap();
-        outgoing.get(&endpoint, None).await
+        let allow_list = AllowList::parse([host]).unwrap();
+        let client = OutgoingClient::with_lookup(allow_list, authority, lookup(), TIMEOUT).unwrap();
+        let endpoint = client.endpoint(&format!("https://{host}:{}/keys", address.port())).unwrap();
+        client.get(&endpoint, None).await
     };
     let known = Some(("ca.pem", AUTHORITY));
     assert_eq!(ask("idp.example", known).await.unwrap(), b"{}");
@@ -229,10 +232,10 @@ async fn a_certificate_is_one_of_a_known_authority_and_of_this_host() {
 }
 
 #[test]
-fn authorities_that_cannot_be_read_are_told() {
+fn unreadable_authorities_are_rejected() {
     for text in [&b"not a certificate"[..], b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", KEY]
     {
-        let error = Outgoing::new(Allow::default(), Some(("ca.pem", text))).err();
+        let error = OutgoingClient::new(AllowList::default(), Some(("ca.pem", text))).err();
         assert!(error.is_some_and(|error| error.to_string().contains("ca.pem")));
     }
 }

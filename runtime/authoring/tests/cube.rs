@@ -9,10 +9,10 @@ use std::fs;
 use std::sync::Arc;
 
 use terrane_authoring::import::{ImportReport, import};
-use terrane_compiler::{Access, SecurityContext};
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Inputs, SourceTree};
+use terrane_compiler::{Access, SecurityContext};
 
 /// An imported model with its compiled project.
 struct Imported {
@@ -160,7 +160,8 @@ fn masked_members_are_closed_with_one_finding() {
 #[test]
 fn private_cubes_and_cubes_with_unknown_visibility_are_closed() {
     for value in ["false", "\"{{ COMPILE_CONTEXT.x }}\"", "[a]"] {
-        let imported = Imported::orders(&format!("    public: {value}\n    measures: [{{name: count, type: count}}]\n"));
+        let imported =
+            Imported::orders(&format!("    public: {value}\n    measures: [{{name: count, type: count}}]\n"));
         assert!(!imported.can_name("orders.count"), "{value}");
     }
 }
@@ -212,7 +213,9 @@ views:
 ",
     )]);
     assert!(imported.can_name("names.name") && imported.can_name("others.name") && imported.can_name("aliases.label"));
-    for member in ["names.ssn", "names.id", "names.secret", "others.ssn", "others.secret", "aliases.name", "unclear.ssn"] {
+    for member in
+        ["names.ssn", "names.id", "names.secret", "others.ssn", "others.secret", "aliases.name", "unclear.ssn"]
+    {
         assert!(!imported.can_name(member), "{member}");
     }
     for view in ["unreadable", "mapped"] {

@@ -110,7 +110,7 @@ impl AnomalyAction {
 /// The project has errors, the query is refused, or the detector failed.
 pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), Failure> {
     match &arguments.action {
-        AnomalyAction::Run(arguments) => judge(arguments, &project).await,
+        AnomalyAction::Run(arguments) => find(arguments, &project).await,
         AnomalyAction::Detectors { json, .. } => {
             let (engine, _) = wiring::load(&project).await?;
             let list = engine.detectors.kinds().await;
@@ -120,7 +120,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
     }
 }
 
-async fn judge(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
+async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(project).await?;
     let request = request(arguments);

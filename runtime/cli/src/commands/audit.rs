@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_not_there_is_told_with_the_nearest() {
+    fn unknown_event_is_reported_with_the_nearest() {
         let records = [record("key_created", "", None), record("access_denied", "", None)];
         let text = no_such_event("acces_denied", &records);
         assert!(text.contains("the log has access_denied, key_created"), "{text}");

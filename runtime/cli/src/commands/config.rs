@@ -18,8 +18,8 @@ Examples:
   terrane config show
   terrane config show my-project --json | jq '.settings[] | select(.source != \"default\")'
 
-Secrets are shown as ***, URLs without user and password. `(…)` describes a default that is no value.
-Exit code: 0, or 1 where the configuration has errors, which are told as `terrane check` does.")]
+Secrets are shown as ***, URLs without user and password. `(…)` describes a default without a fixed value.
+Exit code: 0, or 1 if the configuration has errors, which `terrane check` reports too.")]
 pub struct ConfigArguments {
     #[command(subcommand)]
     pub action: ConfigAction,

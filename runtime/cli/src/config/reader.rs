@@ -15,6 +15,7 @@ use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
 use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
+use terrane_terminal::TerminalText;
 
 use super::environment::{Environment, PREFIX};
 use super::settings::ReadKeys;
@@ -525,7 +526,7 @@ impl Collected {
 
 /// Cuts a value for a message.
 fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(60).filter(|c| !c.is_control()).collect();
+    let mut short: String = TerminalText::visible(text).chars().take(60).collect();
     if short.len() < text.len() {
         short.push('…');
     }

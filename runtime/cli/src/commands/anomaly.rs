@@ -16,7 +16,7 @@ use terrane_compiler::types::Granularity;
 use terrane_terminal::TerminalText;
 
 use super::query::refused;
-use super::{print, tell};
+use super::{print, print_error};
 use crate::failure::Failure;
 use crate::plugin_lines::shown;
 use crate::project::Project;
@@ -135,13 +135,13 @@ async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure
     let series = run.series.iter().filter(|series| !series.points.is_empty()).count();
     let (points, series) =
         (plural(points, "point"), if series == 1 { "1 series".to_owned() } else { format!("{series} series") });
-    tell(&format!(
+    print_error(&format!(
         "{found} of {points} in {series} are out of the ordinary ({}, sensitivity {}, at most {} steps of history)\n",
         run.detector.kind, run.sensitivity, arguments.training_size
     ));
     for series in run.series.iter().filter(|series| series.points.is_empty()) {
         let least = run.detector.min_points;
-        tell(&format!(
+        print_error(&format!(
             "not judged: {}: {} of history, and at least {least} are needed\n",
             key(&series.dimensions),
             plural(series.history, "value")

@@ -8,7 +8,7 @@ use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, AuditRec
 use terrane_compiler::model::nearest;
 use terrane_terminal::TerminalText;
 
-use super::{print, tell};
+use super::{print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -106,7 +106,7 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
             }
             if let (true, Some(event)) = (records.is_empty(), event) {
                 let all = AuditFilter { limit: KNOWN_EVENTS_OF, ..AuditFilter::default() };
-                tell(&no_such_event(event, &store.records(&all).await.map_err(failed)?));
+                print_error(&no_such_event(event, &store.records(&all).await.map_err(failed)?));
                 return Ok(true);
             }
             print(&format!("{}\n", table(&records)));

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 use terrane_compiler::diagnostic::Diagnostic;
 
-use super::{Terminal, print, tell_problems};
+use super::{Terminal, print, print_problems};
 use crate::config::{Setting, Source};
 use crate::failure::Failure;
 use crate::project::Project;
@@ -65,7 +65,7 @@ pub fn run(arguments: &ConfigArguments, project: &Project, terminal: Terminal) -
             table.add_row([key, value.as_deref().unwrap_or("(not set)"), &source.to_string()]);
         }
         print(&format!("{table}\n"));
-        tell_problems(&project.problems, &project.tree, terminal.stderr);
+        print_problems(&project.problems, &project.tree, terminal.stderr);
     }
     Ok(!project.problems.iter().any(Diagnostic::is_error))
 }

@@ -14,7 +14,7 @@ use terrane_compiler::types::{LogicalType, Value};
 use terrane_terminal::TerminalText;
 
 use super::query::{query_text, refused};
-use super::{print, tell};
+use super::{print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -69,7 +69,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), F
     let score = profile.overall_quality_score.map_or("not scored".to_owned(), |score| format!("quality {score:.3}"));
     let sides = profile.quality_scores.iter().map(|(side, score)| format!("{} {score:.3}", side.as_str()));
     let rows = plural(usize::try_from(profile.row_count).unwrap_or(usize::MAX), "row");
-    tell(&format!("{rows}, {score} ({})\n", sides.collect::<Vec<_>>().join(", ")));
+    print_error(&format!("{rows}, {score} ({})\n", sides.collect::<Vec<_>>().join(", ")));
     Ok(())
 }
 

@@ -14,7 +14,7 @@ mod statistics;
 
 use std::sync::Arc;
 
-use terrane_compiler::profile::{ProfileColumn, ProfileQuery, Statistic, has_quantiles};
+use terrane_compiler::column_statistics::{Statistic, StatisticsColumn, StatisticsQuery, has_quantiles};
 use terrane_compiler::query::{DateRange, QueryError};
 
 use crate::catalog::Catalog;
@@ -44,7 +44,7 @@ struct Asking<'a> {
     context: &'a RequestContext,
     cube: &'a Arc<str>,
     range: Option<&'a DateRange>,
-    columns: &'a [ProfileColumn],
+    columns: &'a [StatisticsColumn],
 }
 
 impl ProfilingService {
@@ -68,7 +68,7 @@ impl ProfilingService {
         range: Option<&DateRange>,
         config: &ProfileConfig,
     ) -> Result<CubeProfile, RunError> {
-        let columns = self.queries.profile_columns(context, cube, range).await?;
+        let columns = self.queries.statistics_columns(context, cube, range).await?;
         let asking = Asking { context, cube, range, columns: &columns };
         let profiled_at = self.clock.now();
         let call = CheckCall {
@@ -176,12 +176,12 @@ impl ProfilingService {
 }
 
 impl Asking<'_> {
-    fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> ProfileQuery {
-        ProfileQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
+    fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> StatisticsQuery {
+        StatisticsQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
     }
 }
 
-fn offered(cube: &Arc<str>, column: &ProfileColumn) -> ProfiledColumn {
+fn offered(cube: &Arc<str>, column: &StatisticsColumn) -> ProfiledColumn {
     ProfiledColumn {
         cube: Arc::clone(cube),
         member: Arc::clone(&column.name),

@@ -36,7 +36,7 @@ use crate::ports::governance::{Governance, NoHooks, Surface};
 use crate::ports::observer::{Observer, Outcome, QueryKind, Unobserved};
 use crate::ports::traces::TraceContext;
 use crate::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
-use crate::security::{AuthMethod, Journal, Scopes};
+use crate::security::{Journal, Scopes};
 use judgement::Judged;
 use tally::Tally;
 
@@ -49,8 +49,7 @@ pub struct RequestContext {
     pub trace: Option<TraceContext>,
     /// Whose turn a query takes; `None` where there is only one.
     pub tenant: Option<Arc<str>>,
-    /// How the caller proved who they are, and what they may do: hooks are told.
-    pub auth_method: AuthMethod,
+    /// The caller's scopes, which hooks can read.
     pub scopes: Scopes,
     pub surface: Surface,
     /// The address that the request came from; `None` where it came from no network.

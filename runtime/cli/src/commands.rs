@@ -21,21 +21,30 @@ pub mod test;
 use std::io::Write as _;
 
 use jiff::Timestamp;
+use serde::Serialize;
+use terrane_app::accounts::Actor;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
 
 use crate::report::{self, Style};
 
-/// Returns an audit record for an action of the operator on this machine.
-pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+/// Returns the operator of this machine, as audit records name them.
+pub(crate) fn operator() -> Actor {
     // From the operating system: an environment variable can have any value.
     let user = rustix::process::getuid().as_raw();
+    let user_id = format!("operator:uid={user}").into();
+    Actor { user_id, auth_method: "command_line".into(), ..Actor::default() }
+}
+
+/// Returns an audit record for an action of the operator on this machine.
+pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+    let Actor { user_id, auth_method, .. } = operator();
     AuditEntry {
         at,
         event: event.into(),
-        actor: format!("operator:uid={user}").into(),
-        auth_method: "command_line".into(),
+        actor: user_id,
+        auth_method,
         resource: resource.into(),
         count: 1,
         ..AuditEntry::default()
@@ -54,6 +63,14 @@ pub struct Terminal {
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Returns a type of the wire as one line of JSON.
+pub(crate) fn json_line(value: &impl Serialize) -> String {
+    // Types of the wire have string keys, so they always serialize.
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    line
 }
 
 /// Writes to standard error.

@@ -125,8 +125,11 @@ async fn load(projects: &ProjectService, trigger: Trigger) {
     // After a signal, tables may have changed too.
     let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
     let server = Identity {
-        caller: SecurityContext { user_id: "server".into(), ..SecurityContext::default() },
-        method: AuthMethod::Operator,
+        caller: SecurityContext {
+            user_id: "server".into(),
+            auth_method: AuthMethod::Operator,
+            ..SecurityContext::default()
+        },
         ..Identity::default()
     };
     let trigger = trigger.as_str();

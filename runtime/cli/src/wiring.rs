@@ -20,7 +20,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::anomaly::AnomalyService;
 use terrane_app::builds::Builds;
-use terrane_app::catalog::{self, Catalog, Known, Snapshot};
+use terrane_app::catalog::{self, Catalog, Snapshot};
 use terrane_app::described::Described;
 use terrane_app::governance::Gatekeeper;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
@@ -152,8 +152,8 @@ async fn open(
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        let known = Known { described: &Described::default(), kept: &Arc::default() };
-        match catalog::load(&project.source, &inputs, known, &*plugins, &*warehouse.0).await {
+        let known = Described::default();
+        match catalog::load(&project.source, &inputs, &known, &*plugins, &*warehouse.0).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);
                 problems.extend(snapshot.diagnostics.iter().cloned());
@@ -273,7 +273,7 @@ pub async fn ports(
     let now = engine.clock.now().to_string();
     store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
-    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock)?;
+    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock).await?;
     engine.queries.audited_by(Arc::clone(&journal));
     Ok(Ports {
         queries: Arc::clone(&engine.queries),
@@ -295,8 +295,7 @@ pub async fn ports(
 fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     let lines = project.config.settings.iter().map(|setting| format!("{setting:?}\n"));
     let digest = api_key::hash(&lines.collect::<String>());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": digest});
+    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": hex::encode(digest)});
     AuditEntry {
         at,
         event: "server_started".into(),
@@ -334,7 +333,7 @@ pub fn builds(project: &Project, engine: &Engine, store: &Arc<StateStore>) -> Bu
 fn holder() -> Arc<str> {
     let mut random = [0; 16];
     OsRandomness.fill(&mut random);
-    random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    hex::encode(random).into()
 }
 
 /// Whether tokens are accepted, with keys that can be used.

@@ -27,7 +27,8 @@ use terrane_server::{
 use crate::builds::{MemoryBuilder, MemoryLeases, builds};
 use crate::compare::differences;
 use crate::fakes::{
-    Column, FakeClock, FakePlugins, FakeStore, FakeWarehouse, Mood, SECRET, dialect_out_of_fuel, missing_dialect,
+    Column, FakeBehavior, FakeClock, FakePlugins, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
+    missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
 use crate::project;
@@ -57,17 +58,17 @@ pub struct Case {
 #[serde(deny_unknown_fields, default)]
 pub struct World {
     pub caller: Caller,
-    pub warehouse: Mood,
-    pub warehouse_ping: Mood,
+    pub warehouse: FakeBehavior,
+    pub warehouse_ping: FakeBehavior,
     /// How lookups of tables are answered.
-    pub warehouse_catalog: Mood,
-    pub database_ping: Mood,
+    pub warehouse_catalog: FakeBehavior,
+    pub database_ping: FakeBehavior,
     /// The columns of every result set.
     pub columns: Vec<Column>,
     /// Answers that are read as they come bring them again so many times more.
     pub repeats: usize,
     /// What comes behind them.
-    pub stream_ends: Mood,
+    pub stream_ends: FakeBehavior,
     pub is_dialect_missing: bool,
     pub is_dialect_out_of_fuel: bool,
     /// Required, and not in use.
@@ -199,7 +200,7 @@ impl World {
             ..MemoryBuilder::default()
         };
         let warehouse = Arc::new(FakeWarehouse {
-            mood: self.warehouse,
+            behavior: self.warehouse,
             ping: self.warehouse_ping,
             columns,
             batches: self.repeats + 1,
@@ -234,7 +235,7 @@ impl World {
             catalog: catalog.clone(),
             plugins: plugins.clone(),
             warehouse: warehouse.clone(),
-            registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, Mood::Answers))),
+            registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
             audit: security.audit.clone(),
             builds: builds(&builder, &MemoryLeases::default(), security.audit.clone(), clock.clone()),
             clock: clock.clone(),

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{pending, poll_immediate};
 use terrane_app::builds::{ModelBuild, Outcome, Progress, RunError, Wanted};
-use terrane_app::catalog::{self, Known, Snapshot};
+use terrane_app::catalog::{self, Snapshot};
 use terrane_app::described::Described;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::builder::{CantBuild, NotReady};
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_conformance_tests::builds::{MemoryAudit, MemoryBuilder, MemoryLeases, builds};
-use terrane_conformance_tests::fakes::{FakeClock, FakePlugins, FakeWarehouse, Mood};
+use terrane_conformance_tests::fakes::{FakeBehavior, FakeClock, FakePlugins, FakeWarehouse};
 use terrane_golden_tests::duckdb_profile;
 
 const MODELS: [(&str, &str); 5] = [
@@ -31,18 +31,18 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         tree.files.insert(format!("models/{name}.sql").into(), (*text).into());
     }
     let warehouse = FakeWarehouse {
-        mood: Mood::Answers,
-        ping: Mood::Answers,
+        behavior: FakeBehavior::Answers,
+        ping: FakeBehavior::Answers,
         columns: Vec::new(),
         batches: 1,
-        stream_ends: Mood::Answers,
-        catalog: Mood::Answers,
+        stream_ends: FakeBehavior::Answers,
+        catalog: FakeBehavior::Answers,
         builder: builder.clone(),
     };
     let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };
     let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-    let known = Known { described: &Described::default(), kept: &Arc::default() };
-    catalog::load(&tree, &inputs, known, &plugins, &warehouse).await.unwrap()
+    let known = Described::default();
+    catalog::load(&tree, &inputs, &known, &plugins, &warehouse).await.unwrap()
 }
 
 async fn run(

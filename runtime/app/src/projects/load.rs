@@ -5,7 +5,6 @@ use terrane_compiler::project::soften_registered;
 
 use super::outcome::{Loaded, ProjectError, closed_cubes, missing_ref};
 use super::{Caller, ProjectService, contents};
-use crate::catalog::Known;
 use crate::described::Described;
 use crate::ports::projects::ProjectTexts;
 
@@ -45,13 +44,12 @@ impl ProjectService {
         caller: Caller<'_>,
     ) -> Result<Loaded, ProjectError> {
         let started = self.ports.clock.elapsed();
-        let mut texts = self.texts_at(request.path.as_deref()).await?;
+        let texts = self.texts_at(request.path.as_deref()).await?;
         self.may_replace(&texts, caller)?;
-        texts.source.share(&held.source);
         let before = self.ports.catalog.snapshot();
         let nothing = Described::default();
         let described = if request.trusts_types { before.described() } else { &nothing };
-        let mut snapshot = self.snapshot_of(&texts, Known { described, ..before.known() }).await?;
+        let mut snapshot = self.snapshot_of(&texts, described).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
             snapshot.harden(&before);

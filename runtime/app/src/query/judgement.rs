@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::Authorized;
 use terrane_compiler::Environment;
-use terrane_compiler::governance::{Authorized, Checked, Inspection, inspect};
+use terrane_compiler::governance::{Checked, Inspection, inspect};
 use terrane_compiler::query::SemanticQuery;
 
 use super::tally::Tally;
@@ -131,7 +132,7 @@ impl QueryService {
             at: self.clock.now(),
             event: event.into(),
             actor: context.caller.user_id.clone(),
-            auth_method: context.auth_method.as_str().into(),
+            auth_method: context.caller.auth_method.as_str().into(),
             client_ip: context.client.map(|client| client.to_string().into()),
             correlation_id: Some(context.correlation_id.clone()),
             resource: format!("plugin:{}", hook.id).into(),
@@ -140,7 +141,7 @@ impl QueryService {
             count: 1,
             ..AuditEntry::default()
         };
-        let is_durable = event != "policy_audit" && context.auth_method != AuthMethod::Anonymous;
+        let is_durable = event != "policy_audit" && context.caller.auth_method != AuthMethod::Anonymous;
         let noted = if is_durable { journal.note_durably(entry).await } else { journal.note(entry).await };
         noted.map_err(|error| {
             tracing::error!(event = "state_unavailable", error_message = %error);

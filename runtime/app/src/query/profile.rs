@@ -1,12 +1,12 @@
 //! A statement of a profile, run as queries are: in its turn, in time, told to the observer.
 //!
-//! In: a [`ProfileQuery`] and who asks. Out: Arrow batches. Not here: what a profile asks for (`profiling`).
+//! In: a [`StatisticsQuery`] and who asks. Out: Arrow batches. Not here: what a profile asks for (`profiling`).
 
 use std::sync::Arc;
 
-use terrane_compiler::governance::Authorized;
-use terrane_compiler::profile::{
-    ProfileColumn, ProfileQuery, Statistic, compile_profile, profile_as_query, profile_columns,
+use terrane_compiler::Authorized;
+use terrane_compiler::column_statistics::{
+    Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, statistics_as_query, statistics_columns,
 };
 use terrane_compiler::query::{DateRange, QueryError};
 use terrane_compiler::sql::CompiledSql;
@@ -22,45 +22,49 @@ impl QueryService {
     ///
     /// # Errors
     /// There is no such cube for the caller, or a hook refused.
-    pub async fn profile_columns(
+    pub async fn statistics_columns(
         &self,
         context: &RequestContext,
         cube: &Arc<str>,
         range: Option<&DateRange>,
-    ) -> Result<Vec<ProfileColumn>, RunError> {
+    ) -> Result<Vec<StatisticsColumn>, RunError> {
         let snapshot = self.catalog.snapshot();
-        let columns = profile_columns(&Authorized::without_hooks(&snapshot.model, &context.caller), cube)?;
+        let columns = statistics_columns(&Authorized::without_hooks(&snapshot.model, &context.caller), cube)?;
         if columns.is_empty() {
             return Ok(columns);
         }
         let statistics = columns.iter().map(|column| (Some(Arc::clone(&column.name)), Statistic::Values));
-        let all =
-            ProfileQuery { cube: Arc::clone(cube), range: range.cloned(), statistics: statistics.collect(), top: None };
-        let asked = profile_as_query(&snapshot.model, &all)?;
+        let all = StatisticsQuery {
+            cube: Arc::clone(cube),
+            range: range.cloned(),
+            statistics: statistics.collect(),
+            top: None,
+        };
+        let asked = statistics_as_query(&snapshot.model, &all)?;
         let environment = self.environment(Extent::Page);
         let mut tally = self.tally(&snapshot, context, &asked, QueryKind::Profile);
         let judged = self.judge(&snapshot, context, &asked, &environment, &tally).await;
         tally.end(&judged);
-        Ok(profile_columns(&judged?.authorized, cube)?)
+        Ok(statistics_columns(&judged?.authorized, cube)?)
     }
 
     /// Whether a statement of a profile can be made at all, hooks aside; nothing is executed.
     ///
     /// # Errors
     /// What was asked can't be answered.
-    pub fn check_profile(&self, context: &RequestContext, query: &ProfileQuery) -> Result<(), QueryError> {
+    pub fn check_profile(&self, context: &RequestContext, query: &StatisticsQuery) -> Result<(), QueryError> {
         let snapshot = self.catalog.snapshot();
         let authorized = Authorized::without_hooks(&snapshot.model, &context.caller);
-        compile_profile(&snapshot.profile, query, &authorized, &self.environment(Extent::Page)).map(|_| ())
+        compile_statistics(&snapshot.profile, query, &authorized, &self.environment(Extent::Page)).map(|_| ())
     }
 
     /// Runs a statement of a profile. The rows or the refusal come at the timeout at the latest.
     ///
     /// # Errors
     /// [`RunError`]
-    pub async fn profile(&self, context: &RequestContext, query: &ProfileQuery) -> Result<ResultSet, RunError> {
+    pub async fn profile(&self, context: &RequestContext, query: &StatisticsQuery) -> Result<ResultSet, RunError> {
         let snapshot = self.catalog.snapshot();
-        let asked = profile_as_query(&snapshot.model, query)?;
+        let asked = statistics_as_query(&snapshot.model, query)?;
         let mut tally = self.tally(&snapshot, context, &asked, QueryKind::Profile);
         let judged = self.judge(&snapshot, context, &asked, &self.environment(Extent::Page), &tally).await;
         let compiled =
@@ -78,11 +82,11 @@ impl QueryService {
         &self,
         snapshot: &Snapshot,
         authorized: &Authorized<'_>,
-        query: &ProfileQuery,
+        query: &StatisticsQuery,
         tally: &Tally,
     ) -> Result<CompiledSql, QueryError> {
         let started = self.clock.elapsed();
-        let compiled = compile_profile(&snapshot.profile, query, authorized, &self.environment(Extent::Page));
+        let compiled = compile_statistics(&snapshot.profile, query, authorized, &self.environment(Extent::Page));
         tally.compiled(self.clock.elapsed().saturating_sub(started), outcome(&compiled));
         compiled
     }

@@ -3,35 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+pub use terrane_compiler::AuthMethod;
 use terrane_compiler::SecurityContext;
 
 use super::Scopes;
-
-/// How a caller proved who they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AuthMethod {
-    /// Not at all.
-    #[default]
-    Anonymous,
-    ApiKey,
-    Jwt,
-    /// By an identity provider, when the session began.
-    OAuth,
-    /// By being on the machine: the command line.
-    Operator,
-}
-
-impl AuthMethod {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AuthMethod::Anonymous => "anonymous",
-            AuthMethod::ApiKey => "api_key",
-            AuthMethod::Jwt => "jwt",
-            AuthMethod::OAuth => "oauth",
-            AuthMethod::Operator => "operator",
-        }
-    }
-}
 
 /// A proven caller.
 #[derive(Debug, Clone, Default)]
@@ -39,11 +14,22 @@ pub struct Identity {
     /// What policies are evaluated against.
     pub caller: SecurityContext,
     pub scopes: Scopes,
-    pub method: AuthMethod,
     /// Tells one credential from another and is no secret: a key's or a session's id.
     pub credential: Arc<str>,
     /// `None` where there is only one.
     pub tenant: Option<Arc<str>>,
+}
+
+impl Identity {
+    /// The way in which the caller authenticated.
+    pub fn method(&self) -> AuthMethod {
+        self.caller.auth_method
+    }
+
+    /// An anonymous identity whose audit records name this method: a sign-in that failed.
+    pub(crate) fn unproven(auth_method: AuthMethod) -> Self {
+        Identity { caller: SecurityContext { auth_method, ..SecurityContext::default() }, ..Identity::default() }
+    }
 }
 
 /// What a request carried.

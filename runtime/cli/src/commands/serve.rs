@@ -57,12 +57,16 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// The server can't start.
-pub async fn run(arguments: &ServeArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
+pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Terminal) -> Result<(), Failure> {
     allow_open_files();
     let address = address(arguments, &project)?;
     let settings = wiring::serve_settings(&project)?;
     // Bind before slow work, so that a conflict is reported at once.
     let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
+    let bound = listener.local_addr().unwrap_or(address);
+    let host = arguments.host.as_deref().unwrap_or(&project.config.server.host);
+    let public_url = start_rules::default_public_url(host, bound, settings.tls.is_some());
+    project.config.security.oauth.default_public_url = public_url;
     let metrics_listener = bind_metrics(&project).await?;
     let watching = wiring::watching(&project.config)?;
     let (mut first, mut second) = (ShutdownSignal::listen()?, ShutdownSignal::listen()?);
@@ -87,7 +91,6 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
         .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
 
     let name = engine.catalog.snapshot().model.project.to_string();
-    let bound = listener.local_addr().unwrap_or(address);
     if terminal.is_stderr_terminal {
         let warnings = plural(problems.len(), "warning");
         let scheme = if settings.tls.is_some() { "https" } else { "http" };

@@ -218,7 +218,7 @@ impl OAuth {
 
     async fn note_failure(&self, provider: &str, reason: &str, origin: &Origin) -> Result<(), OAuthError> {
         let ports = &self.authenticator.ports;
-        let nobody = Identity { method: AuthMethod::OAuth, ..Identity::default() };
+        let nobody = Identity::unproven(AuthMethod::OAuth);
         let record = entry("authentication_failure", ports.clock.now(), &nobody, format!("provider:{provider}"));
         let record = AuditEntry { reason: Some(reason.into()), ..from(origin, record) };
         ports.journal.note(record).await.map_err(|error| OAuthError::Session(error.into()))

@@ -1,0 +1,93 @@
+//! The state as text, to be kept elsewhere or brought into a database of either engine.
+//!
+//! JSON lines: a header with the versions and how many rows each table has, the rows, and the SHA-256 of
+//! all lines before the last. Rows are as the tables have them, hashes of keys and passwords included,
+//! so a dump is for its owner's eyes only. Not in it: what belongs to one database and its processes
+//! (`server_starts`, `server_secrets`, `leases`).
+
+mod restore;
+mod write;
+
+pub use restore::{RestoreError, Restored};
+pub use write::DumpError;
+
+const FORMAT: &str = "terrane-state";
+const FORMAT_VERSION: u64 = 1;
+/// Rows that are read or written at once.
+const PAGE: usize = 500;
+
+/// A table of the dump. Columns are texts but for the numbers.
+struct Table {
+    name: &'static str,
+    /// The first one is the primary key.
+    columns: &'static [&'static str],
+    numbers: &'static [&'static str],
+}
+
+impl Table {
+    fn is_number(&self, column: &str) -> bool {
+        self.numbers.contains(&column)
+    }
+}
+
+/// Each behind those that it points to.
+const TABLES: [Table; 7] = [
+    Table {
+        name: "users",
+        columns: &["username", "password_hash", "scopes", "caller", "tenant", "created_at", "disabled_at"],
+        numbers: &["created_at", "disabled_at"],
+    },
+    Table {
+        name: "api_keys",
+        columns: &["id", "name", "secret_hash", "scopes", "caller", "tenant", "created_at", "expires_at", "revoked_at"],
+        numbers: &["created_at", "expires_at", "revoked_at"],
+    },
+    Table {
+        name: "sessions",
+        columns: &["id", "username", "created_at", "ended_at", "caller", "scopes", "tenant", "is_guest"],
+        numbers: &["created_at", "ended_at", "is_guest"],
+    },
+    Table {
+        name: "refresh_tokens",
+        columns: &["hash", "session_id", "expires_at", "used_at"],
+        numbers: &["expires_at", "used_at"],
+    },
+    Table {
+        name: "registered_cubes",
+        columns: &["name", "entry", "registered_by", "registered_at"],
+        numbers: &["registered_at"],
+    },
+    Table { name: "revoked_tokens", columns: &["id", "revoked_at"], numbers: &["revoked_at"] },
+    Table { name: "audit_log", columns: &crate::audit::COLUMNS, numbers: &["sequence", "at", "alike"] },
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use super::*;
+    use crate::statement::Statement;
+    use crate::store::StateStore;
+
+    /// A table or column that a migration adds and nobody dumps is found here.
+    #[tokio::test]
+    async fn every_table_and_column_is_in_a_dump() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = StateStore::open("sqlite://state.db", folder.path()).await.unwrap();
+        let columns = "SELECT m.name AS in_table, c.name AS named, c.type AS kind FROM sqlite_master AS m, \
+                       pragma_table_info(m.name) AS c WHERE m.type = 'table'";
+        let left_out = ["server_starts", "server_secrets", "leases", "_sqlx_migrations"];
+        let mut found = 0;
+        for row in store.database.all(Statement::new(columns)).await.unwrap() {
+            let (table, column) = (row.text("in_table").unwrap(), row.text("named").unwrap());
+            if left_out.contains(&table.as_str()) {
+                continue;
+            }
+            let dumped = TABLES.iter().find(|dumped| dumped.name == table).unwrap_or_else(|| panic!("{table}"));
+            assert!(dumped.columns.contains(&&*column), "{table}.{column}");
+            assert_eq!(dumped.is_number(&column), row.text("kind").unwrap() == "BIGINT", "{table}.{column}");
+            found += 1;
+        }
+        assert_eq!(found, TABLES.iter().map(|table| table.columns.len()).sum::<usize>());
+    }
+}

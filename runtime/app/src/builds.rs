@@ -25,15 +25,12 @@ use crate::catalog::Snapshot;
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::builder::{BuildError, Marker, ModelBuilder, NewRelation, NotReady};
 use crate::ports::clock::Clock;
-use crate::ports::leases::{Lease, Leases};
+use crate::ports::leases::Leases;
 use crate::ports::store::StoreError;
+use crate::worker::{HeldLease, LeaseLoss, LeaseSettings};
 
 /// Models of one batch that are built at once.
 const AT_ONCE: usize = 4;
-/// A run that died keeps others waiting for so long.
-pub const TTL: Duration = Duration::from_secs(15);
-/// How often a run renews its lease.
-const TURN: Duration = Duration::from_secs(5);
 
 /// What a run works with.
 #[derive(Clone)]
@@ -120,6 +117,15 @@ pub enum RunError {
     Store(#[from] StoreError),
 }
 
+impl From<LeaseLoss> for RunError {
+    fn from(loss: LeaseLoss) -> Self {
+        match loss {
+            LeaseLoss::Expired => RunError::LeaseLost,
+            LeaseLoss::Store(error) => error.into(),
+        }
+    }
+}
+
 impl Builds {
     /// Builds models, all or those that are named, and nothing else, until `stop`. `told` hears how it goes on.
     ///
@@ -137,31 +143,16 @@ impl Builds {
             return Ok(plan.inlined);
         }
         let name = format!("build:{}", snapshot.model.project);
-        let lease = self.leases.acquire(&name, &self.holder, TTL).await?.ok_or(RunError::Busy)?;
-        let mut held = Held { lease: Some(lease.clone()), leases: Arc::clone(&self.leases) };
+        let settings = LeaseSettings::default();
+        let lease = HeldLease::acquire(&self.leases, &name, &self.holder, settings).await?.ok_or(RunError::Busy)?;
         let outcome = tokio::select! {
             outcome = self.build(&plan, &wanted.entry, told) => outcome,
-            lost = self.keep(&lease) => Err(lost),
+            loss = lease.until_lost(&*self.clock, settings) => Err(loss.into()),
             () = stop => Err(RunError::Stopped),
         };
         self.builder.settle().await;
-        held.release().await?;
+        lease.release().await?;
         outcome
-    }
-
-    /// Ends only where the lease is no longer held.
-    async fn keep(&self, lease: &Lease) -> RunError {
-        let mut renewed = self.clock.elapsed();
-        loop {
-            tokio::time::sleep(TURN).await;
-            match self.leases.renew(lease, TTL).await {
-                Ok(true) => renewed = self.clock.elapsed(),
-                Ok(false) => return RunError::LeaseLost,
-                // It holds until its end; the state database may be back by then.
-                Err(error) if self.clock.elapsed().saturating_sub(renewed) >= TTL => return error.into(),
-                Err(_) => {}
-            }
-        }
     }
 
     async fn build(
@@ -364,34 +355,5 @@ fn log(build: &ModelBuild) {
         Outcome::Skipped { because_of } => {
             tracing::warn!(event = "model_skipped", model, materialization, because_of = &**because_of);
         }
-    }
-}
-
-/// A lease that is given back, also by a run that is dropped.
-struct Held {
-    lease: Option<Lease>,
-    leases: Arc<dyn Leases>,
-}
-
-impl Held {
-    async fn release(&mut self) -> Result<(), StoreError> {
-        match self.lease.take() {
-            Some(lease) => self.leases.release(&lease).await,
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let Some(lease) = self.lease.take() else { return };
-        // Without a runtime the lease ends by itself.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let leases = Arc::clone(&self.leases);
-        runtime.spawn(async move {
-            if let Err(error) = leases.release(&lease).await {
-                tracing::warn!(event = "upkeep_failed", error_message = %error);
-            }
-        });
     }
 }

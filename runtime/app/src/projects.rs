@@ -28,6 +28,7 @@ pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 
 use crate::builds::Builds;
 use crate::catalog::{self, Catalog, Known, Snapshot};
+use crate::domain::{RequestContext, Scope};
 use crate::governance::Gatekeeper;
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::clock::Clock;
@@ -35,7 +36,7 @@ use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
 use crate::ports::registrations::Registrations;
 use crate::ports::warehouse::Warehouse;
-use crate::security::{Identity, Origin, Scope, entry, from};
+use crate::security::{AccessRecorder, access};
 
 /// What the service works with.
 #[derive(Clone)]
@@ -46,6 +47,7 @@ pub struct ProjectPorts {
     pub warehouse: Arc<dyn Warehouse>,
     pub registrations: Arc<dyn Registrations>,
     pub audit: Arc<dyn AuditLog>,
+    pub access: Arc<AccessRecorder>,
     pub builds: Builds,
     pub clock: Arc<dyn Clock>,
 }
@@ -78,9 +80,6 @@ pub struct Refused {
     pub errors: usize,
     pub first: String,
 }
-
-/// Who asks for a change.
-pub type Caller<'a> = (&'a Identity, &'a Origin);
 
 impl ProjectService {
     /// `texts` are those of the snapshot that the catalog holds.
@@ -117,14 +116,15 @@ impl ProjectService {
         Ok(snapshot)
     }
 
-    /// Another project brings other policies. Whoever is not the operator may load one only where there is
-    /// nothing to be got round: no policy is served, and no hook is asked.
-    fn may_replace(&self, texts: &ProjectTexts, (identity, _): Caller<'_>) -> Result<(), ProjectError> {
+    /// Rejects a caller without `admin` who would replace the served project, and its policies, by another
+    /// one. Without policies and hooks there is nothing to circumvent.
+    async fn check_replacement(&self, texts: &ProjectTexts, request: &RequestContext) -> Result<(), ProjectError> {
         let is_served = texts.folder == self.standing().folder;
         let is_guarded = || !self.ports.catalog.snapshot().model.policies.is_empty() || self.gatekeeper.has_hooks();
-        if is_served || identity.scopes.hold(Scope::Admin) || !is_guarded() {
+        if is_served || request.scopes.hold(Scope::Admin) || !is_guarded() {
             Ok(())
         } else {
+            self.ports.access.denied(request, access::POLICY).await?;
             Err(ProjectError::Guarded)
         }
     }
@@ -165,8 +165,8 @@ impl ProjectService {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
     }
 
-    fn record(&self, event: &'static str, (identity, origin): Caller<'_>, resource: String) -> AuditEntry {
-        from(origin, entry(event, self.ports.clock.now(), identity, resource))
+    fn record(&self, event: &'static str, request: &RequestContext, resource: String) -> AuditEntry {
+        self.ports.access.entry(event, request, resource)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// # Errors
 /// It can't be read, or something in it isn't what a caller is made of.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
-    let Some(path) = path else { return Ok(asking(SecurityContext::default())) };
+    let Some(path) = path else { return Ok(operator()) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
@@ -27,6 +27,11 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
     Ok(asking(caller))
+}
+
+/// The operator without roles or attributes.
+pub fn operator() -> RequestContext {
+    asking(SecurityContext::default())
 }
 
 /// The operator, who sees to the server from its own machine, in the place of somebody else.

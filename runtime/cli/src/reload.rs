@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use terrane_app::domain::{AuthMethod, RequestContext};
 use terrane_app::projects::{LoadRequest, ProjectError, ProjectService};
-use terrane_app::security::{AuthMethod, Identity, Origin};
 use terrane_compiler::SecurityContext;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -125,13 +125,13 @@ impl Trigger {
 async fn load(projects: &ProjectService, trigger: Trigger) {
     // Whoever sends a signal may have changed tables too.
     let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
-    let server = Identity {
+    let server = RequestContext {
         caller: SecurityContext { user_id: "server".into(), ..SecurityContext::default() },
-        method: AuthMethod::Operator,
-        ..Identity::default()
+        auth_method: AuthMethod::Operator,
+        ..RequestContext::default()
     };
     let trigger = trigger.as_str();
-    match projects.load(&request, (&server, &Origin::default())).await {
+    match projects.load(&request, &server).await {
         Ok(loaded) => {
             let duration_ms = loaded.elapsed.as_secs_f64() * 1e3;
             let warnings = loaded.diagnostics.len();

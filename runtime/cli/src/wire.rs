@@ -5,10 +5,9 @@
 
 use serde_json::{Map, Value as Json};
 use terrane_app::query::{Answer, RequestContext};
+use terrane_app::services::Services;
 use terrane_compiler::query::SemanticQuery;
 use terrane_server::{Refused, read_query, refuse};
-
-use crate::wiring::Engine;
 
 /// Reads a query.
 ///
@@ -22,16 +21,18 @@ pub fn parse(query: &str) -> Result<SemanticQuery, Refused> {
 ///
 /// # Errors
 /// As the server would refuse it, with the warehouse's own words.
-pub async fn run(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, Refused> {
-    engine.queries.run(caller, query).await.map_err(refuse)
+pub async fn run(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, Refused> {
+    let session = engine.queries.session(caller);
+    async { session.prepare(query).await?.run().await }.await.map_err(refuse)
 }
 
 /// The statement with its values written in.
 ///
 /// # Errors
 /// As the server would refuse it.
-pub async fn inline_sql(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<String, Refused> {
-    engine.queries.inline_sql(caller, query).await.map_err(refuse)
+pub async fn inline_sql(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<String, Refused> {
+    let session = engine.queries.session(caller);
+    async { session.prepare(query).await?.inline_sql().await }.await.map_err(refuse)
 }
 
 /// What `POST /api/v1/query/explain` would answer the operator.
@@ -39,12 +40,14 @@ pub async fn inline_sql(engine: &Engine, caller: &RequestContext, query: &Semant
 /// # Errors
 /// As the server would refuse it.
 pub async fn explain(
-    engine: &Engine,
+    engine: &Services,
     caller: &RequestContext,
     query: &SemanticQuery,
 ) -> Result<Map<String, Json>, Refused> {
-    let explanation = engine.queries.explain(caller, query).await.map_err(refuse)?;
-    let plan = engine.queries.warehouse_plan(caller, query, &explanation).await.map_err(refuse)?;
+    let session = engine.queries.session(caller);
+    let prepared = session.prepare(query).await.map_err(refuse)?;
+    let explanation = prepared.explain().await.map_err(refuse)?;
+    let plan = session.warehouse_plan(query, &explanation).await.map_err(refuse)?;
     Ok(terrane_server::explanation(&explanation, plan))
 }
 

@@ -1,75 +1,80 @@
-//! Who calls, and whether they may: credentials out of a request, denials into the log and the journal.
+//! Admits requests: takes the credential of a request and holds its caller against the route.
 //!
-//! In: a request and what its route demands. Out: an [`Identity`] whose share of requests is not used
-//! up, or a refusal. Secrets are read here and go to the authenticator alone. Not here: proving
-//! (`app::security`), counting (`app::limits`).
+//! In: a request and the access that its route requires. Out: the request with its caller, whose share of
+//! requests is not used up, or a refusal. Secrets are read here and go to the authenticator alone. Absent:
+//! verifying credentials and recording denials (`app::security`), counting requests (`app::limits`).
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request};
+use axum::extract::Request;
 use axum::http::header::AUTHORIZATION;
-use axum::http::{Method, Uri};
+use terrane_app::domain::RequestContext;
 use terrane_app::limits::RateExceeded;
-use terrane_app::ports::audit::AuditEntry;
-use terrane_app::security::{AuthError, AuthMethod, Credential, Identity, TokenPair};
+use terrane_app::security::{AuthError, AuthMethod, Credential, Identity, access};
 
 use crate::app::App;
-use crate::call::Call;
 use crate::error::{ApiError, Code};
 use crate::routes::Access;
 
-/// What a route asks of a request's caller. Holds what it needs of the request and not its body, so that
-/// it may wait for the store.
-pub(crate) struct Demand<'a> {
+/// The requirement of a route on the caller of a request. Holds the parts of the request that it needs and
+/// not its body, so that it may wait for the store.
+pub(crate) struct AuthRequirement<'a> {
     app: &'a App,
-    scene: Scene,
-    /// It is addressed to a name that anonymous callers may use.
+    access: Access,
+    /// The request, whose caller is not known yet.
+    context: RequestContext,
+    /// Whether the request is addressed to a name that anonymous callers may use.
     is_host_known: bool,
     credential: Result<Option<String>, Refused>,
 }
 
-/// A refusal, and what the log says of it.
+/// A refusal, and its reason in the log.
 struct Refused {
     error: ApiError,
     reason: &'static str,
 }
 
-impl<'a> Demand<'a> {
-    pub(crate) fn of(app: &'a App, access: Access, client: Option<IpAddr>, request: &Request) -> Self {
-        Demand {
+impl<'a> AuthRequirement<'a> {
+    pub(crate) fn new(app: &'a App, access: Access, context: RequestContext, request: &Request) -> Self {
+        let anonymous = app.settings.anonymous.as_ref();
+        AuthRequirement {
             app,
-            scene: Scene::of(access, client, request),
-            is_host_known: app
-                .settings
-                .anonymous
-                .as_ref()
-                .is_none_or(|anonymous| anonymous.hosts.hold_that_of(request)),
+            access,
+            context,
+            is_host_known: anonymous.is_none_or(|anonymous| anonymous.hosts.hold_that_of(request)),
             credential: bearer(request),
         }
     }
 
-    /// The caller, who may do what the route demands.
-    pub(crate) async fn meet(mut self) -> Result<Identity, ApiError> {
+    /// Returns the request with its caller, and the id of the caller's credential.
+    ///
+    /// # Errors
+    /// The credential is not valid, the caller may not do what the route requires, or sent too many
+    /// requests. A denial is recorded first.
+    pub(crate) async fn check(mut self) -> Result<(RequestContext, Arc<str>), ApiError> {
         let credential = std::mem::replace(&mut self.credential, Ok(None));
         let identity = match self.identity(credential).await {
             Ok(identity) => identity,
             Err(refusal) => {
-                self.deny(&Identity::default(), refusal.reason).await?;
+                self.deny(refusal.reason).await?;
                 return Err(refusal.error);
             }
         };
-        self.app.rates.admit(&identity, self.scene.client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
-        if identity.method != AuthMethod::Anonymous {
-            self.proven(&identity).await?;
+        let client = self.context.client;
+        self.app.rates.admit(&identity, client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
+        let Identity { caller, scopes, method, credential, tenant } = identity;
+        self.context = RequestContext { caller, scopes, auth_method: method, tenant, ..self.context };
+        if method != AuthMethod::Anonymous {
+            let recorded = self.app.ports.access.authenticated(&self.context, &credential).await;
+            recorded.map_err(|error| ApiError::from_store(&error))?;
         }
-        if let Access::Scoped(scope) = self.scene.access
-            && !identity.scopes.hold(scope)
+        if let Access::Scoped(scope) = self.access
+            && !scopes.hold(scope)
         {
-            self.deny(&identity, "missing scope").await?;
+            self.deny(access::MISSING_SCOPE).await?;
             return Err(ApiError::missing_scope(scope));
         }
-        Ok(identity)
+        Ok((self.context, credential))
     }
 
     /// The caller: proven, or anonymous where that is offered and nothing was sent.
@@ -77,7 +82,7 @@ impl<'a> Demand<'a> {
         if let Some(bearer) = credential? {
             return self.prove(&bearer).await;
         }
-        match (&self.app.settings.anonymous, self.scene.access) {
+        match (&self.app.settings.anonymous, self.access) {
             (Some(_), Access::Scoped(_)) if !self.is_host_known => {
                 Err(Refused { reason: "unknown host", error: ApiError::misdirected() })
             }
@@ -96,162 +101,39 @@ impl<'a> Demand<'a> {
     /// from there, through a proxy, go on.
     async fn prove(&self, bearer: &str) -> Result<Identity, Refused> {
         let authenticator = &self.app.ports.authenticator;
-        let exceeded = self.app.rates.may_fail(self.scene.client).err();
+        let exceeded = self.app.rates.may_fail(self.context.client).err();
         let refused = |exceeded| Refused { reason: "too many failures", error: ApiError::from_rate(exceeded) };
         if let Some(exceeded) = exceeded
             && !authenticator.is_cheap(bearer)
         {
             return Err(refused(exceeded));
         }
-        let error = match authenticator.identify(Credential { bearer, client: self.scene.client }).await {
+        let error = match authenticator.identify(Credential { bearer, client: self.context.client }).await {
             Ok(identity) => return Ok(identity),
             Err(error) => error,
         };
         match exceeded {
             _ if matches!(error, AuthError::Unavailable) => {}
             Some(exceeded) => return Err(refused(exceeded)),
-            None => self.app.rates.failed(self.scene.client),
+            None => self.app.rates.failed(self.context.client),
         }
-        Err(Refused { reason: reason(&error), error: ApiError::from_auth(error) })
+        Err(Refused { reason: error.reason(), error: ApiError::from_auth(error) })
     }
 
     fn too_many(&self, identity: &Identity, exceeded: RateExceeded) -> ApiError {
         tracing::warn!(
             event = "rate_limited",
             user_id = &*identity.caller.user_id,
-            client_ip = self.scene.client.map(tracing::field::display),
+            client_ip = self.context.client.map(tracing::field::display),
             scope = exceeded.scope.as_str(),
         );
         ApiError::from_rate(exceeded)
     }
 
-    async fn deny(&self, identity: &Identity, reason: &'static str) -> Result<(), ApiError> {
-        self.scene.deny(self.app, identity, reason).await
+    async fn deny(&self, reason: &'static str) -> Result<(), ApiError> {
+        let recorded = self.app.ports.access.denied(&self.context, reason).await;
+        recorded.map_err(|error| ApiError::from_store(&error))
     }
-
-    async fn proven(&self, identity: &Identity) -> Result<(), ApiError> {
-        if let Some(metrics) = &self.app.watchers.watch.metrics {
-            metrics.authenticated(identity.method.as_str());
-        }
-        tracing::info!(
-            event = "authentication_success",
-            user_id = &*identity.caller.user_id,
-            auth_method = identity.method.as_str(),
-            client_ip = self.scene.client.map(tracing::field::display),
-            permissions = identity.scopes.names().join(","),
-        );
-        let entry = self.scene.entry(self.app, "authentication_success", identity, identity.credential.to_string());
-        self.app.ports.journal.note(entry).await.map_err(|error| ApiError::from_store(&error))
-    }
-}
-
-/// Which request it was, for what is told of it.
-struct Scene {
-    access: Access,
-    client: Option<IpAddr>,
-    correlation_id: Arc<str>,
-    method: Method,
-    uri: Uri,
-    /// As it is registered, so that made-up names in a path can't fill the journal.
-    route: Option<MatchedPath>,
-}
-
-impl Scene {
-    fn of(access: Access, client: Option<IpAddr>, request: &Request) -> Self {
-        Scene {
-            access,
-            client,
-            correlation_id: Call::correlation_id(request),
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-            route: request.extensions().get::<MatchedPath>().cloned(),
-        }
-    }
-
-    /// Tells the log and the journal of a denial.
-    async fn deny(&self, app: &App, identity: &Identity, reason: &'static str) -> Result<(), ApiError> {
-        tell_denial(app, identity, self.access, (&self.method, self.uri.path()), reason);
-        let route = self.route.as_ref().map_or("unknown", MatchedPath::as_str);
-        let entry = self.entry(app, "access_denied", identity, format!("{} {route}", self.method));
-        let entry = AuditEntry { reason: Some(reason.into()), ..entry };
-        // A denial of somebody proven is on disk before they learn of it; strangers can't make us write.
-        let noted = match identity.method {
-            AuthMethod::Anonymous => app.ports.journal.note(entry).await,
-            _ => app.ports.journal.note_durably(entry).await,
-        };
-        noted.map_err(|error| ApiError::from_store(&error))
-    }
-
-    fn entry(&self, app: &App, event: &'static str, identity: &Identity, resource: String) -> AuditEntry {
-        AuditEntry {
-            at: app.ports.clock.now(),
-            event: event.into(),
-            actor: identity.caller.user_id.clone(),
-            auth_method: identity.method.as_str().into(),
-            client_ip: self.client.map(|ip| ip.to_string().into()),
-            correlation_id: Some(self.correlation_id.clone()),
-            resource: resource.into(),
-            count: 1,
-            ..AuditEntry::default()
-        }
-    }
-}
-
-/// Who made a request and which: kept while its handler has it, for what a policy denies.
-pub(crate) struct Witness {
-    identity: Identity,
-    scene: Scene,
-}
-
-impl Witness {
-    pub(crate) fn of(call: &Call, access: Access) -> Self {
-        Witness { identity: call.identity.clone(), scene: Scene::of(access, call.client, call.request()) }
-    }
-
-    /// Tells the log and the audit log that a policy closed what was asked for.
-    pub(crate) async fn deny(self, app: &App) -> Result<(), ApiError> {
-        self.scene.deny(app, &self.identity, "policy").await
-    }
-}
-
-/// A denial for the log and the metrics.
-fn tell_denial(app: &App, identity: &Identity, access: Access, (method, path): (&Method, &str), reason: &'static str) {
-    if let Some(metrics) = &app.watchers.watch.metrics {
-        metrics.denied(reason);
-    }
-    let required = match access {
-        Access::Scoped(scope) => scope.as_str(),
-        Access::Identified | Access::Public => "identified",
-    };
-    tracing::warn!(
-        event = "access_denied",
-        user_id = &*identity.caller.user_id,
-        resource = path,
-        action = method.as_str(),
-        reason,
-        required_permission = required,
-    );
-}
-
-/// What came of signing in or going on with a session, for the log and the metrics; the audit log has it
-/// from the authenticator.
-pub(crate) fn tell_session(app: &App, client: Option<IpAddr>, path: &str, outcome: Result<&TokenPair, &AuthError>) {
-    let pair = match outcome {
-        Ok(pair) => pair,
-        Err(error) => {
-            return tell_denial(app, &Identity::default(), Access::Public, (&Method::POST, path), reason(error));
-        }
-    };
-    if let Some(metrics) = &app.watchers.watch.metrics {
-        metrics.authenticated("password");
-    }
-    tracing::info!(
-        event = "authentication_success",
-        user_id = &*pair.user_id,
-        auth_method = "password",
-        client_ip = client.map(tracing::field::display),
-        permissions = pair.scopes.names().join(","),
-    );
 }
 
 /// The one credential of a request. A key may be a query parameter; a token may not, because addresses
@@ -280,20 +162,5 @@ fn bearer(request: &Request) -> Result<Option<String>, Refused> {
     match bearer {
         Some(token) => Ok(Some(token)),
         None => Err(refused("malformed credential", "write `Authorization: Bearer <API key or access token>`")),
-    }
-}
-
-fn reason(error: &AuthError) -> &'static str {
-    match error {
-        AuthError::UnknownKey => "unknown key",
-        AuthError::ExpiredKey { .. } => "expired key",
-        AuthError::RevokedKey => "revoked key",
-        AuthError::TokenExpired { .. } => "expired token",
-        AuthError::InvalidToken { why } => why,
-        AuthError::NoTokens => "tokens are not accepted",
-        AuthError::WrongPassword => "wrong password",
-        AuthError::TooManyAttempts { .. } => "too many tries",
-        AuthError::InvalidRefreshToken => "invalid refresh token",
-        AuthError::Unavailable => "credentials cannot be checked",
     }
 }

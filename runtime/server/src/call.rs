@@ -1,21 +1,20 @@
 //! One admitted request: who calls, under which correlation id, and the parts a handler may read.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::RequestExt as _;
 use axum::body::HttpBody as _;
 use axum::extract::{Path, Request};
-use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, Method};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use terrane_app::domain::{RequestContext, RequestTarget};
 use terrane_app::ports::governance::Surface;
 use terrane_app::ports::traces::TraceContext;
-use terrane_app::query::RequestContext;
 use terrane_app::security::{Identity, Origin};
 
-use crate::admission::Demand;
+use crate::admission::AuthRequirement;
 use crate::app::{App, Scopes};
 use crate::content_coding::{ContentCoding, DecodeError};
 use crate::edge::{Connection, is_probe};
@@ -31,8 +30,8 @@ pub(crate) struct CorrelationId(pub(crate) Arc<str>);
 pub(crate) struct Call {
     pub(crate) context: RequestContext,
     pub(crate) scopes: Scopes,
-    pub(crate) identity: Identity,
-    pub(crate) client: Option<IpAddr>,
+    /// The id of the caller's key or session.
+    credential: Arc<str>,
     request: Request,
 }
 
@@ -43,45 +42,64 @@ impl Call {
 
     /// Finds out who calls and holds it against what the route demands. A credential that proves
     /// nothing is refused, never taken for none.
-    pub(crate) async fn admit(app: &App, access: Access, request: Request) -> Result<Self, ApiError> {
-        let correlation_id = Call::correlation_id(&request);
+    pub(crate) async fn admit(
+        app: &App,
+        access: Access,
+        pattern: &'static str,
+        request: Request,
+    ) -> Result<Self, ApiError> {
         let client = request.extensions().get::<Connection>().and_then(|connection| connection.peer);
-        let identity = match access {
+        let context = RequestContext {
+            correlation_id: Call::correlation_id(&request),
+            trace: request.extensions().get::<TraceContext>().copied(),
+            surface: Surface::Rest,
+            client,
+            target: RequestTarget {
+                action: method_name(request.method()),
+                resource: request.uri().path().into(),
+                pattern,
+                required: access.scope(),
+            },
+            ..RequestContext::default()
+        };
+        let (context, credential) = match access {
             Access::Public => {
                 // Probes are answered however many there are.
                 if !is_probe(request.uri().path()) {
                     app.rates.admit_stranger(client).map_err(ApiError::from_rate)?;
                 }
-                Identity::default()
+                (context, Arc::default())
             }
-            _ => Demand::of(app, access, client, &request).meet().await?,
+            _ => AuthRequirement::new(app, access, context, &request).check().await?,
         };
-        let trace = request.extensions().get::<TraceContext>().copied();
-        let tenant = identity.tenant.clone();
-        let context = RequestContext {
-            caller: identity.caller.clone(),
-            correlation_id,
-            trace,
-            tenant,
-            auth_method: identity.method,
-            scopes: identity.scopes,
-            surface: Surface::Rest,
-            client,
-        };
-        Ok(Call { context, scopes: identity.scopes, identity, client, request })
+        Ok(Call { scopes: context.scopes, context, credential, request })
+    }
+
+    /// Records that a handler denies the request.
+    pub(crate) async fn deny(&self, app: &App, reason: &'static str) -> Result<(), ApiError> {
+        let recorded = app.ports.access.denied(&self.context, reason).await;
+        recorded.map_err(|error| ApiError::from_store(&error))
+    }
+
+    /// The caller, for changes of its own credentials.
+    pub(crate) fn identity(&self) -> Identity {
+        let RequestContext { caller, scopes, auth_method, tenant, .. } = &self.context;
+        Identity {
+            caller: caller.clone(),
+            scopes: *scopes,
+            method: *auth_method,
+            credential: self.credential.clone(),
+            tenant: tenant.clone(),
+        }
     }
 
     /// For the records of what it does.
     pub(crate) fn origin(&self) -> Origin {
-        Origin { client: self.client, correlation_id: Some(self.context.correlation_id.clone()) }
+        self.context.origin()
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         self.request.headers()
-    }
-
-    pub(crate) fn request(&self) -> &Request {
-        &self.request
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -141,6 +159,15 @@ impl Call {
             }
         }
     }
+}
+
+/// The name of a method that is none of HTTP's.
+pub(crate) const OTHER_METHOD: &str = "other";
+
+/// The method's name if it is one of HTTP's, so that clients cannot invent labels.
+pub(crate) fn method_name(method: &Method) -> &'static str {
+    const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(OTHER_METHOD)
 }
 
 fn too_large(limit: usize) -> ApiError {

@@ -17,7 +17,7 @@ use terrane_app::ports::plugins::{PluginError, PluginFault};
 use terrane_app::ports::providers::ProviderFault;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
-use terrane_app::query::{Denied, RunError};
+use terrane_app::query::{Denied, QueryRunError};
 use terrane_app::security::AuthError;
 use terrane_app::security::oauth::OAuthError;
 use terrane_compiler::query::{ErrorCode, Operator, QueryError};
@@ -253,11 +253,6 @@ impl ApiError {
         }
     }
 
-    /// A policy closed what was asked for.
-    pub(crate) fn is_denial(&self) -> bool {
-        self.0.code == Code::Forbidden
-    }
-
     /// Adds a field to `details`.
     pub(crate) fn detail(mut self, name: &str, value: impl Into<Json>) -> Self {
         self.0.details.insert(name.to_owned(), value.into());
@@ -282,18 +277,19 @@ impl ApiError {
     }
 
     /// What `run` ended with. The warehouse's own words are for callers with `admin`.
-    pub(crate) fn from_run(error: RunError, scopes: Scopes) -> Self {
+    pub(crate) fn from_run(error: QueryRunError, scopes: Scopes) -> Self {
         match error {
-            RunError::Query(error) => error.into(),
-            RunError::Timeout { timeout } => timed_out(timeout),
-            RunError::Overloaded(error) => ApiError::overloaded(error.to_string()),
-            RunError::Denied(Denied { reason, message }) => {
+            QueryRunError::Query(error) => error.into(),
+            QueryRunError::Timeout { timeout } => timed_out(timeout),
+            QueryRunError::Overloaded(error) => ApiError::overloaded(error.to_string()),
+            QueryRunError::Denied(Denied { reason, message }) => {
                 ApiError::new(Code::Forbidden, &*message).detail("reason", &*reason)
             }
-            RunError::PolicyUnavailable => {
+            QueryRunError::Unrecorded(error) => ApiError::from_store(&error),
+            QueryRunError::PolicyUnavailable => {
                 ApiError::new(Code::Forbidden, error.to_string()).detail("reason", "policy_unavailable")
             }
-            RunError::Warehouse(error) => {
+            QueryRunError::Warehouse(error) => {
                 let refusal = match error.kind {
                     WarehouseErrorKind::Unavailable => {
                         ApiError::new(Code::WarehouseUnavailable, "the warehouse cannot be reached")

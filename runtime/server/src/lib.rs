@@ -23,7 +23,7 @@ pub mod telemetry;
 pub mod tls;
 mod wire;
 
-pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Ports, Scope, Scopes, Watchers};
+pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Scope, Scopes, Watchers};
 pub use edge::{Connection, Cors, Edge, Hosts, TrustedProxies};
 pub use error::Code;
 pub use local::{Refused, audit_record, explanation, read_query, refuse};

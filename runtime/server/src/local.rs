@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json};
 use terrane_app::ports::audit::AuditRecord;
-use terrane_app::query::RunError;
+use terrane_app::query::QueryRunError;
 use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::SemanticQuery;
 
@@ -30,7 +30,7 @@ pub fn read_query(body: &[u8]) -> Result<SemanticQuery, Refused> {
 }
 
 /// What the route would answer in place of rows, told to the operator: the warehouse's words included.
-pub fn refuse(error: RunError) -> Refused {
+pub fn refuse(error: QueryRunError) -> Refused {
     ApiError::from_run(error, Scopes { read: true, write: true, admin: true }).into_local()
 }
 

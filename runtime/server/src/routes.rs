@@ -11,7 +11,6 @@ use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, Router, on};
 
-use crate::admission::Witness;
 use crate::app::{App, Scope};
 use crate::call::Call;
 use crate::edge::Matched;
@@ -28,6 +27,16 @@ pub enum Access {
     Identified,
     /// Callers that hold the scope.
     Scoped(Scope),
+}
+
+impl Access {
+    /// Returns the scope that a caller must hold, if one is required.
+    pub(crate) fn scope(self) -> Option<Scope> {
+        match self {
+            Access::Scoped(scope) => Some(scope),
+            Access::Identified | Access::Public => None,
+        }
+    }
 }
 
 /// One method of one path.
@@ -123,21 +132,14 @@ impl Routes {
         let endpoint = async move |State(app): State<App>, request: Request| {
             Matched::by(&request, path);
             let correlation_id = Call::correlation_id(&request);
-            let admitted = Call::admit(&app, access, request).await.and_then(|call| {
+            let admitted = Call::admit(&app, access, path, request).await.and_then(|call| {
                 if unknown == UnknownParameters::Refused {
                     refuse_unknown_parameters(call.query_string(), doc)?;
                 }
                 Ok(call)
             });
             let outcome = match admitted {
-                Ok(call) => {
-                    let witness = Witness::of(&call, access);
-                    match handler(app.clone(), call).await {
-                        // What can't be written down is not told either.
-                        Err(refusal) if refusal.is_denial() => Err(witness.deny(&app).await.err().unwrap_or(refusal)),
-                        outcome => outcome,
-                    }
-                }
+                Ok(call) => handler(app.clone(), call).await,
                 Err(refusal) => Err(refusal),
             };
             outcome.unwrap_or_else(|refusal| refusal.into_response(&correlation_id))

@@ -13,7 +13,7 @@ use arrow::error::ArrowError;
 use bytes::Bytes;
 use futures_util::future::{self, Either};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
-use terrane_app::query::{Piece, RunError};
+use terrane_app::query::{Piece, QueryRunError};
 use terrane_compiler::sql::ResultColumn;
 
 use crate::arrow_stream::ArrowRows;
@@ -38,7 +38,7 @@ enum Format {
 #[derive(Debug, thiserror::Error)]
 pub enum BrokenOff {
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] QueryRunError),
     #[error("the rows can't be written as Arrow: {0}")]
     Arrow(#[from] ArrowError),
     #[error("a fault in the writer of rows")]
@@ -116,7 +116,7 @@ impl RowEncoder {
     pub fn encode_stream(
         self,
         before: Vec<u8>,
-        pieces: BoxStream<'static, Result<Piece, RunError>>,
+        pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
         after: impl FnOnce(&Piece) -> Vec<u8> + Send + 'static,
     ) -> impl Stream<Item = Result<Bytes, BrokenOff>> + Send + 'static {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
@@ -144,7 +144,7 @@ impl RowEncoder {
 
 /// The pieces up to their end or their first error, and an error where there is neither.
 fn until_end(
-    pieces: BoxStream<'static, Result<Piece, RunError>>,
+    pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
 ) -> impl Stream<Item = Result<Piece, BrokenOff>> + Send + 'static {
     stream::unfold(Some(pieces), |pieces| async move {
         let mut pieces = pieces?;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
+use terrane_app::domain::RequestContext;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::credentials::{Credentials as _, RevokedTokens, User};
 use terrane_app::ports::tokens::Passwords as _;
@@ -82,8 +83,9 @@ impl House {
         };
         let world = World { caller: Caller::Stranger, ..World::default() };
         let security = Security::of(store.clone(), Some(Arc::new(tokens)));
-        let authenticator = security.authenticator.clone();
-        House { edge: world.edge_with(security), store, authenticator, _folder: folder }
+        let edge = world.edge_with(security);
+        let authenticator = edge.app().ports.authenticator.clone();
+        House { edge, store, authenticator, _folder: folder }
     }
 
     async fn identify(&self, token: &str) -> Result<Identity, AuthError> {
@@ -117,7 +119,7 @@ impl House {
             disabled_at: None,
         };
         self.store.add_user(&user, AuditEntry::default()).await.unwrap();
-        let pair = self.authenticator.sign_in("root", PASSWORD, &Origin::default()).await.unwrap();
+        let pair = self.authenticator.sign_in("root", PASSWORD, &RequestContext::default()).await.unwrap();
         let claims = jsonwebtoken::dangerous::insecure_decode_claims::<Json>(&pair.access_token).unwrap();
         (pair.access_token, claims)
     }

@@ -10,7 +10,6 @@ use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, 
 use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
 use terrane_app::ports::store::StoreError;
 use terrane_app::query::RequestContext;
-use terrane_app::security::Journal;
 use terrane_conformance_tests::case::{Asked, World, ask};
 use terrane_conformance_tests::fakes::{FakeClock, SECRET};
 use terrane_conformance_tests::hooks::{FakeHook, FakeHooks};
@@ -47,15 +46,14 @@ fn hook(id: &str) -> FakeHook {
 /// Asks, and gives the status and the records.
 async fn asked(hooks: Vec<FakeHook>) -> (u16, Vec<AuditEntry>) {
     let kept = Arc::new(Kept::default());
-    let journal = Arc::new(Journal::new(kept.clone(), Arc::new(FakeClock::default())));
-    let security = Security { journal: journal.clone(), ..Security::of_nobody() };
+    let security = Security { audit: kept.clone(), ..Security::of_nobody() };
     let edge = World { hooks, ..World::default() }.edge_with(security);
     let request = serde_json::json!({
         "path": "/api/v1/query/sql", "method": "POST", "json": {"measures": ["orders.count"]}
     });
     let request: Asked = serde_json::from_value(request).unwrap();
     let status = ask(&edge, &request).await.status.as_u16();
-    journal.flush().await.unwrap();
+    edge.app().ports.journal.flush().await.unwrap();
     let entries = kept.entries.lock().unwrap().clone();
     (status, entries)
 }
@@ -101,8 +99,7 @@ async fn what_hooks_want_noted_is_noted_whole() {
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_can_not_be_noted_is_none() {
     let broken = Arc::new(Kept { is_broken: true, ..Kept::default() });
-    let journal = Arc::new(Journal::new(broken, Arc::new(FakeClock::default())));
-    let security = Security { journal, ..Security::of_nobody() };
+    let security = Security { audit: broken, ..Security::of_nobody() };
     let hooks = vec![FakeHook { denies: Some("no_region".to_owned()), ..hook("region") }];
     let edge = World { hooks, ..World::default() }.edge_with(security);
     let request = serde_json::json!({

@@ -19,6 +19,7 @@ use terrane_server::{Connection, Edge};
 fn watch() -> Watch {
     let settings = MetricsSettings {
         version: "1.2.3".to_owned(),
+        worker_id: "w1".to_owned(),
         include_process: true,
         include_runtime: true,
         has_traces: false,

@@ -68,7 +68,7 @@ impl House {
         change(&mut corp);
         let make = |settings| Arc::new(Provider::new(settings, provider.outgoing())) as Arc<dyn IdentityProvider>;
         let security = Security::of(store.clone(), Some(Arc::new(own.unwrap())));
-        let security = security.with_providers(vec![make(corp), make(twin)], true);
+        let security = security.with_providers(vec![make(corp), make(twin)], Transport::Https);
         let edge = World { caller: Caller::Stranger, ..World::default() }.edge_with(security);
         House { edge, provider, store, _folder: folder }
     }

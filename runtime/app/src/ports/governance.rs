@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use terrane_compiler::governance::{Obligations, QueryFacts};
 
 use super::severity::Severity;
-use crate::query::RequestContext;
+use crate::domain::RequestContext;
+pub use crate::domain::Surface;
 
 /// Asks the hooks that the operator configured.
 #[async_trait]
@@ -71,20 +72,6 @@ pub struct Asking<'a> {
     pub now: Timestamp,
     /// IANA name, the project's.
     pub time_zone: &'a str,
-}
-
-/// Where a query came in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Surface {
-    Rest,
-    Graphql,
-    Dax,
-    Xmla,
-    AsyncJob,
-    SqlOnly,
-    /// The server's own: anomaly runs, profiles, the command line.
-    #[default]
-    Internal,
 }
 
 /// A hook and its answer.

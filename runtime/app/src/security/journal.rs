@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::clock::Clock;
-use crate::ports::observer::Observer;
+use crate::ports::observer::{Observer, TaskOutcome};
 use crate::ports::store::StoreError;
 
 /// How long repeated failures of nobody are gathered.
@@ -144,10 +144,12 @@ impl Journal {
                 open.number
             };
             let started = self.clock.elapsed();
-            let outcome = self.write_through(number).await;
-            observer.task_ended("audit_flush", outcome.is_ok(), self.clock.elapsed().saturating_sub(started));
-            last_failed = outcome.is_err();
-            if let Err(error) = outcome {
+            observer.task_started("audit_flush");
+            let written = self.write_through(number).await;
+            let outcome = if written.is_ok() { TaskOutcome::Success } else { TaskOutcome::Error };
+            observer.task_ended("audit_flush", outcome, self.clock.elapsed().saturating_sub(started));
+            last_failed = written.is_err();
+            if let Err(error) = written {
                 tracing::error!(event = "state_unavailable", error_message = %error);
             }
         }

@@ -5,16 +5,15 @@
 //! (`plan::secure`). Not here: headers and status codes (server), signatures and slow hashes (identity),
 //! tables (store).
 
+pub mod access;
 pub mod api_key;
 mod attempts;
 pub mod caller_json;
 pub mod chain;
-mod identity;
 mod journal;
 pub mod oauth;
 mod recent;
 mod revocations;
-mod scope;
 mod sessions;
 
 use std::sync::Arc;
@@ -23,11 +22,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
-pub use identity::{AuthMethod, Credential, Identity, Origin};
+pub use crate::domain::{AuthMethod, Credential, Identity, Origin, Scope, Scopes};
+pub use access::AccessRecorder;
 pub use journal::{Journal, WINDOW};
 pub use revocations::MAX_APPLICATION_TOKEN_AGE;
-pub use scope::{Scope, Scopes};
-pub(crate) use sessions::from;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
 use crate::ports::audit::AuditEntry;
@@ -48,7 +46,7 @@ pub struct SecurityPorts {
     pub passwords: Arc<dyn Passwords>,
     pub randomness: Arc<dyn Randomness>,
     pub clock: Arc<dyn Clock>,
-    pub journal: Arc<Journal>,
+    pub access: Arc<AccessRecorder>,
 }
 
 /// What the operator set of sessions.
@@ -92,6 +90,24 @@ pub enum AuthError {
     InvalidRefreshToken,
     #[error("credentials cannot be checked now")]
     Unavailable,
+}
+
+impl AuthError {
+    /// Returns the reason in the words of the log and the metrics.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            AuthError::UnknownKey => "unknown key",
+            AuthError::ExpiredKey { .. } => "expired key",
+            AuthError::RevokedKey => "revoked key",
+            AuthError::TokenExpired { .. } => "expired token",
+            AuthError::InvalidToken { why } => why,
+            AuthError::NoTokens => "tokens are not accepted",
+            AuthError::WrongPassword => "wrong password",
+            AuthError::TooManyAttempts { .. } => "too many tries",
+            AuthError::InvalidRefreshToken => "invalid refresh token",
+            AuthError::Unavailable => "credentials cannot be checked",
+        }
+    }
 }
 
 impl From<StoreError> for AuthError {

@@ -10,7 +10,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{AuthError, Authenticator, Identity, Origin, entry, from};
+use super::sessions::from;
+use super::{AuthError, Authenticator, Identity, Origin, entry};
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{Revocation, RevokedTokens};
 use crate::ports::tokens::TokenId;

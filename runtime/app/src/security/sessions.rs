@@ -12,8 +12,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::access::Durability;
 use super::api_key::{base64url, hash};
 use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, Scopes, entry};
+use crate::domain::RequestContext;
 use crate::limits::network;
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{RefreshToken, Rights, Rotation, Session, User};
@@ -38,11 +40,32 @@ pub struct TokenPair {
 }
 
 impl Authenticator {
-    /// Begins a session.
+    /// Begins a session with a password.
     ///
     /// # Errors
     /// [`AuthError::WrongPassword`] for an unknown or disabled name too.
-    pub async fn sign_in(&self, username: &str, password: &str, origin: &Origin) -> Result<TokenPair, AuthError> {
+    pub async fn sign_in(
+        &self,
+        username: &str,
+        password: &str,
+        request: &RequestContext,
+    ) -> Result<TokenPair, AuthError> {
+        let outcome = self.begin_password_session(username, password, request).await;
+        let access = &self.ports.access;
+        match &outcome {
+            Ok(pair) => access.report_authentication(request, &pair.user_id, "password", pair.scopes),
+            Err(error) => access.report_denial(request, error.reason()),
+        }
+        outcome
+    }
+
+    async fn begin_password_session(
+        &self,
+        username: &str,
+        password: &str,
+        request: &RequestContext,
+    ) -> Result<TokenPair, AuthError> {
+        let origin = &request.origin();
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         if username.len() > MAX_NAME_BYTES || password.len() > MAX_PASSWORD_BYTES {
             return Err(AuthError::WrongPassword);
@@ -62,7 +85,7 @@ impl Authenticator {
         let hash = found.as_ref().map(|user| &*user.password_hash);
         let fits = self.ports.passwords.fits(password, hash).await;
         let Some(user) = found.filter(|user| fits && user.disabled_at.is_none()) else {
-            self.note_failure(username, origin, "wrong user name or password").await?;
+            self.record_failure(username, request, "wrong user name or password").await?;
             return Err(AuthError::WrongPassword);
         };
         self.attempts.succeeded(&by_both, &names[1..]);
@@ -114,7 +137,16 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`], whatever is wrong with it.
-    pub async fn refresh(&self, refresh_token: &str, origin: &Origin) -> Result<TokenPair, AuthError> {
+    pub async fn refresh(&self, refresh_token: &str, request: &RequestContext) -> Result<TokenPair, AuthError> {
+        let outcome = self.continue_session(refresh_token, request).await;
+        if let Err(error) = &outcome {
+            self.ports.access.report_denial(request, error.reason());
+        }
+        outcome
+    }
+
+    async fn continue_session(&self, refresh_token: &str, request: &RequestContext) -> Result<TokenPair, AuthError> {
+        let origin = &request.origin();
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let now = self.ports.clock.now();
         let used = hash(refresh_token);
@@ -125,7 +157,7 @@ impl Authenticator {
             None => None,
         };
         let (Some(session), Some(rights)) = (session, rights) else {
-            self.note_failure("", origin, "refresh token").await?;
+            self.record_failure("", request, "refresh token").await?;
             return Err(AuthError::InvalidRefreshToken);
         };
         let (text, next) = self.refresh_token("", now)?;
@@ -145,7 +177,7 @@ impl Authenticator {
                 Err(AuthError::InvalidRefreshToken)
             }
             Rotation::Refused => {
-                self.note_failure("", origin, "refresh token").await?;
+                self.record_failure("", request, "refresh token").await?;
                 Err(AuthError::InvalidRefreshToken)
             }
         }
@@ -235,12 +267,17 @@ impl Authenticator {
         random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
     }
 
-    async fn note_failure(&self, username: &str, origin: &Origin, reason: &'static str) -> Result<(), AuthError> {
+    async fn record_failure(
+        &self,
+        username: &str,
+        request: &RequestContext,
+        reason: &'static str,
+    ) -> Result<(), AuthError> {
         let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
         let resource = if username.is_empty() { "session".to_owned() } else { format!("user:{username}") };
         let record = entry("authentication_failure", self.ports.clock.now(), &nobody, resource);
-        let record = AuditEntry { reason: Some(reason.into()), ..from(origin, record) };
-        Ok(self.ports.journal.note(record).await?)
+        let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
+        Ok(self.ports.access.record(request, record, Durability::NextBatch).await?)
     }
 }
 

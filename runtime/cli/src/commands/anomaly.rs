@@ -16,11 +16,12 @@ use terrane_compiler::types::Granularity;
 
 use super::query::refused;
 use super::{print, tell};
+use crate::caller;
 use crate::failure::Failure;
 use crate::plugin_lines::shown;
 use crate::project::Project;
 use crate::report::plural;
-use crate::{caller, wiring};
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -111,7 +112,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
     match &arguments.action {
         AnomalyAction::Run(arguments) => judge(arguments, &project).await,
         AnomalyAction::Detectors { json, .. } => {
-            let (engine, _) = wiring::load(&project).await?;
+            let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
             let list = engine.detectors.kinds().await;
             print(&if *json { format!("{}\n", detectors_json(&list)) } else { detectors_table(&list) });
             Ok(())
@@ -121,7 +122,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
 
 async fn judge(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(project).await?;
+    let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let request = request(arguments);
     let run = engine.anomalies.run(&caller, &request).await.map_err(failure)?;
     if arguments.json {

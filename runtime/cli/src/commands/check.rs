@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use terrane_app::catalog::Snapshot;
 use terrane_app::data_check::{self, DataReport};
 use terrane_app::described::{NOT_DESCRIBED, is_unread};
 use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::plugins::PluginFault;
 use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
+use terrane_app::services::Services;
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
 
@@ -21,7 +23,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
 use crate::start_rules;
-use crate::wiring::{self, Checked, Engine};
+use crate::wiring::{self, Checked};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -156,7 +158,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
 }
 
 /// Detectors that were found, and offer nothing because something is wrong with them. Listed ones are told already.
-async fn unusable_detectors(engine: &Engine, told: &[Diagnostic]) -> Vec<Diagnostic> {
+async fn unusable_detectors(engine: &Services, told: &[Diagnostic]) -> Vec<Diagnostic> {
     let is_told = |id: &str| told.iter().any(|problem| problem.subject.as_deref() == Some(id));
     // A file under another name than its own is told as one that nothing uses.
     let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
@@ -170,7 +172,7 @@ async fn unusable_detectors(engine: &Engine, told: &[Diagnostic]) -> Vec<Diagnos
 }
 
 /// Checks the warehouse's rows; on a terminal, a line that is written over tells how far it is.
-async fn rows(engine: &Engine, project: &Project, terminal: Terminal) -> DataReport {
+async fn rows(engine: &Services, project: &Project, terminal: Terminal) -> DataReport {
     const CLEAR: &str = "\r\x1b[2K";
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
     let snapshot = engine.catalog.snapshot();
@@ -188,15 +190,14 @@ async fn rows(engine: &Engine, project: &Project, terminal: Terminal) -> DataRep
 
 fn summary(engine: Option<&Engine>, problems: &[Diagnostic]) -> String {
     match engine {
-        Some(engine) if problems.is_empty() => format!("ok: {}", contents(engine)),
-        Some(engine) => format!("{}; {}", report::counts(problems), contents(engine)),
+        Some(engine) if problems.is_empty() => format!("ok: {}", contents(&engine.catalog.snapshot())),
+        Some(engine) => format!("{}; {}", report::counts(problems), contents(&engine.catalog.snapshot())),
         None => report::counts(problems),
     }
 }
 
 /// `5 cubes, 69 measures, 45 dimensions, 12 metrics`.
-pub(crate) fn contents(engine: &Engine) -> String {
-    let snapshot = engine.catalog.snapshot();
+pub(crate) fn contents(snapshot: &Snapshot) -> String {
     let cubes = &snapshot.model.cubes;
     let own = || cubes.iter().filter(|cube| cube.alias_of.is_none());
     let parts = [

@@ -11,7 +11,7 @@ use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::wiring;
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -54,7 +54,7 @@ pub async fn run(arguments: &RunArguments, project: Project, terminal: Terminal)
     }
     let mut ending = Ending::listen()?;
     let store = wiring::state(&project).await?;
-    let (engine, problems) = wiring::load_to_build(&project).await?;
+    let (engine, problems) = wiring::load(&project, WarehouseUse::Build).await?;
     tell_problems(&problems, &project.tree, terminal.stderr);
     let builds = wiring::builds(&project, &engine, &store);
     let snapshot = engine.catalog.snapshot();

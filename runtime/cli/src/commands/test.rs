@@ -10,7 +10,7 @@ use crate::expectations::{self, Outcome};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, Style, plural};
-use crate::wiring;
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -107,7 +107,7 @@ pub async fn outcomes(
         };
         return Err(Failure::new(message).hint("put cases into tests/*.yml; `terrane test --help` shows how"));
     }
-    let (engine, _) = wiring::load(project).await?;
+    let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
     let mut outcomes = Vec::with_capacity(chosen.len());
     for case in chosen {

@@ -5,26 +5,26 @@
 //! (`run`).
 
 use terrane_app::ports::warehouse::WarehouseErrorKind;
-use terrane_app::query::RequestContext;
+use terrane_app::services::Services;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_server::Refused;
 
 use super::read::{Expectation, Expected, problem, would_be_refused};
 use super::run::{by_hand, other_refusal};
+use crate::caller;
 use crate::wire;
-use crate::wiring::Engine;
 
 /// Refusals that come of the model alone; others may come when a query runs.
 const OF_THE_MODEL: [&str; 4] = ["INVALID_MEASURE", "INVALID_DIMENSION", "INVALID_FILTER", "NO_JOIN_PATH"];
 
 /// What `terrane test` would fail for before it has rows.
-pub async fn refused(engine: &Engine, cases: &[Expectation]) -> Vec<Diagnostic> {
+pub async fn refused(engine: &Services, cases: &[Expectation]) -> Vec<Diagnostic> {
     let (mut problems, mut unjudged) = (Vec::new(), Vec::new());
     for case in cases {
         let parsed = wire::parse(&case.query.to_string());
         let is_query = parsed.is_ok();
         let compiled = match parsed {
-            Ok(query) => wire::inline_sql(engine, &RequestContext::default(), &query).await,
+            Ok(query) => wire::inline_sql(engine, &caller::operator(), &query).await,
             Err(refused) => Err(refused),
         };
         if compiled.as_ref().is_err_and(wire::is_hook_away) {
@@ -86,7 +86,7 @@ fn not_refused(
 }
 
 /// One SELECT by hand that the warehouse can't read. What else may be run can't be described everywhere.
-async fn unread(engine: &Engine, case: &Expectation, sql: &str) -> Option<Diagnostic> {
+async fn unread(engine: &Services, case: &Expectation, sql: &str) -> Option<Diagnostic> {
     let text = by_hand(sql).text.to_ascii_lowercase();
     let is_query = ["select", "with", "from", "values", "("].iter().any(|word| text.starts_with(word));
     if !is_query || text.contains(';') {

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use terrane_app::ports::warehouse::Statement;
-use terrane_app::query::{Answer, RequestContext};
+use terrane_app::query::Answer;
+use terrane_app::services::Services;
 use terrane_compiler::diagnostic::Span;
 use terrane_server::Refused;
 
 use super::compare::{difference, listed};
 use super::read::{Expectation, Expected};
+use crate::caller;
 use crate::rows::Rows;
 use crate::wire;
-use crate::wiring::Engine;
 
 /// How a case ended.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ pub struct Outcome {
 }
 
 /// Runs one case. SQL by hand runs on the project's warehouse, by the operator's authority.
-pub async fn run(engine: &Engine, timeout: Duration, case: &Expectation) -> Outcome {
+pub async fn run(engine: &Services, timeout: Duration, case: &Expectation) -> Outcome {
     let started = engine.clock.elapsed();
     let (failure, sql) = judge(engine, timeout, case).await;
     Outcome {
@@ -40,9 +41,9 @@ pub async fn run(engine: &Engine, timeout: Duration, case: &Expectation) -> Outc
     }
 }
 
-async fn judge(engine: &Engine, timeout: Duration, case: &Expectation) -> (Option<String>, Option<String>) {
+async fn judge(engine: &Services, timeout: Duration, case: &Expectation) -> (Option<String>, Option<String>) {
     let answer = match wire::parse(&case.query.to_string()) {
-        Ok(query) => wire::run(engine, &RequestContext::default(), &query).await,
+        Ok(query) => wire::run(engine, &caller::operator(), &query).await,
         Err(refusal) => Err(refusal),
     };
     let answer = match (answer, &case.expected) {
@@ -64,7 +65,7 @@ async fn judge(engine: &Engine, timeout: Duration, case: &Expectation) -> (Optio
 }
 
 async fn rows_difference(
-    engine: &Engine,
+    engine: &Services,
     timeout: Duration,
     case: &Expectation,
     answer: &Answer,

@@ -5,7 +5,6 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
 use serde_json::{Value as Json, json};
 
-use crate::admission::tell_session;
 use crate::app::{App, Scope};
 use crate::call::Call;
 use crate::edge::{NeverCompressed, json_response};
@@ -23,25 +22,21 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
-    let origin = call.origin();
+    let context = call.context.clone();
     let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.sign_in(&username, &password, &origin).await;
-    tell_session(&app, origin.client, "/api/v1/auth/token", pair.as_ref());
+    let pair = app.ports.authenticator.sign_in(&username, &password, &context).await;
     Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
-    let origin = call.origin();
+    let context = call.context.clone();
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.refresh(&token, &origin).await;
-    if let Err(error) = &pair {
-        tell_session(&app, origin.client, "/api/v1/auth/refresh", Err(error));
-    }
+    let pair = app.ports.authenticator.refresh(&token, &context).await;
     Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let (origin, identity) = (call.origin(), call.identity());
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
     let ended = app.ports.authenticator.revoke(&identity, &token, &origin).await;
     ended.map_err(ApiError::from_auth)?;
@@ -49,7 +44,7 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let (origin, identity) = (call.origin(), call.identity());
     let tokens = revoked_tokens_from_wire(&call.json_body(&app).await?)?;
     let revoked = app.ports.authenticator.revoke_tokens(&identity, tokens, &origin).await;
     revoked.map_err(ApiError::from_auth)?;

@@ -60,10 +60,10 @@ async fn dimensions(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity, context) = (call.origin(), call.identity.clone(), call.context.clone());
+    let context = call.context.clone();
     let cube = cube_from_wire(&call.json_body(&app).await?)?;
-    let registered = app.ports.projects.register(&cube, &context, (&identity, &origin)).await;
-    registered.map_err(|error| refusal(error, identity.scopes.hold(Scope::Admin)))?;
+    let registered = app.ports.projects.register(&cube, &context).await;
+    registered.map_err(|error| refusal(error, context.scopes.hold(Scope::Admin)))?;
     let snapshot = app.ports.catalog.snapshot();
     // A policy of its table may close it to whoever registered it; what they sent is no secret to them.
     let body = match snapshot.model.cube_named(&cube.name) {
@@ -77,9 +77,8 @@ async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn delete_cube(app: App, mut call: Call) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
-    let (origin, identity) = (call.origin(), &call.identity);
-    let deleted = app.ports.projects.unregister(&name, &call.context, (identity, &origin)).await;
-    deleted.map_err(|error| refusal(error, identity.scopes.hold(Scope::Admin)))?;
+    let deleted = app.ports.projects.unregister(&name, &call.context).await;
+    deleted.map_err(|error| refusal(error, call.context.scopes.hold(Scope::Admin)))?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)

@@ -3,6 +3,7 @@
 use axum::response::Response;
 use serde_json::Value as Json;
 use terrane_app::projects::{ProjectError, Referrer};
+use terrane_app::security::access;
 use terrane_compiler::Access as Visible;
 
 use crate::app::{App, Scope};
@@ -26,21 +27,21 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn load(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let context = call.context.clone();
     let request = load_from_wire(&call.json_body_or_none(&app).await?)?;
     app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
-    let loaded = app.ports.projects.load(&request, (&identity, &origin)).await;
-    let is_operator = identity.scopes.hold(Scope::Admin);
+    let loaded = app.ports.projects.load(&request, &context).await;
+    let is_operator = context.scopes.hold(Scope::Admin);
     let loaded = loaded.map_err(|error| refusal(error, is_operator))?;
     Ok(answer(&loaded_to_wire(&loaded, is_operator)))
 }
 
 async fn compile(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let context = call.context.clone();
     let request = compile_from_wire(&call.json_body_or_none(&app).await?)?;
     app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
-    let compiled = app.ports.projects.compile(&request, (&identity, &origin)).await;
-    let is_operator = identity.scopes.hold(Scope::Admin);
+    let compiled = app.ports.projects.compile(&request, &context).await;
+    let is_operator = context.scopes.hold(Scope::Admin);
     let compiled = compiled.map_err(|error| refusal(error, is_operator))?;
     Ok(answer(&compiled_to_wire(&compiled, is_operator)))
 }
@@ -53,6 +54,7 @@ async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
     };
     if !call.scopes.hold(Scope::Write) {
         // Reading another project's files is loading it.
+        call.deny(&app, access::MISSING_SCOPE).await?;
         return Err(ApiError::missing_scope(Scope::Write));
     }
     let is_operator = call.scopes.hold(Scope::Admin);

@@ -13,9 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
+use super::access::Durability;
 use super::api_key::{SecretHash, base64url, hash};
 use super::sessions::from;
-use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, TokenPair, entry};
+use super::{AuthError, AuthMethod, Authenticator, Identity, TokenPair, entry};
+use crate::domain::RequestContext;
 use crate::ports::audit::AuditEntry;
 use crate::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, ProviderFault};
 
@@ -88,6 +90,14 @@ pub enum OAuthError {
     Session(AuthError),
 }
 
+/// The protocol by which browsers reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// On this machine only.
+    Http,
+    Https,
+}
+
 /// Signs callers in through providers.
 pub struct OAuth {
     authenticator: Arc<Authenticator>,
@@ -95,16 +105,15 @@ pub struct OAuth {
     key: TicketKey,
     used: Mutex<VecDeque<SecretHash>>,
     exchanges: Semaphore,
-    is_secure: bool,
+    transport: Transport,
 }
 
 impl OAuth {
-    /// `is_secure`: browsers reach this server over https.
     pub fn new(
         authenticator: Arc<Authenticator>,
         providers: Vec<Arc<dyn IdentityProvider>>,
         key: TicketKey,
-        is_secure: bool,
+        transport: Transport,
     ) -> Self {
         OAuth {
             authenticator,
@@ -112,12 +121,12 @@ impl OAuth {
             key,
             used: Mutex::default(),
             exchanges: Semaphore::new(MAX_EXCHANGES),
-            is_secure,
+            transport,
         }
     }
 
-    pub fn is_secure(&self) -> bool {
-        self.is_secure
+    pub fn transport(&self) -> Transport {
+        self.transport
     }
 
     /// # Errors
@@ -144,14 +153,19 @@ impl OAuth {
         &self,
         provider: &str,
         callback: Callback<'_>,
-        origin: &Origin,
+        request: &RequestContext,
     ) -> Result<TokenPair, OAuthError> {
         let provider = self.provider(provider)?;
-        let outcome = self.exchange(provider, callback, origin).await;
-        if let Err(error) = &outcome {
-            let reason = reason(error);
-            tracing::warn!(event = "sign_in_failed", provider = provider.name(), auth_method = "oauth", reason);
-            self.note_failure(provider.name(), reason, origin).await?;
+        let outcome = self.exchange(provider, callback, request).await;
+        let access = &self.authenticator.ports.access;
+        match &outcome {
+            Ok(pair) => {
+                access.report_authentication(request, &pair.user_id, AuthMethod::OAuth.as_str(), pair.scopes);
+            }
+            Err(error) => {
+                access.report_denial(request, reason(error));
+                self.record_failure(provider.name(), reason(error), request).await?;
+            }
         }
         outcome
     }
@@ -160,7 +174,7 @@ impl OAuth {
         &self,
         provider: &dyn IdentityProvider,
         callback: Callback<'_>,
-        origin: &Origin,
+        request: &RequestContext,
     ) -> Result<TokenPair, OAuthError> {
         let ticket = self.open(provider, callback)?;
         if let (Some(sent), Some(issuer)) = (callback.issuer, provider.issuer())
@@ -178,17 +192,8 @@ impl OAuth {
         let exchange = CodeExchange { code, code_verifier: &ticket.code_verifier, nonce: &ticket.nonce };
         let now = self.authenticator.ports.clock.now();
         let person = provider.exchange(exchange, now).await.map_err(OAuthError::Provider)?;
-        let (user_id, scopes) = (person.caller.user_id.clone(), person.scopes);
-        let begun = self.authenticator.begin_guest_session(provider.name(), person, origin).await;
-        let pair = begun.map_err(OAuthError::Session)?;
-        tracing::info!(
-            event = "authentication_success",
-            user_id = &*user_id,
-            auth_method = AuthMethod::OAuth.as_str(),
-            client_ip = origin.client.map(tracing::field::display),
-            permissions = scopes.unwrap_or(super::Scopes::READ).names().join(","),
-        );
-        Ok(pair)
+        let begun = self.authenticator.begin_guest_session(provider.name(), person, &request.origin()).await;
+        begun.map_err(OAuthError::Session)
     }
 
     /// The ticket of a callback, which is used up by this.
@@ -216,16 +221,17 @@ impl OAuth {
         found.map(|provider| &**provider).ok_or(OAuthError::UnknownProvider)
     }
 
-    async fn note_failure(&self, provider: &str, reason: &str, origin: &Origin) -> Result<(), OAuthError> {
+    async fn record_failure(&self, provider: &str, reason: &str, request: &RequestContext) -> Result<(), OAuthError> {
         let ports = &self.authenticator.ports;
         let nobody = Identity { method: AuthMethod::OAuth, ..Identity::default() };
         let record = entry("authentication_failure", ports.clock.now(), &nobody, format!("provider:{provider}"));
-        let record = AuditEntry { reason: Some(reason.into()), ..from(origin, record) };
-        ports.journal.note(record).await.map_err(|error| OAuthError::Session(error.into()))
+        let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
+        let recorded = ports.access.record(request, record, Durability::NextBatch).await;
+        recorded.map_err(|error| OAuthError::Session(error.into()))
     }
 }
 
-/// For the log and the journal: few words, all of them ours.
+/// Returns the reason in the words of the log, the metrics and the audit log.
 fn reason(error: &OAuthError) -> &'static str {
     match error {
         OAuthError::UnknownProvider => "unknown provider",

@@ -1,4 +1,4 @@
-//! Who calls, once it is proven.
+//! The caller of a request, once the credential is verified.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use terrane_compiler::SecurityContext;
 
 use super::Scopes;
 
-/// How a caller proved who they are.
+/// The way in which a caller proved their identity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AuthMethod {
-    /// Not at all.
+    /// The caller sent no credential.
     #[default]
     Anonymous,
     ApiKey,
     Jwt,
-    /// By an identity provider, when the session began.
+    /// An identity provider vouched for the caller when the session began.
     OAuth,
-    /// By being on the machine: the command line.
+    /// The operator of this machine, at the command line.
     Operator,
 }
 
@@ -33,20 +33,20 @@ impl AuthMethod {
     }
 }
 
-/// A proven caller.
+/// A caller whose credential was verified.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
-    /// What policies are evaluated against.
+    /// The context that policies are evaluated against.
     pub caller: SecurityContext,
     pub scopes: Scopes,
     pub method: AuthMethod,
-    /// Tells one credential from another and is no secret: a key's or a session's id.
+    /// The id of the key or session. It is not a secret.
     pub credential: Arc<str>,
-    /// `None` where there is only one.
+    /// `None` on a server without tenants.
     pub tenant: Option<Arc<str>>,
 }
 
-/// What a request carried.
+/// The credential of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credential<'a> {
     /// An API key or an access token.
@@ -54,7 +54,7 @@ pub struct Credential<'a> {
     pub client: Option<IpAddr>,
 }
 
-/// Where a request came from, for its records.
+/// The source of a request, for its audit records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     pub client: Option<IpAddr>,

@@ -1,0 +1,109 @@
+//! Denials and authentications reach the log's metrics and the audit log, or fail.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::*;
+use crate::domain::{RequestTarget, Scope};
+use crate::ports::audit::{AuditFilter, AuditLog, AuditRecord, ChainState};
+use crate::ports::observer::{EndedQuery, Executed, Step, TaskOutcome};
+
+#[derive(Default)]
+struct FakeLog {
+    entries: Mutex<Vec<AuditEntry>>,
+    is_broken: bool,
+}
+
+#[async_trait]
+impl AuditLog for FakeLog {
+    async fn append(&self, entries: Vec<AuditEntry>) -> Result<(), StoreError> {
+        if self.is_broken {
+            return Err(StoreError { message: "down".to_owned() });
+        }
+        self.entries.lock().expect("a lock").extend(entries);
+        Ok(())
+    }
+    async fn records(&self, _: &AuditFilter) -> Result<Vec<AuditRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn verify(&self) -> Result<ChainState, StoreError> {
+        Ok(ChainState::Whole { records: 0, last_hash: "".into() })
+    }
+}
+
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[derive(Default)]
+struct FakeObserver {
+    reports: Mutex<Vec<String>>,
+}
+
+impl Observer for FakeObserver {
+    fn compiled(&self, _: &Step<'_>) {}
+    fn executed(&self, _: &Step<'_>, _: &Executed<'_>) {}
+    fn query_ended(&self, _: &EndedQuery<'_>) {}
+    fn authenticated(&self, method: &'static str) {
+        self.reports.lock().expect("a lock").push(format!("authenticated by {method}"));
+    }
+    fn access_denied(&self, reason: &'static str) {
+        self.reports.lock().expect("a lock").push(format!("denied: {reason}"));
+    }
+    fn task_started(&self, _: &'static str) {}
+    fn task_ended(&self, _: &'static str, _: TaskOutcome, _: Duration) {}
+}
+
+fn request(auth_method: AuthMethod) -> RequestContext {
+    let target = RequestTarget {
+        action: "GET",
+        resource: "/cubes/orders".into(),
+        pattern: "/cubes/{name}",
+        required: Some(Scope::Write),
+    };
+    RequestContext { auth_method, target, ..RequestContext::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn denial_of_an_identified_caller_is_written_at_once() {
+    let (log, observer) = (Arc::new(FakeLog::default()), Arc::new(FakeObserver::default()));
+    let journal = Arc::new(Journal::new(log.clone(), Arc::new(StoppedClock)));
+    let access = AccessRecorder::new(journal, observer.clone(), Arc::new(StoppedClock));
+    access.denied(&request(AuthMethod::Anonymous), MISSING_SCOPE).await.expect("a place in the batch");
+    assert!(log.entries.lock().expect("a lock").is_empty(), "anonymous callers cause no write");
+    access.denied(&request(AuthMethod::ApiKey), POLICY).await.expect("a record");
+    let entries = log.entries.lock().expect("a lock").clone();
+    let facts: Vec<_> = entries.iter().map(|e| (&*e.event, &*e.resource, e.reason.as_deref())).collect();
+    let pattern = "GET /cubes/{name}";
+    let expected = [("access_denied", pattern, Some(POLICY)), ("access_denied", pattern, Some(MISSING_SCOPE))];
+    assert!(expected.iter().all(|fact| facts.contains(fact)) && facts.len() == 2, "{facts:?}");
+    assert_eq!(*observer.reports.lock().expect("a lock"), ["denied: missing scope", "denied: policy"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn decision_that_cannot_be_recorded_fails() {
+    let log = Arc::new(FakeLog { is_broken: true, ..FakeLog::default() });
+    let journal = Arc::new(Journal::new(log, Arc::new(StoppedClock)));
+    let access = AccessRecorder::new(journal, Arc::new(FakeObserver::default()), Arc::new(StoppedClock));
+    access.denied(&request(AuthMethod::Jwt), POLICY).await.expect_err("the log is broken");
+}
+
+#[tokio::test]
+async fn without_an_audit_log_only_the_operator_is_served() {
+    let access = AccessRecorder::for_operator(Arc::new(FakeObserver::default()), Arc::new(StoppedClock));
+    access.denied(&request(AuthMethod::Operator), POLICY).await.expect("the operator needs no record");
+    for method in [AuthMethod::Anonymous, AuthMethod::ApiKey, AuthMethod::Jwt, AuthMethod::OAuth] {
+        access.denied(&request(method), POLICY).await.expect_err("no record");
+        access.authenticated(&request(method), "key:1").await.expect_err("no record");
+    }
+}

@@ -17,7 +17,7 @@ fn main() {
     let beside =
         if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") { "@executable_path/lib" } else { "$ORIGIN/lib" };
     println!("cargo::rustc-link-arg=-Wl,-rpath,{beside}");
-    // A path of the machine that built it has no place in what `cargo xtask package` ships.
+    // A path of the machine that built it has no place in what `cargo xtask dist` ships.
     println!("cargo::rerun-if-env-changed=TERRANE_SHIPPED");
     if env::var_os("TERRANE_SHIPPED").is_none()
         && let Some(folder) = library_folder()

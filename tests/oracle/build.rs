@@ -1,4 +1,4 @@
-//! Where the oracle tests look for libduckdb when they run without cargo.
+//! Adds the search path of libduckdb to the oracle tests, for runs without cargo.
 //!
 //! In: `DUCKDB_LIB_DIR`. Out: one run-time search path. Absent on purpose: the shipped layout;
 //! tests run in a clone.

@@ -1,7 +1,7 @@
-//! Taking one file, or one folder, out of an archive, with the programs a machine has.
+//! Extracts one file or folder of an archive.
 //!
-//! In: a verified archive. Out: the member under a given folder. Absent on purpose: archive
-//! crates; `tar`, `unzip` and `dpkg-deb` are where the archives they belong to come from.
+//! In: a verified archive. Out: the member in a given folder. Deliberately absent: archive crates; `tar`, `unzip` and
+//! `dpkg-deb` exist wherever their archives come from.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) fn extract_member(archive: &Path, member: &str, folder: &Path) -> Res
     }
     let extracted = folder.join(member);
     if !extracted.is_file() {
-        bail!("{} holds no {member}", archive.display());
+        bail!("{} does not contain {member}", archive.display());
     }
     Ok(extracted)
 }
@@ -60,7 +60,7 @@ fn unzip(archive: &Path, member: &str, folder: &Path) -> Result<()> {
     } else if is_installed("python3") {
         run_quiet(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(archive).arg(folder), LIMIT)?;
     } else {
-        bail!("{} can be unpacked with `unzip` or `python3`; install one of them", archive.display());
+        bail!("unpacking {} needs `unzip` or `python3`; install one of them", archive.display());
     }
     Ok(())
 }

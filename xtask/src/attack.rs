@@ -1,7 +1,7 @@
 //! `cargo xtask attack`: a long differential attack on policies.
 //!
-//! In: how many cases, and the first seed. Out: progress and counts; a fault becomes a case file under
-//! `tests/attack/cases/found`. Absent on purpose: the attack itself, which is a program of the tests.
+//! In: the number of cases and the first seed. Out: progress and counts; a fault becomes a case file in
+//! `tests/attack/cases/found`. Deliberately absent: the attack itself, which is a program of `tests/attack`.
 
 use std::process::ExitCode;
 
@@ -11,16 +11,16 @@ use crate::context::Context;
 
 #[derive(clap::Args)]
 pub(crate) struct AttackArguments {
-    /// Cases in all.
+    /// The number of cases.
     #[arg(long, default_value_t = 20_000)]
     cases: usize,
-    /// The first scenario's seed; the next one has the next.
+    /// The seed of the first scenario; each further scenario adds one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Run only the case of this number in the scenario of `--seed`.
+    /// Run only the case with this number in the scenario of `--seed`.
     #[arg(long)]
     only: Option<usize>,
-    /// Handed to the attack, for example `--faults 50`.
+    /// Further arguments of the attack, for example `--faults 50`.
     #[arg(last = true)]
     more: Vec<String>,
 }
@@ -33,6 +33,6 @@ pub(crate) fn run(context: &Context, arguments: &AttackArguments) -> Result<Exit
     if let Some(only) = arguments.only {
         command.arg("--only").arg(only.to_string());
     }
-    let status = command.args(&arguments.more).status().context("starting the attack")?;
+    let status = command.args(&arguments.more).status().context("starting terrane-attack")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,8 +1,7 @@
-//! SHA-256 of a file, and the one way a downloaded file becomes a trusted one.
+//! Computes checksums of files, and accepts a download only with its pinned checksum.
 //!
-//! In: a file and the checksum pinned in a table of this crate. Out: the file under its final
-//! name, or an error with both checksums. Absent on purpose: checksums taken from the place the
-//! file itself came from; those would prove nothing.
+//! In: a file and a checksum from a table of this crate. Out: the file under its final name, or an error with both
+//! checksums. Deliberately absent: checksums from the place of the download itself, which prove nothing.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest, Sha256};
 
-/// The lower-case hexadecimal SHA-256 of a file.
+/// Returns the lower-case hexadecimal SHA-256 of a file.
 pub(crate) fn sha256(path: &Path) -> Result<String> {
     let mut file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
     let mut hasher = Sha256::new();
@@ -19,7 +18,7 @@ pub(crate) fn sha256(path: &Path) -> Result<String> {
     Ok(hex(&hasher.finalize()))
 }
 
-/// The lower-case hexadecimal SHA-256 of bytes in memory.
+/// Returns the lower-case hexadecimal SHA-256 of bytes in memory.
 pub(crate) fn sha256_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -28,13 +27,13 @@ pub(crate) fn is(path: &Path, expected: &str) -> bool {
     sha256(path).is_ok_and(|found| found == expected)
 }
 
-/// Moves a download to its final name, after its checksum agreed; otherwise removes it.
+/// Moves a download to its final name if its checksum matches; otherwise removes it.
 pub(crate) fn admit(download: &Path, expected: &str, destination: &Path) -> Result<()> {
     let found = sha256(download)?;
     if found != expected {
         fs::remove_file(download)?;
         bail!(
-            "{} has another checksum than pinned, so it was thrown away\n  expected sha256 {expected}\n  found    sha256 {found}",
+            "the checksum of {} differs from the pinned one, so the download was removed\n  expected sha256 {expected}\n  found    sha256 {found}",
             destination.display()
         );
     }
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_another_checksum_is_thrown_away() {
+    fn a_file_with_another_checksum_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (download, destination) = (folder.path().join("partial"), folder.path().join("final"));
         fs::write(&download, "abd").unwrap();

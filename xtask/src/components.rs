@@ -1,10 +1,9 @@
-//! Every plugin of the workspace, as a WebAssembly component in `.prepared/components/`.
+//! Builds every plugin of the workspace as a WebAssembly component in `.prepared/components/`.
 //!
-//! In: the cdylib packages under `plugins/`, `examples/`, `sdk/templates/` and `tests/guests/`, each with its `plugin.toml`.
-//! Out: `<package>.wasm`, validated, with the manifest in it; of examples and templates in a folder of their
-//! own, where no server finds them by itself. Absent on purpose: a list of plugins (a new folder is enough)
-//! and own change tracking: cargo knows whether a guest changed, and a stamp knows which core module and
-//! which manifest a component came from.
+//! In: the packages of the type `cdylib` under `plugins/`, `examples/`, `sdk/templates/` and `tests/guests/`, each with
+//! its `plugin.toml`. Out: `<package>.wasm`, validated, with its manifest as a section; those of examples and templates
+//! are in a folder that servers do not search. Deliberately absent: a list of plugins (a new folder is enough), and
+//! tracking of changes: cargo does that for modules, and a stamp records the module and manifest of a component.
 
 use std::env;
 use std::fs;
@@ -19,15 +18,15 @@ use crate::context::{Context, Member, shown};
 use crate::wasm_std::{GuestToolchain, TARGET};
 
 const PROFILE: &str = "guest";
-/// Where packages that are guests lie.
+/// The folders of packages that are guests.
 const FOLDERS: [&str; 4] = ["plugins", "examples", "sdk/templates", "tests/guests"];
-/// Where the components of all but the first of them go.
+/// The folder for components that are not first-party.
 const EXAMPLES: &str = "examples";
 
 pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()> {
     let guests = guests(context)?;
     if guests.is_empty() {
-        println!("ok    no plugins to build");
+        println!("ok    no plugins");
         return Ok(());
     }
     let target = context.target()?.join(toolchain.target_folder());
@@ -57,7 +56,8 @@ pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()>
     Ok(())
 }
 
-/// Keeps the folders of this machine out of the components, so that their digests agree elsewhere.
+/// Returns compiler flags that keep the paths of this machine out of the components, so that their digests are the
+/// same on every machine.
 fn path_remapping(context: &Context) -> Vec<String> {
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
@@ -72,14 +72,14 @@ fn guests(context: &Context) -> Result<Vec<Member>> {
     Ok(context.members()?.into_iter().filter(is_guest).collect())
 }
 
-/// Writes the component, unless the one there was made of this very module and manifest.
+/// Writes the component, unless the existing one was made from the same module and manifest.
 fn componentize(module: &Path, manifest: &str, component: &Path) -> Result<()> {
     let bytes = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
     let stamp = stamp_of(component);
-    let made_of = format!("{} {}", checksum::sha256_of(&bytes), checksum::sha256_of(manifest.as_bytes()));
+    let origin = format!("{} {}", checksum::sha256_of(&bytes), checksum::sha256_of(manifest.as_bytes()));
     if let Ok(found) = fs::read_to_string(&stamp)
         && let Ok(present) = checksum::sha256(component)
-        && found == format!("{made_of}\n{present}\n")
+        && found == format!("{origin}\n{present}\n")
     {
         return Ok(());
     }
@@ -87,7 +87,7 @@ fn componentize(module: &Path, manifest: &str, component: &Path) -> Result<()> {
     let partial = component.with_extension(format!("partial-{}", std::process::id()));
     fs::write(&partial, &encoded)?;
     fs::rename(&partial, component)?;
-    fs::write(stamp, format!("{made_of}\n{}\n", checksum::sha256_of(&encoded)))?;
+    fs::write(stamp, format!("{origin}\n{}\n", checksum::sha256_of(&encoded)))?;
     Ok(())
 }
 
@@ -95,12 +95,12 @@ fn encode(module: &[u8]) -> Result<Vec<u8>> {
     let encoded = ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode());
     match encoded {
         Ok(component) => Ok(component),
-        // wit-component has its own error type, which keeps the chain only in this form.
+        // The error type of wit-component shows its causes only in this form.
         Err(error) => bail!("{error:#}"),
     }
 }
 
-/// Appends the component's custom section `plugin.toml` (component model, Binary.md: id 0, size, name).
+/// Appends the custom section `plugin.toml` to a component (component model, Binary.md: id 0, size, name).
 fn with_manifest(mut component: Vec<u8>, manifest: &str) -> Vec<u8> {
     const NAME: &str = "plugin.toml";
     let mut section = leb128(NAME.len());
@@ -111,7 +111,7 @@ fn with_manifest(mut component: Vec<u8>, manifest: &str) -> Vec<u8> {
     component
 }
 
-/// An unsigned number, seven bits a byte, the lowest first.
+/// Encodes an unsigned integer with seven bits per byte, lowest first.
 fn leb128(mut number: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number >= 0x80 {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_module_is_refused() {
+    fn other_bytes_than_a_module_are_rejected() {
         assert!(encode(b"not wasm").is_err());
     }
 
@@ -157,12 +157,15 @@ mod tests {
         assert_eq!(
             fs::metadata(&component).unwrap().modified().unwrap(),
             written,
-            "an unchanged component is left alone"
+            "an unchanged component is not written"
         );
         componentize(&module, "id = \"other\"\n", &component).unwrap();
-        assert!(fs::read(&component).unwrap().ends_with(b"plugin.tomlid = \"other\"\n"), "another manifest is put in");
+        assert!(
+            fs::read(&component).unwrap().ends_with(b"plugin.tomlid = \"other\"\n"),
+            "another manifest replaces the first"
+        );
         fs::write(&component, "damaged").unwrap();
         componentize(&module, MANIFEST, &component).unwrap();
-        assert!(fs::read(&component).unwrap().starts_with(b"\0asm"), "a damaged component is made again");
+        assert!(fs::read(&component).unwrap().starts_with(b"\0asm"), "a damaged component is rebuilt");
     }
 }

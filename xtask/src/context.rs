@@ -1,7 +1,7 @@
-//! Where things are: the clone, the folder of prepared files, the cache shared by all clones.
+//! The paths of the clone, of the prepared files and of the cache, and the compiler and members of the workspace.
 //!
-//! In: the environment cargo gives a program it runs. Out: absolute paths. Absent on purpose:
-//! creating anything; each step makes the folders it writes to.
+//! In: the environment that cargo gives to a program. Out: absolute paths. Deliberately absent: creating folders; each
+//! step creates those that it writes to.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use serde_json::Value;
 pub(crate) struct Context {
     /// The root of the clone.
     pub(crate) root: PathBuf,
-    /// Outside the clone and shared by all clones: `$XDG_CACHE_HOME/terrane`.
+    /// The cache, outside the clone and shared by all clones: `$XDG_CACHE_HOME/terrane`.
     pub(crate) cache: PathBuf,
-    /// `.prepared/` in the clone: what a plain `cargo build` expects to find.
+    /// `.prepared/` in the clone, which contains the files that `cargo build` needs.
     pub(crate) prepared: PathBuf,
 }
 
@@ -49,13 +49,13 @@ impl Context {
         Ok(Self { root, cache, prepared })
     }
 
-    /// Downloaded archives, each verified before it got its final name.
+    /// The folder of downloaded archives, each verified before it gets its final name.
     pub(crate) fn downloads(&self) -> PathBuf {
         self.cache.join("downloads")
     }
 
-    /// The cargo that runs this program, started in the clone and without the variables that
-    /// `cargo run` sets for its child: inherited, they would make build scripts run again.
+    /// Returns a command for the cargo that runs this program, in the clone and without the variables that `cargo run`
+    /// sets, because they would make build scripts run again.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(&self.root);
@@ -67,15 +67,17 @@ impl Context {
         command
     }
 
-    /// Where host artefacts go: `CARGO_TARGET_DIR` or the clone's `target/`.
+    /// Returns the target folder of the host: `CARGO_TARGET_DIR` or `target/` in the clone.
     pub(crate) fn target(&self) -> Result<PathBuf> {
         let metadata = self.metadata()?;
-        Ok(PathBuf::from(metadata["target_directory"].as_str().context("cargo metadata names no target folder")?))
+        Ok(PathBuf::from(
+            metadata["target_directory"].as_str().context("`cargo metadata` does not report a target folder")?,
+        ))
     }
 
     pub(crate) fn members(&self) -> Result<Vec<Member>> {
         let metadata = self.metadata()?;
-        let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+        let packages = metadata["packages"].as_array().context("`cargo metadata` does not list packages")?;
         packages.iter().map(member).collect()
     }
 
@@ -88,7 +90,7 @@ impl Context {
                 .lines()
                 .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
                 .map(str::to_owned)
-                .with_context(|| format!("`rustc -vV` prints no {name}"))
+                .with_context(|| format!("`rustc -vV` does not print {name}"))
         };
         Ok(Compiler {
             version: field("release")?,
@@ -104,7 +106,7 @@ impl Context {
     }
 }
 
-/// The path as the reader knows it: relative to the clone where it lies inside.
+/// Returns a path relative to the clone if it is inside, for messages.
 pub(crate) fn shown<'a>(context: &Context, path: &'a Path) -> std::path::Display<'a> {
     path.strip_prefix(&context.root).unwrap_or(path).display()
 }
@@ -143,7 +145,7 @@ mod tests {
     use super::is_set_by_cargo_run;
 
     #[test]
-    fn only_the_variables_of_cargo_run_are_taken_away() {
+    fn only_variables_of_cargo_run_are_removed() {
         assert!(is_set_by_cargo_run("CARGO_PKG_NAME"));
         assert!(is_set_by_cargo_run("CARGO_MANIFEST_DIR"));
         assert!(!is_set_by_cargo_run("CARGO_TARGET_DIR"));

@@ -1,7 +1,7 @@
-//! Programs of Debian that the system tests start: PostgreSQL, MariaDB, a C compiler for WebAssembly.
+//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, and a C compiler for WebAssembly.
 //!
-//! In: the machine. Out: all installed, or a note of what their cases miss. Absent on purpose: starting
-//! them, which each test does by itself, and failing: without a program its cases are skipped by name.
+//! In: the machine. Out: the installed packages, or a note of the tests that are skipped. Deliberately absent: starting
+//! the programs, which each test does by itself, and failing, since the tests report a missing program themselves.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,24 +15,24 @@ const LIMIT: Duration = Duration::from_secs(900);
 
 struct Program {
     name: &'static str,
-    /// Debian's packages, separated by spaces.
+    /// The Debian packages, separated by spaces.
     package: &'static str,
-    is_there: fn() -> bool,
+    is_present: fn() -> bool,
 }
 
 const SERVERS: &[Program] = &[
-    Program { name: "PostgreSQL", package: "postgresql", is_there: has_postgres },
-    Program { name: "MariaDB", package: "mariadb-server", is_there: || Path::new("/usr/sbin/mariadbd").is_file() },
+    Program { name: "PostgreSQL", package: "postgresql", is_present: has_postgres },
+    Program { name: "MariaDB", package: "mariadb-server", is_present: || Path::new("/usr/sbin/mariadbd").is_file() },
     Program {
         name: "clang and lld",
         package: "clang lld",
-        is_there: || is_installed("clang") && is_installed("wasm-ld"),
+        is_present: || is_installed("clang") && is_installed("wasm-ld"),
     },
 ];
 
-/// Installs what is missing where that needs nobody's password.
+/// Installs the missing packages, if no password is needed.
 pub(crate) fn prepare() {
-    let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_there)()).collect();
+    let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
         println!("ok    PostgreSQL, MariaDB, clang and lld for the system tests");
         return;
@@ -41,7 +41,7 @@ pub(crate) fn prepare() {
     let names: Vec<&str> = missing.iter().map(|program| program.name).collect();
     let (packages_shown, names) = (packages.join(" "), names.join(" and "));
     if !is_root() || !is_installed("apt-get") {
-        println!("note  no {names}: their cases are skipped; install the packages {packages_shown} to run them");
+        println!("note  {names} missing: their tests are skipped; install the packages {packages_shown} to run them");
         return;
     }
     println!("      installing {packages_shown} for the system tests");
@@ -51,7 +51,7 @@ pub(crate) fn prepare() {
     });
     match installed {
         Ok(_) => println!("ok    {names} for the system tests"),
-        Err(error) => println!("note  no {names}, so their cases are skipped: {error:#}"),
+        Err(error) => println!("note  {names} missing, so their tests are skipped: {error:#}"),
     }
 }
 
@@ -65,7 +65,7 @@ fn apt() -> Command {
     command
 }
 
-/// Debian keeps each version in a folder of its own, outside of the search path.
+/// Returns whether PostgreSQL is installed. Debian installs each version in its own folder, outside of the search path.
 fn has_postgres() -> bool {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     versions.map(|entry| entry.path().join("bin/postgres")).any(|program| program.is_file()) || is_installed("postgres")

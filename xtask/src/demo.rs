@@ -1,8 +1,8 @@
-//! `cargo xtask demo`: from an empty machine to a server that answers questions about flights.
+//! `cargo xtask demo`: sets up an empty machine and serves the flights example.
 //!
-//! In: a free port. Out: the server in the foreground, with three requests to try; or, with
-//! `--check`, their answers and an exit code. Absent on purpose: another build profile or target
-//! folder than the tests use, so that nothing is compiled twice.
+//! In: a free port. Out: the server in the foreground, with three requests to try; or, with `--check`, their responses
+//! and an exit code. Deliberately absent: a build profile or target folder of its own, so that the tests compile
+//! nothing again.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
@@ -28,10 +28,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(clap::Args)]
 pub(crate) struct DemoArguments {
-    /// The port on 127.0.0.1.
+    /// The port of the server on 127.0.0.1.
     #[arg(long, default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// Send the three requests, print their answers and stop; exit code 0 if all were answered.
+    /// Send the three requests, print the responses and stop; the exit code is 0 if all succeeded.
     #[arg(long)]
     check: bool,
 }
@@ -50,10 +50,10 @@ const REQUESTS: [Request; 3] = [
 
 pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCode> {
     let port = arguments.port;
-    // Asked before the build, so that the answer does not come after ten minutes.
+    // Checked before the build, which takes minutes.
     if let Err(error) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         bail!(
-            "127.0.0.1:{port} can't be used: {error}\n  hint: `cargo xtask demo --port {}`",
+            "binding 127.0.0.1:{port} failed: {error}\n  hint: run `cargo xtask demo --port {}`",
             port.wrapping_add(1).max(1024)
         );
     }
@@ -75,9 +75,9 @@ pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCo
         println!("  {}\n", curl_line(request, port));
     }
     if arguments.check {
-        let answered = check(port);
+        let checked = check(port);
         let status = stop(&mut server)?;
-        answered?;
+        checked?;
         return Ok(exit_code(status));
     }
     println!("Ctrl-C stops the server.\n");
@@ -91,42 +91,42 @@ fn start(context: &Context, port: u16) -> Result<Child> {
     if port != DEFAULT_PORT {
         command.args(["--port", &port.to_string()]);
     }
-    // A group of its own: Ctrl-C in the terminal reaches this program alone, which then stops the
-    // server the way a supervisor would.
+    // In its own process group, Ctrl-C in the terminal reaches only this program, which then stops the server as a
+    // supervisor would.
     command.stdin(Stdio::null()).process_group(0);
     command.spawn().with_context(|| format!("starting {}", binary.display()))
 }
 
 fn wait_until_ready(server: &mut Child, port: u16, interrupted: &AtomicBool) -> Result<()> {
     let started = Instant::now();
-    let mut last = "no answer".to_owned();
+    let mut last = "no response".to_owned();
     while started.elapsed() < READY_LIMIT && !interrupted.load(Ordering::SeqCst) {
         if let Some(status) = server.try_wait()? {
-            bail!("the server ended with {status} before it was ready; its own message stands above");
+            bail!("the server ended with {status} before it was ready; see its message above");
         }
         match http::request(port, "GET", "/health/ready", None) {
-            Ok(answer) if answer.status == 200 => return Ok(()),
-            Ok(answer) => last = format!("{} {}", answer.status, answer.body),
+            Ok(response) if response.status == 200 => return Ok(()),
+            Ok(response) => last = format!("{} {}", response.status, response.body),
             Err(_) => {}
         }
         thread::sleep(PAUSE);
     }
-    bail!("/health/ready did not answer 200 within {} seconds; last: {last}", READY_LIMIT.as_secs());
+    bail!("/health/ready did not return 200 within {} seconds; last: {last}", READY_LIMIT.as_secs());
 }
 
-/// Sends the three requests and prints what came back.
+/// Sends the three requests and prints the responses.
 fn check(port: u16) -> Result<()> {
     for request in &REQUESTS {
-        let answer = http::request(port, request.method, request.path, request.body)?;
-        println!("{} {} → {}\n{}\n", request.method, request.path, answer.status, answer.body);
-        if answer.status != 200 {
-            bail!("{} {} was answered with {}", request.method, request.path, answer.status);
+        let response = http::request(port, request.method, request.path, request.body)?;
+        println!("{} {} → {}\n{}\n", request.method, request.path, response.status, response.body);
+        if response.status != 200 {
+            bail!("{} {} returned {}", request.method, request.path, response.status);
         }
     }
     Ok(())
 }
 
-/// Stays until the server ends, by itself or after Ctrl-C.
+/// Waits until the server ends, by itself or after Ctrl-C.
 fn serve(server: &mut Child, interrupted: &AtomicBool) -> Result<ExitCode> {
     loop {
         if let Some(status) = server.try_wait()? {
@@ -139,26 +139,26 @@ fn serve(server: &mut Child, interrupted: &AtomicBool) -> Result<ExitCode> {
     }
 }
 
-/// Asks the server to end, and insists after a while.
+/// Stops the server with SIGTERM, and kills it after a time limit.
 fn stop(server: &mut Child) -> Result<ExitStatus> {
     if let Some(status) = server.try_wait()? {
         return Ok(status);
     }
     Command::new("kill").args(["-TERM", &server.id().to_string()]).status().context("sending SIGTERM")?;
-    let asked = Instant::now();
-    while asked.elapsed() < STOP_LIMIT {
+    let signalled = Instant::now();
+    while signalled.elapsed() < STOP_LIMIT {
         if let Some(status) = server.try_wait()? {
             return Ok(status);
         }
         thread::sleep(PAUSE);
     }
-    eprintln!("the server did not end within {} seconds of SIGTERM and is killed", STOP_LIMIT.as_secs());
+    eprintln!("the server did not end within {} seconds of SIGTERM and was killed", STOP_LIMIT.as_secs());
     server.kill()?;
     Ok(server.wait()?)
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {
-    // A signal has no code; any failure is then as good as another.
+    // A process that a signal ended has no code.
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_of_the_server_is_passed_on() {
+    fn the_exit_code_of_the_server_is_returned() {
         let status = Command::new("sh").args(["-c", "exit 7"]).status().unwrap();
         assert_eq!(format!("{:?}", exit_code(status)), format!("{:?}", ExitCode::from(7)));
     }

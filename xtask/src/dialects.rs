@@ -1,9 +1,9 @@
-//! `cargo xtask dialects`: the dialects' conformance suite, asked of real engines.
+//! `cargo xtask dialects`: runs the conformance suite of the dialects on real engines.
 //!
-//! In: the cases that the SDK makes of each dialect's profile. Out: `plugins/DIALECTS.md`, and failure if an
-//! engine answers differently without a named exception. The engines come from a virtual environment of its own
-//! under the target folder, PostgreSQL and MariaDB from the machine. Absent on purpose: this in `cargo xtask test`; it
-//! needs a network the first time, and minutes.
+//! In: the cases that the SDK makes from each dialect's profile. Out: `plugins/DIALECTS.md`, and failure if an engine
+//! returns another result without a listed exception. The engines are Python packages in a virtual environment under
+//! the target folder; PostgreSQL and MariaDB are the machine's. Deliberately absent: a step of `cargo xtask test`; the
+//! suite needs a network the first time, and minutes.
 
 use std::fs;
 use std::process::{Command, ExitCode, Stdio};
@@ -20,7 +20,7 @@ const TABLE_BEGINS: &str = "<!-- Written by `cargo xtask dialects`. -->\n";
 
 #[derive(clap::Args)]
 pub(crate) struct DialectsArguments {
-    /// Ask only these; the others' last answers are kept.
+    /// Run only these engines; the last results of the others stay.
     #[arg(value_parser = ENGINES)]
     engines: Vec<String>,
 }
@@ -31,9 +31,9 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
     fs::create_dir_all(&answers)?;
     let requirements = context.root.join("xtask/dialects/requirements.txt");
     let python = python::environment(context, &folder.join("venv"), &requirements, "the engines, about 1 GB")?;
-    let is_asked = |engine: &&str| arguments.engines.is_empty() || arguments.engines.iter().any(|e| e == engine);
-    for engine in ENGINES.into_iter().filter(is_asked) {
-        println!("ask   {engine}");
+    let is_chosen = |engine: &&str| arguments.engines.is_empty() || arguments.engines.iter().any(|e| e == engine);
+    for engine in ENGINES.into_iter().filter(is_chosen) {
+        println!("run   {engine}");
         let cases = folder.join(format!("{engine}-cases.json"));
         fs::write(&cases, output(suite(context).args(["cases", engine]))?)?;
         let driver = context.root.join("xtask/dialects/ask.py");
@@ -44,7 +44,8 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
     let judged = suite(context).arg("judge").arg(&answers).stderr(Stdio::inherit()).output()?;
     let document = context.root.join("plugins/DIALECTS.md");
     let text = fs::read_to_string(&document).with_context(|| format!("reading {}", shown(context, &document)))?;
-    let (head, _) = text.split_once(TABLE_BEGINS).context("plugins/DIALECTS.md has no place for the table")?;
+    let (head, _) =
+        text.split_once(TABLE_BEGINS).context("plugins/DIALECTS.md does not contain the marker of the table")?;
     fs::write(
         &document,
         format!("{head}{TABLE_BEGINS}\n{}", String::from_utf8(judged.stdout)?.trim_end().to_owned() + "\n"),
@@ -53,14 +54,14 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
     Ok(if judged.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The program that prints cases and judges answers.
+/// Returns the command that prints cases and compares results.
 fn suite(context: &Context) -> Command {
     let mut command = context.cargo();
     command.args(["run", "--quiet", "--package", "terrane-golden-tests", "--example", "dialects", "--"]);
     command
 }
 
-/// What a program printed; what it complains about goes to the terminal.
+/// Returns the standard output of a program; its standard error goes to the terminal.
 fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {

@@ -1,10 +1,9 @@
-//! The prebuilt libduckdb in `.prepared/lib/`, where `.cargo/config.toml` lets builds find it.
+//! Prepares the prebuilt libduckdb in `.prepared/lib/`, where `.cargo/config.toml` makes builds find it.
 //!
-//! In: the table of platforms and pinned checksums. Out: one shared library and a stamp that
-//! says which archive it came from. Absent on purpose: a checksum nobody saw. The npm package was
-//! fetched and hashed by the maintainers; the checksums of the release archives are those that
-//! several independent projects pin. Where a platform has no entry, the `bundled` feature builds
-//! DuckDB from its sources.
+//! In: the table of platforms and pinned checksums. Out: one shared library, and a stamp with the archive it came from.
+//! Deliberately absent: unverified checksums. The maintainers fetched and hashed the npm package, and several
+//! independent projects pin the checksums of the release archives. For a platform without an entry, the feature
+//! `bundled` builds DuckDB from its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,15 +31,15 @@ struct Platform {
 
 struct Archive {
     origin: Origin,
-    /// The name it has in the download cache; a copy put there by hand is used as well.
+    /// The file name in the download cache; a copy that the user puts there is used too.
     file_name: &'static str,
     sha256: &'static str,
-    /// The library inside it.
+    /// The path of the library in the archive.
     member: &'static str,
 }
 
 enum Origin {
-    /// `npm pack` gets it from whatever registry npm is set up for.
+    /// The registry that npm is configured for.
     Npm(&'static str),
     /// The release page of DuckDB.
     Release,
@@ -48,8 +47,7 @@ enum Origin {
 
 /// Each platform's archives, in the order in which they are tried.
 ///
-/// npm shows `@duckdb/node-bindings-*` 1.5.6-r.1 for Linux x64 alone, so only that package has a
-/// checksum to pin; the others start with the release archive.
+/// The npm package `@duckdb/node-bindings-*` 1.5.6-r.1 exists for Linux x64 only; the other platforms use the release.
 const PLATFORMS: &[Platform] = &[
     Platform {
         os: "linux",
@@ -86,7 +84,7 @@ const PLATFORMS: &[Platform] = &[
     Platform { os: "macos", arch: "aarch64", library: "libduckdb.dylib", archives: MACOS_ARCHIVES },
 ];
 
-/// One archive holds both architectures.
+/// One archive contains both architectures.
 const MACOS_ARCHIVES: &[Archive] = &[Archive {
     origin: Origin::Release,
     file_name: "libduckdb-osx-universal.zip",
@@ -94,12 +92,12 @@ const MACOS_ARCHIVES: &[Archive] = &[Archive {
     member: "libduckdb.dylib",
 }];
 
-/// Makes sure that the library is there and is the one that was verified.
+/// Makes sure that the library exists and is verified.
 pub(crate) fn prepare(context: &Context) -> Result<()> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let Some(platform) = PLATFORMS.iter().find(|platform| platform.os == os && platform.arch == arch) else {
         bail!(
-            "there is no prebuilt libduckdb {VERSION} for {os} {arch} in the table of xtask/src/duckdb.rs\n\
+            "the table of xtask/src/duckdb.rs has no prebuilt libduckdb {VERSION} for {os} {arch}\n\
              by hand: build with `--features bundled` (compiles DuckDB's C++; half an hour on two cores)"
         );
     };
@@ -149,7 +147,7 @@ fn obtain(archive: &Archive, downloads: &Path) -> Result<PathBuf> {
         if checksum::is(&cached, archive.sha256) {
             return Ok(cached);
         }
-        println!("      {} has another checksum than pinned and is fetched again", cached.display());
+        println!("      {} has another checksum than the pinned one and is fetched again", cached.display());
     }
     let partial = downloads.join(format!(".partial-{}", std::process::id()));
     fs::create_dir_all(&partial)?;
@@ -205,7 +203,7 @@ fn install(archive: &Archive, path: &Path, library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether the library is the one its stamp describes, and the stamp names a pinned archive.
+/// Returns whether the library matches its stamp, and the stamp a pinned archive.
 fn is_verified(platform: &Platform, library: &Path) -> bool {
     let Ok(stamp) = fs::read_to_string(stamp_of(library)) else { return false };
     let mut lines = stamp.lines();

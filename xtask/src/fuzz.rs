@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: a long comparison of the product with the oracle.
 //!
-//! In: how many queries, and the first seed. Out: progress and counts; a difference becomes a case file
-//! under `tests/oracle/cases/found`. Absent on purpose: the fuzz itself, which is a program of the tests.
+//! In: the number of queries and the first seed. Out: progress and counts; a difference becomes a case file in
+//! `tests/oracle/cases/found`. Deliberately absent: the comparison itself, which is a program of `tests/oracle`.
 
 use std::process::ExitCode;
 
@@ -12,13 +12,13 @@ use crate::duckdb;
 
 #[derive(clap::Args)]
 pub(crate) struct FuzzArguments {
-    /// Queries in all.
+    /// The number of queries.
     #[arg(long, default_value_t = 100_000)]
     cases: usize,
-    /// The first world's seed; the next one has the next.
+    /// The seed of the first project; each further project adds one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Handed to the fuzz, for example `--with to_many`.
+    /// Further arguments of the comparison, for example `--with to_many`.
     #[arg(last = true)]
     more: Vec<String>,
 }
@@ -28,6 +28,6 @@ pub(crate) fn run(context: &Context, arguments: &FuzzArguments) -> Result<ExitCo
     let mut command = context.cargo();
     command.args(["run", "--quiet", "--package", "terrane-oracle-tests", "--bin", "terrane-fuzz", "--"]);
     command.arg("--cases").arg(arguments.cases.to_string()).arg("--seed").arg(arguments.seed.to_string());
-    let status = command.args(&arguments.more).status().context("starting the fuzz")?;
+    let status = command.args(&arguments.more).status().context("starting terrane-fuzz")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,7 +1,7 @@
-//! Three words of HTTP: enough to ask a server on this machine whether it is there.
+//! A minimal HTTP client for a server on this machine.
 //!
-//! In: a port, a method, a path, a body. Out: the status and the body. HTTP/1.0, so that the
-//! answer is neither kept alive nor chunked. Absent on purpose: TLS, redirects, other machines.
+//! In: a port, a method, a path, a body. Out: the status and the body. HTTP/1.0, so that a response is neither kept
+//! alive nor chunked. Deliberately absent: TLS, redirects, other machines.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -11,12 +11,12 @@ use anyhow::{Context as _, Result};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
-pub(crate) fn request(port: u16, method: &str, path: &str, body: Option<&str>) -> Result<Answer> {
+pub(crate) fn request(port: u16, method: &str, path: &str, body: Option<&str>) -> Result<Response> {
     let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
@@ -33,10 +33,10 @@ fn message(port: u16, method: &str, path: &str, body: Option<&str>) -> String {
     format!("{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{content}\r\n{}", body.unwrap_or_default())
 }
 
-fn parse(text: &str) -> Result<Answer> {
-    let (head, body) = text.split_once("\r\n\r\n").context("an answer without an end of its headers")?;
-    let status = head.split_whitespace().nth(1).context("an answer without a status")?.parse()?;
-    Ok(Answer { status, body: body.to_owned() })
+fn parse(text: &str) -> Result<Response> {
+    let (head, body) = text.split_once("\r\n\r\n").context("a response without an end of its headers")?;
+    let status = head.split_whitespace().nth(1).context("a response without a status")?.parse()?;
+    Ok(Response { status, body: body.to_owned() })
 }
 
 #[cfg(test)]
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn the_status_and_the_body_are_read() {
-        let answer = parse("HTTP/1.0 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n{}").unwrap();
-        assert_eq!((answer.status, answer.body.as_str()), (503, "{}"));
-        assert!(parse("no HTTP at all").is_err());
+        let response = parse("HTTP/1.0 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n{}").unwrap();
+        assert_eq!((response.status, response.body.as_str()), (503, "{}"));
+        assert!(parse("not HTTP").is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! `cargo xtask`: set-up of a clean machine and the commands of the README.
+//! `cargo xtask`: sets up a clean machine and runs the commands of the README.
 //!
-//! In: a subcommand. Out: a prepared `.prepared/` folder, a running server, or a test run with
-//! the runner's own summary and exit code. Absent on purpose: anything the product itself needs
-//! at run time, and every dependency that would make this slow to build.
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
-#![allow(clippy::disallowed_methods, reason = "a tool of the machine reads its environment and its clock")]
+//! In: a subcommand. Out: a prepared `.prepared/` folder, a running server, a release archive, or a test run with the
+//! runner's summary and exit code. Deliberately absent: code that the product needs at run time, and dependencies that
+//! are slow to build.
+#![allow(clippy::print_stdout, reason = "a command-line tool prints its progress")]
+#![allow(clippy::disallowed_methods, reason = "a tool for developers reads the environment and the clock")]
 
 mod archive;
 mod attack;
@@ -15,10 +15,10 @@ mod context;
 mod databases;
 mod demo;
 mod dialects;
+mod dist;
 mod duckdb;
 mod fuzz;
 mod http;
-mod package;
 mod provider;
 mod python;
 mod schemathesis;
@@ -42,30 +42,29 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Prepare libduckdb, the guests' standard library, the first-party components, and what tests ask: databases
-    /// and an identity provider.
+    /// Prepare libduckdb, the guests' standard library, the components, and the databases and tools of the tests.
     Setup(SetupArguments),
-    /// Build the plugins under plugins/, and those of the examples and templates, to WebAssembly components.
+    /// Build the plugins, examples and templates as WebAssembly components.
     Components,
     /// Set up, build the server and serve the flights example.
     Demo(demo::DemoArguments),
-    /// Set up and run every check and test of the workspace.
+    /// Set up and run every check and test of the workspace, or with --fast the light ones.
     Test(test::TestArguments),
-    /// Ask real engines the dialects' conformance suite and write plugins/DIALECTS.md.
+    /// Run the conformance suite of the dialects on real engines and write plugins/DIALECTS.md.
     Dialects(dialects::DialectsArguments),
-    /// Compare the product with the oracle on random models, data and queries.
+    /// Compare the product with the oracle on random projects, data and queries.
     Fuzz(fuzz::FuzzArguments),
-    /// Compare two servers that a restricted caller must not be able to tell apart.
+    /// Compare pairs of servers that a restricted caller must not distinguish.
     Attack(attack::AttackArguments),
-    /// Attack a real server, then put it under load, and print what was measured.
+    /// Attack a real server, put it under load, and print the measurements.
     Soak(soak::SoakArguments),
-    /// Build the release folder: `terrane` with `lib/` and `components/` beside it.
-    Package(package::PackageArguments),
+    /// Build the release archive: the program, libduckdb, components, licenses and checksums.
+    Dist(dist::DistArguments),
 }
 
 #[derive(clap::Args)]
 struct SetupArguments {
-    /// Try only this way to get the guests' standard library (to check one link of the chain).
+    /// Use only this source of the guests' standard library, to check it.
     #[arg(long, value_enum)]
     wasm_std: Option<wasm_std::Source>,
 }
@@ -76,7 +75,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("\nerror: {error}");
             for cause in error.chain().skip(1) {
-                eprintln!("  because {cause}");
+                eprintln!("  cause: {cause}");
             }
             ExitCode::FAILURE
         }
@@ -106,11 +105,11 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Fuzz(arguments) => fuzz::run(&context, &arguments),
         Command::Attack(arguments) => attack::run(&context, &arguments),
         Command::Soak(arguments) => soak::run(&context, &arguments),
-        Command::Package(arguments) => package::run(&context, &arguments),
+        Command::Dist(arguments) => dist::run(&context, &arguments),
     }
 }
 
-/// Everything that has to be there before the workspace is built or tested.
+/// Prepares the files that the workspace needs to be built.
 fn set_up(context: &Context) -> Result<wasm_std::GuestToolchain> {
     duckdb::prepare(context)?;
     let toolchain = wasm_std::prepare(context, None)?;

@@ -1,8 +1,8 @@
-//! The identity provider that the system tests sign in through: npm's `oidc-provider`.
+//! Prepares the identity provider of the system tests: `oidc-provider` from npm.
 //!
-//! In: the pinned packages of `tests/system/provider`. Out: them under `.prepared/oidc-provider`, or a note of
-//! what is skipped. Absent on purpose: failing, since its cases are skipped by name where it is missing, and
-//! scripts of packages, which are never run.
+//! In: the pinned packages of `tests/system/provider`. Out: the packages in `.prepared/oidc-provider`, or a note that
+//! its tests are skipped. Deliberately absent: failing, since its tests report a missing provider themselves, and
+//! install scripts of packages, which never run.
 
 use std::fs;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::context::Context;
 const LIMIT: Duration = Duration::from_secs(300);
 const PINNED: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs it where that is not done yet.
+/// Installs the provider if it is not installed.
 pub(crate) fn prepare(context: &Context) {
     let folder = context.prepared.join("oidc-provider");
     if !is_installed("node") || !is_installed("npm") {
-        println!("note  no node and npm: the cases of identity providers are skipped");
+        println!("note  node or npm is missing: the tests of identity providers are skipped");
         return;
     }
     match install(&context.root.join("tests/system/provider"), &folder) {
         Ok(()) => println!("ok    oidc-provider for the system tests"),
-        Err(error) => println!("note  no oidc-provider, so its cases are skipped: {error:#}"),
+        Err(error) => println!("note  oidc-provider is missing, so its tests are skipped: {error:#}"),
     }
 }
 
@@ -44,7 +44,7 @@ fn install(pinned: &Path, folder: &Path) -> Result<()> {
     npm.current_dir(folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
     let installed = run_quiet(&mut npm, LIMIT);
     if installed.is_err() {
-        // Half of it must not look like all of it.
+        // An incomplete installation must not look complete.
         let _ = fs::remove_dir_all(folder.join("node_modules"));
     }
     installed.map(|_| ())

@@ -1,7 +1,7 @@
-//! Virtual environments of Python packages, for the tools that only exist there.
+//! Creates virtual environments of Python packages, for tools that are written in Python.
 //!
-//! In: a list of pinned packages. Out: the environment's Python, made again when the list changes. Absent on
-//! purpose: installing Python itself.
+//! In: a list of pinned packages. Out: the environment's Python; the environment is rebuilt if the list changes.
+//! Deliberately absent: installing Python itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use anyhow::{Result, bail};
 use crate::command::{is_installed, run_shown};
 use crate::context::{Context, shown};
 
-/// The Python of `venv`, which has what `requirements` lists; `what` is said while it is fetched.
-pub(crate) fn environment(context: &Context, venv: &Path, requirements: &Path, what: &str) -> Result<PathBuf> {
+/// Returns the Python of `venv` with the packages of `requirements`; `name` describes them in the output.
+pub(crate) fn environment(context: &Context, venv: &Path, requirements: &Path, name: &str) -> Result<PathBuf> {
     let (python, stamp) = (venv.join("bin/python"), venv.join("requirements.txt"));
     let wanted = fs::read_to_string(requirements)?;
     if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
         return Ok(python);
     }
     if !is_installed("python3") {
-        bail!("python3 is not installed, and {what} is made of Python packages");
+        bail!("python3 is not installed, and {name} needs it");
     }
-    println!("get   {what}, into {}", shown(context, venv));
+    println!("get   {name}, into {}", shown(context, venv));
     run_shown(Command::new("python3").args(["-m", "venv", "--clear"]).arg(venv))?;
     run_shown(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements))?;
     fs::write(stamp, wanted)?;

@@ -1,21 +1,21 @@
-//! schemathesis, which sends what `/openapi.json` allows and forbids, for the system tests.
+//! Prepares schemathesis, which sends requests that `/openapi.json` allows and forbids, for the system tests.
 //!
-//! In: the machine. Out: installed under the target folder, or a note of what is missed. Failing is left to
-//! nobody: without it its test is skipped by name.
+//! In: the machine. Out: an environment under the target folder, or a note that its test is skipped. Deliberately
+//! absent: failing, since the test reports a missing tool itself.
 
 use crate::context::Context;
 use crate::python;
 
-/// Installs it where Python is there.
+/// Installs schemathesis if Python is installed.
 pub(crate) fn prepare(context: &Context) {
     match install(context) {
         Ok(()) => println!("ok    schemathesis for the system tests"),
-        Err(error) => println!("note  no schemathesis, so its test is skipped: {error:#}"),
+        Err(error) => println!("note  schemathesis is missing, so its test is skipped: {error:#}"),
     }
 }
 
 fn install(context: &Context) -> anyhow::Result<()> {
-    // Where tests look for it: beside their own scratch folder.
+    // The tests look for it beside their scratch folder.
     let venv = context.target()?.join("tools/schemathesis");
     let requirements = context.root.join("xtask/schemathesis/requirements.txt");
     python::environment(context, &venv, &requirements, "schemathesis").map(drop)

@@ -1,9 +1,9 @@
-//! `cargo xtask soak`: a real server under attack, then under many clients; then the sandbox under guests whose
-//! answers are right, nearly right and rubbish. With `--looping-hook` instead: a server whose hook loops for some.
+//! `cargo xtask soak`: attacks a real server, puts it under the load of many clients, and calls the sandbox with valid
+//! and invalid guests. With `--looping-hook` it measures a server whose hook loops for some callers instead.
 //!
-//! In: how much of it. Out: figures, and failure if a rule was broken: a 5xx, an error without its shape, a secret in
-//! an answer, a liveness probe over 2 seconds, an end that was not asked for, memory that grows. Absent on purpose: the
-//! attacks, which are a program of the system tests; a smaller sample runs with them.
+//! In: the amounts. Out: figures, and failure if a rule is violated: a 5xx, an error of another form, a secret in a
+//! response, a liveness probe over 2 seconds, an unexpected end, memory that grows. Deliberately absent: the attacks,
+//! which are a program of `tests/system`; a smaller sample runs with the tests.
 
 use std::process::ExitCode;
 
@@ -13,30 +13,30 @@ use crate::context::Context;
 
 #[derive(clap::Args)]
 pub(crate) struct SoakArguments {
-    /// Attacks in all.
+    /// The number of attacks.
     #[arg(long, default_value_t = 50_000)]
     requests: u64,
     /// The same seed makes the same attacks.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Clients of the load that follows.
+    /// The number of clients of the load that follows.
     #[arg(long, default_value_t = 1_000)]
     clients: u64,
-    /// How long they ask.
+    /// The duration of the load in seconds.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
-    /// Calls of plugins whose answers are right, nearly right and rubbish.
+    /// The number of calls of guests with valid and invalid results.
     #[arg(long, default_value_t = 1_000_000)]
     guest_calls: u64,
-    /// Only compare how long others wait with and without callers for whom a hook loops.
+    /// Only compare the waiting times of callers with and without others for whom a hook loops.
     #[arg(long)]
     looping_hook: bool,
-    /// Callers for whom it loops.
+    /// The number of callers for whom the hook loops.
     #[arg(long, default_value_t = 4, requires = "looping_hook")]
     looping: u64,
 }
 
-/// Others who ask while a hook loops, as many as two cores answer without a queue.
+/// The number of other callers, as many as two cores serve without a queue.
 const OTHERS: u64 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCode> {
@@ -48,19 +48,19 @@ pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCo
     let SoakArguments { requests, seed, clients, seconds, guest_calls, looping_hook, looping } = arguments;
     if *looping_hook {
         command.arg("looping-hook").args([&OTHERS, looping, seconds].map(u64::to_string));
-        let status = command.status().context("starting the soak")?;
+        let status = command.status().context("starting terrane-soak")?;
         return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     command.args([requests, seed, clients, seconds].map(u64::to_string));
-    let status = command.status().context("starting the soak")?;
-    let survived = hostile_guests(context, *guest_calls)?;
+    let status = command.status().context("starting terrane-soak")?;
+    let survived = run_hostile_guests(context, *guest_calls)?;
     Ok(if status.success() && survived { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The test that has a sample of them makes as many calls as it is told.
-fn hostile_guests(context: &Context, calls: u64) -> Result<bool> {
+/// Runs the test of hostile guests with the given number of calls.
+fn run_hostile_guests(context: &Context, calls: u64) -> Result<bool> {
     let mut command = context.cargo();
     command.env("TERRANE_SOAK_CALLS", calls.to_string());
     command.args(["test", "--quiet", "--workspace", "--test", "survival", "--", "hostile_returns", "--nocapture"]);
-    Ok(command.status().context("starting the hostile guests")?.success())
+    Ok(command.status().context("starting the test of hostile guests")?.success())
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask test`: every check and every test, ending with the runner's own summary.
+//! `cargo xtask test`: runs every check and test, and ends with the summary of the test runner.
 //!
-//! In: nothing but the clone. Out: the exit code of the first step that failed, after all steps
-//! ran. Absent on purpose: a list of test crates; the workspace is what is tested.
+//! In: the clone. Out: the exit code of the first step that failed, after all steps ran. With `--fast`, only crates
+//! without an engine, so that nothing has to be prepared. Deliberately absent: a list of all test crates; the
+//! workspace is tested.
 
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -12,30 +13,44 @@ use crate::context::Context;
 
 #[derive(clap::Args)]
 pub(crate) struct TestArguments {
+    /// Run only the light tests: structure, compiler, golden and conformance; under two minutes on a warm build.
+    #[arg(long)]
+    fast: bool,
     /// Leave out rustfmt and clippy.
     #[arg(long)]
     no_lints: bool,
-    /// Handed to the test runner, for example a part of a test's name.
+    /// Arguments of the test runner, for example a part of a test's name.
     #[arg(last = true)]
     runner: Vec<String>,
 }
 
+/// The crates whose tests need neither an engine nor components.
+const LIGHT: [&str; 4] =
+    ["terrane-structure-tests", "terrane-compiler", "terrane-golden-tests", "terrane-conformance-tests"];
+
 pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCode> {
+    if arguments.fast {
+        return run_steps(fast_steps(context, arguments), |_| ());
+    }
     let toolchain = crate::set_up(context)?;
     crate::databases::prepare();
     crate::schemathesis::prepare(context);
     crate::provider::prepare(context);
+    run_steps(steps(context, arguments), |command| toolchain.configure_authors(command))
+}
+
+fn run_steps(steps: Vec<Step>, configure: impl Fn(&mut Command)) -> Result<ExitCode> {
     let mut failed = None;
-    for mut step in steps(context, arguments) {
+    for mut step in steps {
         println!("\n==> {}", step.name);
         let started = Instant::now();
-        toolchain.configure_authors(&mut step.command);
+        configure(&mut step.command);
         let status = step.command.stdin(Stdio::null()).status().with_context(|| format!("starting {}", step.name))?;
         if !status.success() {
             let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
             failed.get_or_insert((step.name, code));
         }
-        // Nothing is printed after the last step: the runner's summary is the last line.
+        // Nothing follows the last step, so that the runner's summary is the last line.
         if !step.is_last {
             println!(
                 "    {} after {} s",
@@ -53,6 +68,27 @@ struct Step {
     name: &'static str,
     command: Command,
     is_last: bool,
+}
+
+fn fast_steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if !arguments.no_lints && has(context, "fmt") {
+        let mut command = context.cargo();
+        command.args(["fmt", "--all", "--check"]);
+        steps.push(Step { name: "cargo fmt --all --check", command, is_last: false });
+    }
+    let mut command = context.cargo();
+    let name = if has(context, "nextest") {
+        command.args(["nextest", "run"]);
+        "cargo nextest run"
+    } else {
+        command.args(["test", "--tests"]);
+        "cargo test"
+    };
+    command.arg("--no-fail-fast").args(LIGHT.iter().flat_map(|package| ["--package", package]));
+    command.args(&arguments.runner);
+    steps.push(Step { name, command, is_last: true });
+    steps
 }
 
 fn steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
@@ -86,7 +122,7 @@ fn steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
     steps
 }
 
-/// Whether cargo has this subcommand on this machine.
+/// Returns whether cargo has this subcommand on this machine.
 fn has(context: &Context, subcommand: &str) -> bool {
     let probe = context
         .cargo()

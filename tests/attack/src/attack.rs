@@ -183,7 +183,7 @@ pub struct Finding {
     pub fault: Fault,
     pub requests: Vec<Request>,
     pub answers: [String; 2],
-    /// What the servers logged.
+    /// The log lines of the servers.
     pub log: Vec<String>,
 }
 

@@ -117,7 +117,7 @@ fn wire_text(address: SocketAddr, request: &Request) -> String {
     )
 }
 
-/// Whether the server has ended a connection on which nothing is outstanding.
+/// Returns whether the server ended an idle connection.
 fn is_closed(connection: &mut BufReader<TcpStream>) -> bool {
     let stream = connection.get_ref();
     if stream.set_nonblocking(true).is_err() {
@@ -175,7 +175,7 @@ fn line(connection: &mut BufReader<TcpStream>) -> Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// A text as part of a query string.
+/// Encodes a string as part of a query string.
 pub fn percent_encoded(text: &str) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
         match byte {

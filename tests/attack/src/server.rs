@@ -32,7 +32,7 @@ pub const AS_PROGRAM: &str = "--as-program";
 /// Files by their paths inside the project; a `.gz` is compressed when it is written.
 pub type Files = BTreeMap<String, String>;
 
-/// What all servers of a run share.
+/// The files and programs that all servers of a run share.
 #[derive(Debug)]
 pub struct Stage {
     binary: PathBuf,

@@ -15,7 +15,7 @@ use crate::world::{FileOrder, World, source_tree};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// What went wrong once.
+    /// The difference that was found.
     pub about: String,
     pub seed: u64,
     pub query: Json,
@@ -44,7 +44,7 @@ impl Case {
     /// # Errors
     /// A world that can't be loaded, or a query that REST doesn't read.
     pub fn difference(&self, product: &Product) -> Result<Option<String>> {
-        let query = read(&self.query).map_err(|code| anyhow!("the query is no query: {code}"))?;
+        let query = read(&self.query).map_err(|code| anyhow!("the query is not readable: {code}"))?;
         let served = product.serve(&self.world, &source_tree(&self.world, FileOrder::AsDescribed))?;
         let seen = self.world.seen();
         let paths = Paths::new(&seen);

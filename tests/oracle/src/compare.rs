@@ -32,9 +32,9 @@ fn rows_differ(keys: &[String], rows: &[Vec<Json>], total_rows: Option<u64>, ans
     if keys != answer.keys {
         return Some(format!("columns {keys:?}, and should be {:?}", answer.keys));
     }
-    let told = || format!("\n  product: {}\n  oracle:  {}", shown(rows), oracle_shown(&answer.rows));
+    let details = || format!("\n  product: {}\n  oracle:  {}", shown(rows), oracle_shown(&answer.rows));
     if rows.len() != answer.rows.len() {
-        return Some(format!("{} rows, and should be {}{}", rows.len(), answer.rows.len(), told()));
+        return Some(format!("{} rows, and should be {}{}", rows.len(), answer.rows.len(), details()));
     }
     for (index, (row, wanted)) in rows.iter().zip(&answer.rows).enumerate() {
         for (column, (cell, wanted)) in row.iter().zip(wanted).enumerate() {
@@ -43,14 +43,14 @@ fn rows_differ(keys: &[String], rows: &[Vec<Json>], total_rows: Option<u64>, ans
                     "row {index}, {}: {cell}, and should be {}{}",
                     keys[column],
                     one_shown(wanted),
-                    told()
+                    details()
                 ));
             }
         }
     }
     match total_rows {
         Some(total) if total != answer.total_rows as u64 => {
-            Some(format!("total_rows {total}, and should be {}{}", answer.total_rows, told()))
+            Some(format!("total_rows {total}, and should be {}{}", answer.total_rows, details()))
         }
         _ => None,
     }
@@ -91,7 +91,7 @@ fn is_near(a: f64, b: f64, is_approximate: bool) -> bool {
     a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
 }
 
-/// Whether two answers of the product say the same.
+/// Returns whether two results of the product are the same.
 pub fn is_equal(a: &Answered, b: &Answered) -> bool {
     match (a, b) {
         (Answered::Rows { rows: a, total_rows: left, .. }, Answered::Rows { rows: b, total_rows: right, .. }) => {

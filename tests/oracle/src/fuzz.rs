@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, policies, query, veils, world};
+use crate::generate::{Features, Generator, mask_policies, policies, query, world};
 use crate::invariants;
 use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Product};
@@ -34,7 +34,7 @@ pub struct Run {
     pub max_differences: usize,
 }
 
-/// What happened; refusals stand by code, so that a run that was refused everything can't hide.
+/// The counts of a run. Refusals are counted by code, so that a run in which everything is refused shows.
 #[derive(Debug, Default)]
 pub struct Report {
     pub worlds: usize,
@@ -52,7 +52,7 @@ pub struct Report {
 }
 
 impl Features {
-    /// Whether the product can be held to a construct.
+    /// Returns whether the product is compared on a construct.
     fn allows(&self, construct: Construct) -> bool {
         match construct {
             Construct::ToMany => self.to_many,
@@ -84,8 +84,8 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     if run.features.policies && generator.random.chance(30) {
         world.policies = policies(&mut generator, &world);
     }
-    if run.features.veils && generator.random.chance(20) {
-        world.veils = veils(&mut generator, &world);
+    if run.features.mask_policies && generator.random.chance(20) {
+        world.mask_policies = mask_policies(&mut generator, &world);
     }
     let seen = world.seen();
     let paths = Paths::new(&seen);
@@ -115,7 +115,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         }
         for (name, is_used) in [
             ("row filters of policies", !world.policies.is_empty()),
-            ("masks and denials", !world.veils.is_empty()),
+            ("masks and denials", !world.mask_policies.is_empty()),
             ("totals", query.totals),
             ("rows ungrouped", query.ungrouped),
         ] {
@@ -140,7 +140,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             continue;
         }
         match difference(&answered, &verdict.outcome) {
-            // One difference is looked at closely; the rest of its world most likely tells the same.
+            // Only one difference of a world is examined; the others most likely have the same cause.
             Some(about) => {
                 drop(served);
                 note(product, report, Case { about, seed, query: body, world: world.clone() });

@@ -13,7 +13,7 @@ use terrane_compiler::types::Value;
 
 use crate::world::{Cell, RowPolicy, World};
 
-/// What each hook demands of the cube that it is about.
+/// The obligations of each hook for its cube.
 pub struct WorldHooks(Vec<RowFilter>);
 
 impl WorldHooks {

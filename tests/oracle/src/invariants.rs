@@ -20,7 +20,7 @@ use crate::world::{Cube, FileOrder, Function, Measure, MeasureKind, World, sourc
 /// A query that was answered as it should be.
 pub type Checked = (Json, SemanticQuery, Answered);
 
-/// How often each invariant was held against an answer.
+/// The number of results that each invariant was checked on.
 pub type Counts = BTreeMap<&'static str, usize>;
 
 struct Within<'a, 'p> {
@@ -39,7 +39,7 @@ pub fn within(
     counts: &mut Counts,
 ) -> Vec<(String, Json)> {
     let mut within = Within { served, world, counts, broken: Vec::new() };
-    // A page that was cut by the default limit is no whole answer.
+    // A page that the default limit cut is not a complete result.
     let is_whole = |answer: &Answered| matches!(answer, Answered::Rows { rows, .. } if rows.len() < 1_000);
     let answered: Vec<&Checked> = checked.iter().filter(|checked| is_whole(&checked.2)).collect();
     for (body, _, answer) in answered {
@@ -220,7 +220,7 @@ fn without(body: &mut Json, keys: &[&str]) {
     }
 }
 
-/// Whether a filter speaks of a measure or metric: then other groups may be left.
+/// Returns whether a filter uses a measure or metric, so that other groups may remain.
 fn mentions_values(filters: &Json, world: &World) -> bool {
     match filters {
         Json::Array(all) => all.iter().any(|filter| mentions_values(filter, world)),

@@ -38,7 +38,7 @@ use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
 };
 
-/// What a client gets.
+/// The result that a client gets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answered {
     Rows {
@@ -218,7 +218,7 @@ impl Product {
 }
 
 impl Served<'_> {
-    /// What the warehouse's columns become.
+    /// Calls `read` with the lineage, including the columns that the warehouse reports.
     pub fn with_lineage<T>(&self, read: impl FnOnce(&Snapshot, &Lineage) -> T) -> T {
         let snapshot = self.services.catalog.snapshot();
         let lineage = self.product.runtime.block_on(snapshot.lineage(&*self.product.warehouse));
@@ -266,7 +266,7 @@ impl Served<'_> {
     }
 }
 
-/// The one caller that there is.
+/// The caller of all queries.
 fn context() -> RequestContext {
     let value = |cell: &Cell| match cell {
         Cell::Text(text) => Value::Text(text.as_str().into()),

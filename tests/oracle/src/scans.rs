@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::product::Product;
 
-/// `(table, column)` in small letters, the table without database and schema `main`, the column with the fields
+/// `(table, column)` in lower case, the table without database and schema `main`, the column with the fields
 /// that are read of it: `payload.kind`. `None`: part of the plan was proved to be empty, and says nothing.
 ///
 /// # Errors
@@ -20,8 +20,8 @@ use crate::product::Product;
 pub fn scanned(product: &Product, sql: &str) -> Result<Option<BTreeSet<(String, String)>>> {
     let answer = product.execute(&format!("EXPLAIN (FORMAT JSON) {sql}"))?;
     let batch = answer.batches.first().context("a plan has a row")?;
-    let text = batch.column_by_name("explain_value").context("a plan has a text")?;
-    let text = text.as_any().downcast_ref::<StringArray>().context("the plan is a text")?.value(0);
+    let text = batch.column_by_name("explain_value").context("a plan has no text")?;
+    let text = text.as_any().downcast_ref::<StringArray>().context("the plan is not a string")?.value(0);
     let plan: Json = serde_json::from_str(text).map_err(|error| anyhow!("{error}: {text}"))?;
     let mut found = BTreeSet::new();
     let mut open: Vec<&Json> = plan.as_array().into_iter().flatten().collect();

@@ -69,10 +69,10 @@ impl Shrinker<'_> {
     fn world(&mut self) -> bool {
         let mut changed = self.each(|world| &mut world.metrics);
         changed |= self.each(|world| &mut world.policies);
-        changed |= self.each(|world| &mut world.veils);
-        for index in 0..self.best.world.veils.len() {
-            changed |= self.each(|world| &mut world.veils[index].masks);
-            changed |= self.each(|world| &mut world.veils[index].deny);
+        changed |= self.each(|world| &mut world.mask_policies);
+        for index in 0..self.best.world.mask_policies.len() {
+            changed |= self.each(|world| &mut world.mask_policies[index].masks);
+            changed |= self.each(|world| &mut world.mask_policies[index].deny);
         }
         changed |= self.each(|world| &mut world.cubes);
         for index in (0..self.best.world.cubes.len()).rev() {

@@ -30,7 +30,7 @@ fn what_is_known_to_differ_still_does() {
 
 fn cases(folder: &str) -> Vec<(PathBuf, Case)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    // Without a case there is no folder.
+    // The folder exists only with a case.
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));

@@ -23,9 +23,9 @@ use terrane_oracle_tests::world::{FileOrder, RowPolicy, World, source_tree};
 
 type Columns = BTreeSet<(String, String)>;
 
-/// What a file of cases says of its tables.
+/// The tables of a file of cases.
 struct Tables {
-    /// Columns by table, what nobody declares included.
+    /// Columns by table, including undeclared ones.
     columns: BTreeMap<String, Vec<String>>,
     /// Types that aren't INTEGER, by column.
     types: BTreeMap<String, String>,
@@ -78,7 +78,7 @@ impl Tables {
         known
     }
 
-    /// A scanned field is its column, and `main` is no part of a name.
+    /// A scanned field is its column, and `main` is not part of a name.
     fn column(&self, (table, column): (String, String)) -> (String, String) {
         let ends = |name: &String| *name == table || name.ends_with(&format!(".{table}"));
         let Some((name, columns)) = self.columns.iter().find(|(name, _)| ends(&name.to_lowercase())) else {
@@ -214,7 +214,7 @@ fn upstream(snapshot: &Snapshot, lineage: &Lineage, body: &Json) -> Columns {
     nodes.filter_map(|node| column_of(&node.id)).collect()
 }
 
-/// What a query scans and lineage doesn't have upstream.
+/// Returns the columns that a query scans and that lineage does not list upstream.
 fn not_upstream(product: &Product, served: &Served<'_>, body: &Json, sql: &str) -> Vec<(String, String)> {
     let scans = scanned(product, sql).unwrap().into_iter().flatten();
     let scans = scans.map(|(table, column)| (table.rsplit('.').next().unwrap_or_default().to_owned(), column));
@@ -236,7 +236,7 @@ const WORLDS: u64 = 25;
 fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
     println!("seed {SEED}");
     let product = Product::start_with(settings(), None, Vec::new()).unwrap();
-    let features = Features { veils: false, hostile_names: false, ..Features::default() };
+    let features = Features { mask_policies: false, hostile_names: false, ..Features::default() };
     let (mut compared, mut with_filters, mut wrong) = (0, 0, Vec::new());
     for at in 0..WORLDS {
         let mut generator = Generator::new(SEED + at, features);

@@ -168,7 +168,7 @@ fn history_counts_from_the_first_step_of_the_range_on() {
 #[test]
 fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
     let mut world = clinic();
-    world.veils = serde_json::from_value(json!([
+    world.mask_policies = serde_json::from_value(json!([
         {"cube": "visits", "masks": [["patient", "Partial"]], "deny": ["fees"]},
     ]))
     .unwrap();
@@ -191,6 +191,6 @@ fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
         assert_eq!(refused(&world, query), [Code::Forbidden]);
     }
     assert_eq!(refused(&world, json!({"measures": ["visits.fees"]})), [Code::InvalidMeasure]);
-    world.veils[0].allow_aggregate = true;
+    world.mask_policies[0].allow_aggregate = true;
     assert_eq!(rows_of(&world, aggregated), [row(&["2"])]);
 }

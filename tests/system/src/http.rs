@@ -35,7 +35,7 @@ pub fn request(address: SocketAddr, method: &str, path: &str, body: Option<&str>
 /// The same, with a credential.
 ///
 /// # Errors
-/// There is no whole answer.
+/// The response is not complete.
 pub fn request_as(
     address: SocketAddr,
     bearer: Option<&str>,

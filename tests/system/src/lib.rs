@@ -1,4 +1,4 @@
-//! What the system tests share: the program in a process, a server and requests to it, projects made
+//! The shared parts of the system tests: the program in a process, a server and requests to it, projects made
 //! for one test, database servers.
 
 pub mod engines;

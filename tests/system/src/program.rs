@@ -20,7 +20,7 @@ pub struct Program {
     input: Option<String>,
 }
 
-/// What a run left behind.
+/// The output and exit code of a run.
 #[derive(Debug)]
 pub struct Output {
     /// `None` when a signal ended it.
@@ -173,7 +173,7 @@ fn wait(child: &mut Child) -> Result<Option<i32>> {
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// Where metrics are told, if they have an address of their own.
+    /// The address of metrics, if they have their own.
     pub metrics_address: Option<SocketAddr>,
     log: BufReader<ChildStdout>,
 }

@@ -26,7 +26,7 @@ pub struct OidcProvider {
     callback: String,
 }
 
-/// A port that nobody has at the moment.
+/// Returns a port that is free at the moment.
 ///
 /// # Errors
 /// There is none.
@@ -39,14 +39,14 @@ fn modules() -> PathBuf {
 }
 
 impl OidcProvider {
-    /// What this machine lacks to run it.
+    /// Returns the tool that this machine lacks to run the provider.
     pub fn missing() -> Option<Missing> {
         let is_installed = modules().join("oidc-provider/package.json").is_file();
         if !is_installed {
             return Some(Missing("oidc-provider has not been prepared: `cargo xtask setup`, with npm".to_owned()));
         }
         let node = Command::new("node").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        node.is_err().then(|| Missing("there is no `node`".to_owned()))
+        node.is_err().then(|| Missing("`node` is not installed".to_owned()))
     }
 
     /// Signs with a new key under this id, and sends browsers back to `callback`.
@@ -62,7 +62,7 @@ impl OidcProvider {
         let mut line = String::new();
         while lines.read_line(&mut line)? > 0 {
             if line.trim() == "ready" {
-                // What it says later is read by nobody, and must not block it.
+                // Later output is not read, and must not block the provider.
                 std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
                 return Ok(OidcProvider { child, port, callback: callback.to_owned() });
             }
@@ -124,7 +124,7 @@ impl OidcProvider {
                 "prompt=consent".to_owned()
             });
         }
-        bail!("the provider goes round in circles at {url}")
+        bail!("the provider redirects in a cycle at {url}")
     }
 }
 
@@ -145,7 +145,7 @@ impl Browser {
     /// One request, whose redirect is not followed.
     ///
     /// # Errors
-    /// There is no whole answer.
+    /// The response is not complete.
     pub fn send(&mut self, method: &str, url: &str, form: Option<&str>) -> Result<Answer> {
         let rest = url.strip_prefix("http://").with_context(|| format!("{url} is not plain http"))?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,8 +1,8 @@
-//! The Debian archive as this machine is set up to reach it.
+//! Downloads packages of the Debian archive as this machine is configured to reach it.
 //!
-//! In: the machine's own package sources. Out: the archive's address, a downloaded file, or
-//! packages resolved in a private apt state. Absent on purpose: root, `apt-get install`, changes
-//! to the machine's lists, and any address of our own: what the machine trusts is what is used.
+//! In: the machine's package sources. Out: the archive's address, a downloaded file, or packages resolved in a private
+//! apt state. Deliberately absent: root, `apt-get install`, changes to the machine's lists, and own addresses; only
+//! sources that the machine trusts are used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ const HELPER: &str = "/usr/lib/apt/apt-helper";
 /// One repository of the machine's package sources.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Repository {
-    /// Ends with a slash.
+    /// The address, which ends with a slash.
     pub(super) address: String,
     pub(super) suite: String,
 }
 
-/// The address of the main Debian archive, from the machine's sources.
+/// Returns the address of the main Debian archive from the machine's sources.
 pub(super) fn archive() -> Result<String> {
-    let release = fs::read_to_string("/etc/os-release").context("this is no Debian system")?;
-    let codename = field(&release, "VERSION_CODENAME=").context("/etc/os-release names no release")?;
+    let release = fs::read_to_string("/etc/os-release").context("this system is not Debian")?;
+    let codename = field(&release, "VERSION_CODENAME=").context("/etc/os-release does not name a release")?;
     if field(&release, "ID=") != Some("debian") {
-        bail!("this is no Debian system");
+        bail!("this system is not Debian");
     }
     let repositories = repositories(Path::new("/etc/apt"))?;
     repositories
@@ -38,7 +38,7 @@ pub(super) fn archive() -> Result<String> {
             repository.suite == codename || repository.suite == "stable" || repository.suite == "oldstable"
         })
         .map(|repository| repository.address)
-        .with_context(|| format!("the package sources of this machine name no archive for {codename}"))
+        .with_context(|| format!("the package sources of this machine do not name an archive for {codename}"))
 }
 
 pub(super) fn download(address: &str, file: &Path) -> Result<()> {
@@ -55,36 +55,36 @@ pub(super) fn download(address: &str, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A private apt state over the machine's own sources: signatures are checked as ever, and what
-/// is installed on the machine counts as there.
+/// A private apt state over the machine's own sources. Signatures are checked as usual, and packages that are installed
+/// on the machine count as installed.
 pub(super) struct PrivateApt {
     folder: PathBuf,
 }
 
 impl PrivateApt {
-    /// Reads the lists of packages afresh.
+    /// Downloads the current lists of packages.
     pub(super) fn updated(folder: PathBuf) -> Result<Self> {
         for name in ["lists/partial", "cache/archives/partial", "packages"] {
             fs::create_dir_all(folder.join(name))?;
         }
         let apt = Self { folder };
-        // Other people's repositories may be out of reach; Debian's own will show when asked.
+        // Other repositories may be unreachable; a missing list of Debian shows in the next step.
         let _ = run_quiet(apt.command("apt-get").arg("update"), LIMIT);
         Ok(apt)
     }
 
-    /// The newest version on offer.
+    /// Returns the newest available version.
     pub(super) fn candidate(&self, package: &str) -> Result<String> {
         let policy = run_quiet(self.command("apt-cache").args(["policy", package]), LIMIT)?;
         let candidate = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: ")).unwrap_or("(none)");
         if candidate == "(none)" {
-            bail!("the package sources of this machine offer no {package}");
+            bail!("the package sources of this machine do not offer {package}");
         }
         Ok(candidate.to_owned())
     }
 
-    /// Downloads the packages and those they need that are not installed; nothing is installed.
-    /// apt checks each against the signed lists.
+    /// Downloads the packages and their missing dependencies without installing them. apt checks each one against the
+    /// signed lists.
     pub(super) fn download(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let plan = run_quiet(
             self.command("apt-get").args(["install", "--simulate", "--no-install-recommends"]).args(packages),
@@ -92,7 +92,7 @@ impl PrivateApt {
         )?;
         let names = planned(&plan);
         if names.is_empty() {
-            bail!("apt plans to install nothing for {packages:?}");
+            bail!("apt would not install anything for {packages:?}");
         }
         let folder = self.folder.join("packages");
         run_quiet(self.command("apt-get").arg("download").args(&names).current_dir(&folder), LIMIT)?;
@@ -110,7 +110,7 @@ impl PrivateApt {
     }
 }
 
-/// `name=version` of every `Inst` line of a simulated installation.
+/// Returns `name=version` for every `Inst` line of a simulated installation.
 fn planned(plan: &str) -> Vec<String> {
     plan.lines()
         .filter_map(|line| {
@@ -132,30 +132,30 @@ fn repositories(folder: &Path) -> Result<Vec<Repository>> {
         files.extend(parts.flatten().map(|part| part.path()));
     }
     files.sort();
-    let mut found = Vec::new();
+    let mut repositories = Vec::new();
     for file in files {
         let Ok(text) = fs::read_to_string(&file) else { continue };
         match file.extension().and_then(|extension| extension.to_str()) {
-            Some("sources") => found.extend(parse_deb822(&text)),
-            _ => found.extend(parse_one_line(&text)),
+            Some("sources") => repositories.extend(parse_deb822(&text)),
+            _ => repositories.extend(parse_one_line(&text)),
         }
     }
-    Ok(found)
+    Ok(repositories)
 }
 
 /// The format of `*.sources` files, sources.list(5).
 fn parse_deb822(text: &str) -> Vec<Repository> {
-    let mut found = Vec::new();
+    let mut repositories = Vec::new();
     for paragraph in text.split("\n\n") {
         let values = |name: &str| field(paragraph, name).unwrap_or_default().split_whitespace();
         if field(paragraph, "Enabled:").is_some_and(|value| value.trim() == "no") {
             continue;
         }
         for address in values("URIs:") {
-            found.extend(values("Suites:").map(|suite| repository(address, suite)));
+            repositories.extend(values("Suites:").map(|suite| repository(address, suite)));
         }
     }
-    found
+    repositories
 }
 
 /// The format of `sources.list`, sources.list(5): `deb [options] address suite components`.
@@ -191,12 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn a_disabled_source_is_left_out() {
+    fn a_disabled_source_is_ignored() {
         assert_eq!(parse_deb822("Enabled: no\nURIs: http://mirror.example/debian\nSuites: bookworm\n"), []);
     }
 
     #[test]
-    fn a_simulated_installation_names_what_is_missing() {
+    fn a_simulated_installation_lists_missing_packages() {
         let plan = "Reading package lists...\nInst libllvm22 (1:22.1.2-1 Debian:12 [amd64])\nInst rustc-web [1.85] (1.96.0+dfsg1-1 Debian-Security:12 [amd64]) []\nConf libllvm22 (1:22.1.2-1 Debian:12 [amd64])\n";
         assert_eq!(planned(plan), ["libllvm22=1:22.1.2-1", "rustc-web=1.96.0+dfsg1-1"]);
     }

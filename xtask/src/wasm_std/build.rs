@@ -1,8 +1,8 @@
-//! Builds the guests' standard library from its sources, into a sysroot of our own.
+//! Builds the guests' standard library from its sources, into a private sysroot.
 //!
-//! In: the `library` folder of the compiler's exact version. Out: a sysroot in the cache, keyed
-//! by the compiler's commit, shared by all clones. Absent on purpose: anything written into a
-//! toolchain. `__CARGO_TESTS_ONLY_SRC_ROOT` is cargo's own way to be told where the sources are.
+//! In: the `library` folder of the compiler's exact version. Out: a sysroot in the cache, keyed by the compiler's commit
+//! and shared by all clones. Deliberately absent: changes to a toolchain. The variable `__CARGO_TESTS_ONLY_SRC_ROOT`
+//! sets the folder of the sources for cargo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ pub(super) fn private_sysroot(context: &Context, key: &str) -> PathBuf {
     context.cache.join("wasm-std").join(key)
 }
 
-/// Whether the sysroot is complete: the library, and the link to the host's part with its linker.
+/// Returns whether the sysroot is complete: the library, and the link to the host's part with its linker.
 pub(super) fn is_usable(sysroot: &Path, host: &str) -> bool {
     has_standard_library(sysroot) && sysroot.join("lib/rustlib").join(host).is_dir()
 }
 
-/// Builds the library with the workspace's own compiler and lays out a sysroot around it.
+/// Builds the library with the workspace's compiler, in a new sysroot.
 pub(super) fn build_sysroot(context: &Context, compiler: &Compiler, library: &Path) -> Result<PathBuf> {
     let sysroot = private_sysroot(context, &compiler.commit_hash);
     let laid_out = sysroot.with_extension(format!("building-{}", std::process::id()));
@@ -38,7 +38,7 @@ pub(super) fn build_sysroot(context: &Context, compiler: &Compiler, library: &Pa
     Ok(sysroot)
 }
 
-/// Compiles the library (with `rustc` where one is named) and puts its crates into `destination`.
+/// Compiles the library, with `rustc` if it is given, and copies its crates to `destination`.
 pub(super) fn compile(context: &Context, library: &Path, rustc: Option<&Path>, destination: &Path) -> Result<()> {
     let scratch = context.cache.join(format!("build-std-{}", std::process::id()));
     fs::create_dir_all(scratch.join("src"))?;
@@ -54,7 +54,7 @@ pub(super) fn compile(context: &Context, library: &Path, rustc: Option<&Path>, d
         .env("RUSTC_BOOTSTRAP", "1")
         .env("__CARGO_TESTS_ONLY_SRC_ROOT", library)
         .env_remove("RUSTFLAGS")
-        // Where the sources lay on this machine is no part of a component.
+        // The path of the sources on this machine must not become part of a component.
         .env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}=library", library.display()));
     if let Some(rustc) = rustc {
         command.env("RUSTC", rustc);
@@ -67,7 +67,7 @@ pub(super) fn compile(context: &Context, library: &Path, rustc: Option<&Path>, d
     built
 }
 
-/// Copies the library's crates, leaving out the empty one they were built for.
+/// Copies the library's crates, without the empty crate that they were built for.
 fn collect(built: &Path, libraries: &Path) -> Result<()> {
     fs::create_dir_all(libraries)?;
     let mut copied = 0;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sysroot_whose_toolchain_went_away_is_not_usable() {
+    fn a_sysroot_without_its_toolchain_is_not_usable() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(libraries(folder.path())).unwrap();
         fs::write(libraries(folder.path()).join("libstd-1.rlib"), "").unwrap();

@@ -1,10 +1,9 @@
-//! A second compiler, for guests only: Debian 12's rustc-web with its own sources.
+//! Prepares a second compiler for guests only: Debian 12's rustc-web with its own sources.
 //!
-//! In: the machine's package sources. Out: a compiler unpacked in the cache, with the guests'
-//! standard library built into it. The two packages are always of one version, so this works when
-//! no sources of the workspace's own compiler are to be had. Absent on purpose: installing
-//! anything, and using this compiler for the host. Checksums: apt checks every package against
-//! its signed lists, which is why no version is pinned here.
+//! In: the machine's package sources. Out: a compiler in the cache, with the guests' standard library built into it. The
+//! two packages always have the same version, so this works if no sources of the workspace's compiler are available.
+//! Deliberately absent: installing packages, using this compiler for the host, and pinned versions; apt checks every
+//! package against its signed lists.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +19,7 @@ use crate::context::{Compiler, Context};
 const COMPILER: &str = "rustc-web";
 const SOURCES: &str = "rust-web-src";
 
-/// The toolchain, if an earlier run unpacked it.
+/// Returns the toolchain, if an earlier run unpacked it.
 pub(super) fn present(context: &Context, compiler: &Compiler) -> Option<GuestToolchain> {
     let root = root(context);
     let linker = linker(compiler);
@@ -30,7 +29,7 @@ pub(super) fn present(context: &Context, compiler: &Compiler) -> Option<GuestToo
 pub(super) fn prepare(context: &Context, compiler: &Compiler) -> Result<GuestToolchain> {
     let linker = linker(compiler);
     if !linker.is_file() {
-        bail!("the toolchain has no linker for WebAssembly ({})", linker.display());
+        bail!("the toolchain does not contain a linker for WebAssembly ({})", linker.display());
     }
     let root = root(context);
     let partial = root.with_extension(format!("unpacking-{}", std::process::id()));
@@ -57,22 +56,22 @@ fn toolchain(root: &Path, linker: PathBuf) -> GuestToolchain {
     GuestToolchain { sysroot: None, second_compiler: Some(SecondCompiler { rustc: wrapper(root), linker }) }
 }
 
-/// Debian's compiler comes without one; the workspace's toolchain has it.
+/// Returns the linker of the workspace's toolchain; Debian's compiler contains none.
 fn linker(compiler: &Compiler) -> PathBuf {
     compiler.sysroot.join("lib/rustlib").join(&compiler.host).join("bin/rust-lld")
 }
 
-/// Unpacks the compiler and the sources; returns the standard library's folder.
+/// Unpacks the compiler and the sources, and returns the folder of the standard library.
 fn unpack(root: &Path) -> Result<PathBuf> {
     println!("      fetching {COMPILER} and {SOURCES} (140 MB) …");
     let apt = PrivateApt::updated(root.join("apt"))?;
     let version = apt.candidate(COMPILER)?;
     if apt.candidate(SOURCES)? != version {
-        bail!("{COMPILER} and {SOURCES} are not of one version in the package sources of this machine");
+        bail!("{COMPILER} and {SOURCES} have different versions in the package sources of this machine");
     }
     for package in apt.download(&[COMPILER, SOURCES])? {
         let is_sources = package.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOURCES));
-        // Of the sources, the compiler's own are a quarter of a gigabyte that nobody needs.
+        // The compiler's own sources are 250 MB that the guests do not need.
         let members = if is_sources { vec![format!("./{}", library_folder(&version))] } else { vec![] };
         extract_debian_package(&package, &members, root)?;
     }
@@ -80,7 +79,7 @@ fn unpack(root: &Path) -> Result<PathBuf> {
     Ok(root.join(library_folder(&version)))
 }
 
-/// `1.96.0+dfsg1-1~deb12u2` has its sources in `rustc-1.96.0`.
+/// Returns the folder of a version's sources: `rustc-1.96.0` for `1.96.0+dfsg1-1~deb12u2`.
 fn library_folder(version: &str) -> String {
     let rust = version.split(['+', '-', '~']).next().unwrap_or(version);
     format!("usr/src/rustc-{rust}/library")
@@ -90,14 +89,14 @@ fn wrapper(root: &Path) -> PathBuf {
     root.join("rustc")
 }
 
-/// The unpacked compiler finds its libraries by this script, wherever the cache lies.
+/// Writes a script that starts the unpacked compiler with its libraries, wherever the cache is.
 fn write_wrapper(root: &Path) -> Result<()> {
     let folders = fs::read_dir(root.join("usr/lib"))?.flatten().map(|folder| folder.path());
     let driver = folders
         .filter(|folder| folder.is_dir())
         .find(|folder| has_driver(folder))
         .and_then(|folder| Some(folder.file_name()?.to_string_lossy().into_owned()))
-        .context("the unpacked compiler has no librustc_driver")?;
+        .context("the unpacked compiler does not contain librustc_driver")?;
     let script = format!(
         "#!/bin/sh\n\
          here=$(cd \"$(dirname \"$0\")\" && pwd)\n\
@@ -120,7 +119,7 @@ mod tests {
     use super::library_folder;
 
     #[test]
-    fn the_sources_lie_under_the_version_of_rust() {
+    fn the_folder_of_sources_has_the_version_of_rust() {
         assert_eq!(library_folder("1.96.0+dfsg1-1~deb12u2"), "usr/src/rustc-1.96.0/library");
     }
 }

@@ -1,8 +1,8 @@
-//! The sources of the standard library, of exactly the compiler's version.
+//! Finds the sources of the standard library for exactly the compiler's version.
 //!
-//! In: the compiler. Out: a `library` folder with the lock file cargo needs. The toolchain's own
-//! `rust-src` comes first; then Debian's package of that version, unpacked without installing it.
-//! Absent on purpose: another version's sources, which would not compile, and git.
+//! In: the compiler. Out: a `library` folder with the lock file that cargo needs. The toolchain's own `rust-src` comes
+//! first, then Debian's package of that version, unpacked without installing it. Deliberately absent: sources of other
+//! versions, which would not compile, and git.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,15 +14,15 @@ use crate::archive::extract_debian_package;
 use crate::checksum;
 use crate::context::{Compiler, Context};
 
-/// A package of the Debian archive that holds the sources of one version of Rust.
+/// A package of the Debian archive with the sources of one version of Rust.
 struct Package {
     rust: &'static str,
-    /// Its path in the archive; `Architecture: all`, so it fits every machine.
+    /// The path in the archive; `Architecture: all`, so it is the same for every machine.
     path: &'static str,
     sha256: &'static str,
 }
 
-/// From the trixie-backports suite.
+/// The packages of the trixie-backports suite.
 const PACKAGES: &[Package] = &[Package {
     rust: "1.95.0",
     path: "pool/main/r/rustc/rust-src_1.95.0+dfsg1-2~bpo13+1_all.deb",
@@ -36,7 +36,7 @@ pub(super) fn find(context: &Context, compiler: &Compiler) -> Result<PathBuf> {
     }
     let Some(package) = PACKAGES.iter().find(|package| package.rust == compiler.version) else {
         bail!(
-            "the toolchain has no rust-src, and no package of rust {} is pinned in xtask/src/wasm_std/rust_src.rs",
+            "the toolchain does not contain rust-src, and xtask/src/wasm_std/rust_src.rs pins no package of rust {}",
             compiler.version
         );
     };

@@ -12,7 +12,7 @@ use terrane_oracle_tests::world::{
 use super::people;
 use crate::server::Files;
 
-/// Ways of DuckDB to read a table `{t}`; `{n}` is its name as a text, if it is a plain word, and `{b}` without schema.
+/// Ways of DuckDB to read a table `{t}`; `{n}` is its name as a string, if it is a plain word, and `{b}` without schema.
 const SPELLINGS: &[&str] = &[
     "FROM {t}",
     "TABLE {t}",

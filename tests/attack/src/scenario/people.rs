@@ -1,4 +1,4 @@
-//! A cube over a file of the project, and other files that hold what nobody may read.
+//! A cube over a file of the project, and other files with data that no caller may read.
 //!
 //! In: a random generator, and the rows of one side. Out: the cube, its files, and the spellings under which writers
 //! and project files may try to read them. All values are plain words: the engine finds out the types of a file's
@@ -40,7 +40,7 @@ pub(super) const SPELLINGS: &[&str] = &[
     "SELECT 1 AS id, content AS name, filename AS region, content AS secret, filename AS canary_code FROM read_text('data/people.csv')",
     "WITH p AS (SELECT * FROM read_csv('data/people.csv')) SELECT * FROM p",
 ];
-/// What a writer may take for a table's name.
+/// Spellings that a reader of SQL may take for a table name.
 pub(crate) const WRITER_NAMES: &[&str] = &[
     "people.csv",
     "PEOPLE.CSV",

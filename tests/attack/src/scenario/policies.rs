@@ -4,19 +4,19 @@
 //! that it describes.
 
 use serde_json::{Value as Json, json};
-use terrane_oracle_tests::generate::{Generator, policies, veils};
+use terrane_oracle_tests::generate::{Generator, mask_policies, policies};
 use terrane_oracle_tests::random::Random;
-use terrane_oracle_tests::world::{Cell, Comparison, Cube, Expr, Mask, Policy, RowPolicy, Veil, World};
+use terrane_oracle_tests::world::{Cell, Comparison, Cube, Expr, Mask, MaskPolicy, Policy, RowPolicy, World};
 
 use super::people;
 use crate::caller::{APPLICABLE, UNTYPED};
 
-/// Beginnings of worlds without a policy that hides anything from the caller.
+/// The number of attempts to generate a policy that hides rows or values from the caller.
 const TRIES: usize = 20;
 /// The most of what a policy for all cubes may let through.
 const MAX_STAR_ID: i64 = 4;
 
-/// What is not in the oracle's world as it stands.
+/// Additions to the oracle's world.
 #[derive(Debug, Default)]
 pub(super) struct Extras {
     /// A row filter on all cubes, which is the last policies of the world.
@@ -42,18 +42,19 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, 
                 .extend(rows.into_iter().filter(|policy| !matches!(policy.row_filter, RowPolicy::Hook { .. })));
         }
         if generator.random.chance(65) {
-            let veils = veils(generator, world);
-            world.veils.extend(veils);
+            let mask_policies = mask_policies(generator, world);
+            world.mask_policies.extend(mask_policies);
         }
         if world.policies.iter().any(|policy| !policy.is_for_others)
-            || world.veils.iter().any(|veil| !veil.is_for_others)
+            || world.mask_policies.iter().any(|mask_policy| !mask_policy.is_for_others)
         {
             break;
         }
     }
     drop_filters_over_hidden_cubes(world);
-    let is_star =
-        (0..world.veils.len()).map(|index| has_star && generator.random.chance(40) && fits_all(world, index)).collect();
+    let is_star = (0..world.mask_policies.len())
+        .map(|index| has_star && generator.random.chance(40) && fits_all(world, index))
+        .collect();
     let mut extras = Extras { is_star, ..Extras::default() };
     spread(world, &extras);
     if has_star && is_plain && generator.random.chance(15) {
@@ -62,7 +63,7 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, 
     extras
 }
 
-/// Of two rounds one may hide rows of a cube that a filter of the other reads: the law leaves open which rows it
+/// One of two rounds may hide rows of a cube that a filter of the other reads: the law leaves open which rows it
 /// finds there.
 fn drop_filters_over_hidden_cubes(world: &mut World) {
     let hidden: Vec<String> = world.policies.iter().map(|policy| policy.cube.clone()).collect();
@@ -76,24 +77,29 @@ fn drop_filters_over_hidden_cubes(world: &mut World) {
     world.policies = policies.into_iter().filter(is_sound).collect();
 }
 
-/// Whether each cube that has one of the masked members has a dimension of that name.
+/// Returns whether each cube with one of the masked members has a dimension of that name.
 fn fits_all(world: &World, index: usize) -> bool {
-    let masks = &world.veils[index].masks;
+    let masks = &world.mask_policies[index].masks;
     let fits = |cube: &Cube| masks.iter().all(|(name, _)| cube.measure(name).is_none() && cube.segment(name).is_none());
     world.cubes.iter().all(fits)
 }
 
-/// What is written for all cubes holds for each that has a member of the name.
+/// Applies policies for all cubes to each cube that has a member of the name.
 fn spread(world: &mut World, extras: &Extras) {
     let mut more = Vec::new();
-    for (veil, _) in world.veils.iter().zip(&extras.is_star).filter(|(_, is_star)| **is_star) {
-        for cube in world.cubes.iter().filter(|cube| cube.name != veil.cube) {
-            let masks = veil.masks.iter().filter(|(name, _)| cube.dimension(name).is_some()).cloned();
-            let deny = veil.deny.iter().filter(|name| cube.dimension(name).is_some()).cloned();
-            more.push(Veil { cube: cube.name.clone(), masks: masks.collect(), deny: deny.collect(), ..veil.clone() });
+    for (mask_policy, _) in world.mask_policies.iter().zip(&extras.is_star).filter(|(_, is_star)| **is_star) {
+        for cube in world.cubes.iter().filter(|cube| cube.name != mask_policy.cube) {
+            let masks = mask_policy.masks.iter().filter(|(name, _)| cube.dimension(name).is_some()).cloned();
+            let deny = mask_policy.deny.iter().filter(|name| cube.dimension(name).is_some()).cloned();
+            more.push(MaskPolicy {
+                cube: cube.name.clone(),
+                masks: masks.collect(),
+                deny: deny.collect(),
+                ..mask_policy.clone()
+            });
         }
     }
-    world.veils.extend(more);
+    world.mask_policies.extend(more);
 }
 
 fn add_star_filter(world: &mut World, extras: &mut Extras, random: &mut Random) {
@@ -121,15 +127,15 @@ pub(super) fn written(all: &[Json], world: &World, extras: &Extras, is_typed: bo
     let rows = world.policies.len();
     let own_rows = rows - extras.star_policies;
     let filters = all.iter().take(own_rows);
-    let veils = all.iter().skip(rows).zip(&extras.is_star).map(|(veil, is_star)| {
-        let mut veil = veil.clone();
+    let mask_policies = all.iter().skip(rows).zip(&extras.is_star).map(|(mask_policy, is_star)| {
+        let mut mask_policy = mask_policy.clone();
         if *is_star {
-            veil["cubes"] = json!("*");
+            mask_policy["cubes"] = json!("*");
         }
-        sql_masks(&mut veil, random);
-        veil
+        sql_masks(&mut mask_policy, random);
+        mask_policy
     });
-    let mut written: Vec<Json> = filters.cloned().chain(veils).chain(extras.star_filter.clone()).collect();
+    let mut written: Vec<Json> = filters.cloned().chain(mask_policies).chain(extras.star_filter.clone()).collect();
     for policy in &mut written {
         let conditions = if is_typed { APPLICABLE } else { &APPLICABLE[..UNTYPED] };
         let when = random.of(conditions).and_then(|text| serde_json::from_str(text).ok());
@@ -141,8 +147,8 @@ pub(super) fn written(all: &[Json], world: &World, extras: &Extras, is_typed: bo
 }
 
 /// Some constant masks become expressions, which show as little.
-fn sql_masks(veil: &mut Json, random: &mut Random) {
-    let masks = veil.get_mut("mask").and_then(Json::as_object_mut);
+fn sql_masks(mask_policy: &mut Json, random: &mut Random) {
+    let masks = mask_policy.get_mut("mask").and_then(Json::as_object_mut);
     for mask in masks.into_iter().flat_map(|masks| masks.values_mut()) {
         if mask["constant"].is_string() && random.chance(50) {
             *mask = json!({"sql": random.of(&["'masked'", "{{ user.attributes.region }}", "upper('masked')"])});
@@ -150,10 +156,12 @@ fn sql_masks(veil: &mut Json, random: &mut Random) {
     }
 }
 
-/// Whether something is hidden from the caller.
+/// Returns whether rows or values are hidden from the caller.
 pub(super) fn hides(world: &World) -> bool {
     let shows_less = |cube: &Cube, full: &Cube| !people::is_people(full) && cube.rows.len() < full.rows.len();
     let has_hidden_rows = world.seen().cubes.iter().zip(&world.cubes).any(|(cube, full)| shows_less(cube, full));
-    let is_mask = |veil: &Veil| !veil.is_for_others && veil.masks.iter().any(|(_, mask)| *mask != Mask::Hash);
-    has_hidden_rows || world.veils.iter().any(is_mask)
+    let is_mask = |mask_policy: &MaskPolicy| {
+        !mask_policy.is_for_others && mask_policy.masks.iter().any(|(_, mask)| *mask != Mask::Hash)
+    };
+    has_hidden_rows || world.mask_policies.iter().any(is_mask)
 }

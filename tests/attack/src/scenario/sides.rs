@@ -23,7 +23,7 @@ const BIG: &[i64] = &[0, 5, -1, i64::MAX, i64::MIN];
 const CENTS: &[i64] = &[0, 125, -999, 999_999_999_999_999_999];
 const DOUBLES: &[f64] = &[0.0, 1.5, -2.25, 1e300];
 
-/// How a masked column's values may differ.
+/// The ways in which values of a masked column may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freedom {
     Any,
@@ -231,17 +231,20 @@ fn free_columns(world: &World, cube: &Cube) -> BTreeMap<usize, Freedom> {
 }
 
 fn freedom(world: &World, cube: &Cube, column: usize) -> Option<Freedom> {
-    let veils = || world.veils.iter().filter(|veil| !veil.is_for_others && veil.cube == cube.name);
+    let mask_policies =
+        || world.mask_policies.iter().filter(|mask_policy| !mask_policy.is_for_others && mask_policy.cube == cube.name);
     let over = |name: &str| cube.dimension(name).filter(|dimension| dimension.sql == Expr::own(column));
     let covers = |name: &String| over(name).is_some();
-    let covering: Vec<_> = veils()
-        .filter(|veil| veil.masks.iter().any(|(name, _)| covers(name)) || veil.deny.iter().any(covers))
+    let covering: Vec<_> = mask_policies()
+        .filter(|mask_policy| {
+            mask_policy.masks.iter().any(|(name, _)| covers(name)) || mask_policy.deny.iter().any(covers)
+        })
         .collect();
-    if covering.is_empty() || covering.iter().any(|veil| veil.allow_aggregate) {
+    if covering.is_empty() || covering.iter().any(|mask_policy| mask_policy.allow_aggregate) {
         return None;
     }
     // A masked dimension of another kind shows something of the column: only plain ones are followed.
-    let masks = veils().flat_map(|veil| &veil.masks);
+    let masks = mask_policies().flat_map(|mask_policy| &mask_policy.masks);
     let mut freedom = Freedom::Any;
     for (name, mask) in masks {
         let Some(dimension) = cube.dimension(name) else { continue };

@@ -31,7 +31,7 @@ struct Arguments {
     #[arg(long)]
     case: Option<std::path::PathBuf>,
     /// Features that are off by default; and with `--without` those that are on: to_many, steps,
-    /// total_dimensions, policies, veils, metric_time, compare, totals, ungrouped, granularity_filters,
+    /// total_dimensions, policies, masks, metric_time, compare, totals, ungrouped, granularity_filters,
     /// hostile_names.
     #[arg(long, value_delimiter = ',')]
     with: Vec<String>,
@@ -56,14 +56,14 @@ fn main() -> Result<ExitCode> {
                 "steps" => features.steps = on,
                 "total_dimensions" => features.total_dimensions = on,
                 "policies" => features.policies = on,
-                "veils" => features.veils = on,
+                "masks" => features.mask_policies = on,
                 "metric_time" => features.metric_time = on,
                 "compare" => features.compare = on,
                 "totals" => features.totals = on,
                 "ungrouped" => features.ungrouped = on,
                 "granularity_filters" => features.granularity_filters = on,
                 "hostile_names" => features.hostile_names = on,
-                other => anyhow::bail!("there is no feature `{other}`"),
+                other => anyhow::bail!("unknown feature `{other}`"),
             }
         }
     }

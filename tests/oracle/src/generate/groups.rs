@@ -6,7 +6,7 @@ use super::queries::Draft;
 use crate::world::{Dimension, DimensionKind};
 
 const GRANULARITIES: &[&str] = &["second", "minute", "hour", "day", "day", "week", "month", "month", "quarter", "year"];
-/// Those that steps are made of.
+/// The granularities that steps can have.
 const STEPS: &[&str] = &["day", "week", "month", "month", "quarter", "year", "year"];
 
 impl Draft<'_, '_> {
@@ -95,7 +95,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// Whether to speak of each cube's own time, where all have one.
+    /// Decides whether `metric_time` is used, if all cubes have a time.
     pub(super) fn takes_metric_time(&mut self, percent: usize) -> bool {
         let has_time = |fact: &String| {
             let Some(cube) = self.world.behind(fact) else { return false };

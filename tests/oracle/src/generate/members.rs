@@ -78,14 +78,14 @@ fn kind(ty: ColumnType) -> DimensionKind {
 
 fn computed(generator: &mut Generator, cube: &Cube) -> (DimensionKind, Expr) {
     let texts = columns(cube, |column| column.ty == ColumnType::Text);
-    let is_total = generator.features.total_dimensions;
+    let is_infallible = generator.features.total_dimensions;
     match generator.random.below(4) {
-        0 if is_total && !texts.is_empty() => {
+        0 if is_infallible && !texts.is_empty() => {
             let text = Cell::Text((*generator.random.of(&["?", "it's", "none"])).to_owned());
             (DimensionKind::String, Expr::Coalesce(Box::new(Expr::own(*generator.random.of(&texts))), text))
         }
-        1 if is_total => (DimensionKind::Boolean, generator.condition(cube, true)),
-        2 if is_total => {
+        1 if is_infallible => (DimensionKind::Boolean, generator.condition(cube, true)),
+        2 if is_infallible => {
             let then = Box::new(Expr::Literal(Cell::Text("yes".to_owned())));
             let other = Box::new(Expr::Literal(Cell::Text("no".to_owned())));
             (DimensionKind::String, Expr::Case(Box::new(generator.condition(cube, true)), then, other))
@@ -111,8 +111,8 @@ impl Generator {
         Expr::Arithmetic(op, Box::new(left), Box::new(right))
     }
 
-    /// `is_total`: it may pass on a row of nulls.
-    pub(super) fn condition(&mut self, cube: &Cube, is_total: bool) -> Expr {
+    /// `is_infallible`: it may pass on a row of nulls.
+    pub(super) fn condition(&mut self, cube: &Cube, is_infallible: bool) -> Expr {
         let comparable = columns(cube, |column| column.ty != ColumnType::TimestampTz);
         let index = *self.random.of(&comparable);
         let compared = |generator: &mut Generator| {
@@ -121,15 +121,15 @@ impl Generator {
             Expr::Compare(op, Box::new(Expr::own(index)), Box::new(Expr::Literal(cell)))
         };
         match self.random.below(8) {
-            0 if is_total => Expr::IsNull(Box::new(Expr::own(index))),
+            0 if is_infallible => Expr::IsNull(Box::new(Expr::own(index))),
             1 => Expr::Not(Box::new(compared(self))),
             2 => {
                 let left = compared(self);
-                Expr::And(Box::new(left), Box::new(self.condition(cube, is_total)))
+                Expr::And(Box::new(left), Box::new(self.condition(cube, is_infallible)))
             }
             3 => {
                 let left = compared(self);
-                Expr::Or(Box::new(left), Box::new(self.condition(cube, is_total)))
+                Expr::Or(Box::new(left), Box::new(self.condition(cube, is_infallible)))
             }
             _ => compared(self),
         }

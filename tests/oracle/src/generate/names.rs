@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Generator;
 use crate::world::World;
 
-/// Small letters, digits and `_`: also words of SQL, and of what the printer writes itself.
+/// Lower-case letters, digits and `_`, including keywords of SQL and names that the printer uses.
 const MEMBERS: &[&str] = &[
     "orders",
     "customers",
@@ -124,7 +124,7 @@ impl Names {
         self.unique(base, "_")
     }
 
-    /// A name of the warehouse; it knows no difference between small letters and capitals.
+    /// A name of the warehouse; which ignores case.
     pub(super) fn column(&mut self, generator: &mut Generator, plain: &str) -> String {
         let base = if !generator.features.hostile_names || generator.random.chance(40) {
             plain.to_owned()

@@ -39,7 +39,7 @@ pub fn world(generator: &mut Generator) -> World {
     for index in 0..cubes.len() {
         fill(generator, &mut cubes, index, &keys);
     }
-    let mut world = World { cubes, metrics: Vec::new(), policies: Vec::new(), veils: Vec::new() };
+    let mut world = World { cubes, metrics: Vec::new(), policies: Vec::new(), mask_policies: Vec::new() };
     super::members::add(generator, &mut world, &mut names);
     world
 }
@@ -65,7 +65,7 @@ fn empty(generator: &mut Generator, names: &mut Names, tables: &mut Names, index
     }
 }
 
-/// Joins in all directions; circles come by themselves.
+/// Returns joins in all directions, which may form cycles.
 fn join(generator: &mut Generator, cubes: &mut [Cube], names: &mut Names) -> Vec<ForeignKey> {
     let mut keys = Vec::new();
     if cubes.len() < 2 && !generator.random.chance(20) {

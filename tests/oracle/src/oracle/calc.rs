@@ -7,7 +7,7 @@ use terrane_compiler::query::Filter;
 use super::facts::Facts;
 use super::filters::RowFilter;
 use super::names::Named;
-use super::{Code, Reading, operators};
+use super::{Code, Evaluation, operators};
 use crate::value::{Number, Value};
 use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind};
 
@@ -18,7 +18,7 @@ pub(crate) struct Wanted<'w> {
     pub(crate) filters: Vec<RowFilter>,
 }
 
-/// How a value is computed from aggregates.
+/// The computation of a value from aggregates.
 #[derive(Debug, Clone)]
 pub(crate) enum Calc {
     Aggregate(usize),
@@ -31,17 +31,17 @@ pub(crate) enum Calc {
 }
 
 pub(crate) struct Calculation<'r, 'w> {
-    reading: &'r Reading<'w>,
+    evaluation: &'r Evaluation<'w>,
     pub(crate) wanted: Vec<Wanted<'w>>,
-    /// Those of running totals.
+    /// The aggregates of running totals.
     pub(crate) running: Vec<usize>,
-    /// Of those, the ones in which what was before the range counts.
+    /// The running totals that include the time before the range.
     pub(crate) with_history: Vec<usize>,
 }
 
 impl<'r, 'w> Calculation<'r, 'w> {
-    pub(crate) fn new(reading: &'r Reading<'w>) -> Self {
-        Calculation { reading, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new() }
+    pub(crate) fn new(evaluation: &'r Evaluation<'w>) -> Self {
+        Calculation { evaluation, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new() }
     }
 
     /// The cubes of all aggregates so far, each once.
@@ -68,12 +68,12 @@ impl<'r, 'w> Calculation<'r, 'w> {
     }
 
     fn measure(&mut self, cube: &str, name: &str, around: &[RowFilter]) -> Calc {
-        if self.reading.world.is_denied(cube, name) {
+        if self.evaluation.world.is_denied(cube, name) {
             // Made of what doesn't exist: how that is refused is not laid down.
-            self.reading.refuse(Code::InvalidMeasure);
-            self.reading.refuse(Code::Forbidden);
+            self.evaluation.refuse(Code::InvalidMeasure);
+            self.evaluation.refuse(Code::Forbidden);
         }
-        match self.reading.world.behind(cube).and_then(|of| of.measure(name)).map(|measure| &measure.kind) {
+        match self.evaluation.world.behind(cube).and_then(|of| of.measure(name)).map(|measure| &measure.kind) {
             Some(MeasureKind::Aggregate(aggregate)) => self.aggregate(cube, aggregate, around),
             Some(MeasureKind::RunningTotal(aggregate)) => {
                 let total = self.aggregate(cube, aggregate, around);
@@ -88,20 +88,20 @@ impl<'r, 'w> Calculation<'r, 'w> {
             }
             Some(MeasureKind::Number(formula)) => self.formula(formula, Some(cube), around),
             None => {
-                self.reading.refuse(Code::InvalidMeasure);
+                self.evaluation.refuse(Code::InvalidMeasure);
                 Calc::Nothing
             }
         }
     }
 
     fn metric(&mut self, name: &str, around: &[RowFilter]) -> Calc {
-        let Some(metric) = self.reading.world.metrics.iter().find(|metric| metric.name == name) else {
-            self.reading.refuse(Code::InvalidQuery);
+        let Some(metric) = self.evaluation.world.metrics.iter().find(|metric| metric.name == name) else {
+            self.evaluation.refuse(Code::InvalidQuery);
             return Calc::Nothing;
         };
         let own = metric.filters.iter().filter_map(operators::from_json).map(|filter| {
             self.note_denied(&filter);
-            RowFilter::new(self.reading, &filter)
+            RowFilter::new(self.evaluation, &filter)
         });
         let around: Vec<RowFilter> = around.iter().cloned().chain(own).collect();
         match &metric.kind {
@@ -116,16 +116,16 @@ impl<'r, 'w> Calculation<'r, 'w> {
     /// The project's own filter may name what doesn't exist for the caller.
     fn note_denied(&self, filter: &Filter) {
         if let Filter::Condition { member, .. } = filter
-            && member.cube().is_some_and(|cube| self.reading.world.is_denied(cube, member.member()))
+            && member.cube().is_some_and(|cube| self.evaluation.world.is_denied(cube, member.member()))
         {
-            self.reading.refuse(Code::Forbidden);
+            self.evaluation.refuse(Code::Forbidden);
         }
     }
 
     fn aggregate(&mut self, cube: &str, aggregate: &'w Aggregate, around: &[RowFilter]) -> Calc {
         let mut read = aggregate.argument.iter().chain(&aggregate.filters);
-        if read.any(|sql| self.reading.world.is_covered(cube, sql, true)) {
-            self.reading.refuse(Code::Forbidden);
+        if read.any(|sql| self.evaluation.world.is_covered(cube, sql, true)) {
+            self.evaluation.refuse(Code::Forbidden);
         }
         self.wanted.push(Wanted { cube: cube.to_owned(), aggregate, filters: around.to_vec() });
         Calc::Aggregate(self.wanted.len() - 1)

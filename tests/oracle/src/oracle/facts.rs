@@ -13,7 +13,7 @@ use super::filters::{self, RowFilter};
 use super::names::Named;
 use super::periods::{self, Period};
 use super::rows::{Tree, Tuple};
-use super::{Code, Group, Reading, labels, veils};
+use super::{Code, Evaluation, Group, labels, masking};
 use crate::value::Value;
 use crate::world::{Expr, Rows as _};
 
@@ -31,16 +31,16 @@ pub(crate) struct Measured {
 }
 
 /// Rule 15: the cube that owns one of the dimensions and reaches all others by to-one hops.
-pub(crate) fn owner_of_dimensions(reading: &Reading<'_>, groups: &[Group]) -> Option<String> {
-    if let Some(cube) = &reading.query.cube {
+pub(crate) fn owner_of_dimensions(evaluation: &Evaluation<'_>, groups: &[Group]) -> Option<String> {
+    if let Some(cube) = &evaluation.query.cube {
         return Some(cube.to_string());
     }
-    let has_metric_time = |filter: &Filter| filters::mentions(filter, &|named| named == Named::MetricTime, reading);
-    if groups.iter().any(|group| group.is_metric_time) || reading.query.filters.iter().any(has_metric_time) {
-        reading.leave_open("a time of no measure");
+    let has_metric_time = |filter: &Filter| filters::mentions(filter, &|named| named == Named::MetricTime, evaluation);
+    if groups.iter().any(|group| group.is_metric_time) || evaluation.query.filters.iter().any(has_metric_time) {
+        evaluation.leave_open("a time of no measure");
         return None;
     }
-    let reaches = |owner: &str| groups.iter().all(|group| reading.paths.is_to_one(owner, &group.cube));
+    let reaches = |owner: &str| groups.iter().all(|group| evaluation.paths.is_to_one(owner, &group.cube));
     let mut owners: Vec<&str> = Vec::new();
     for group in groups.iter().filter(|group| reaches(&group.cube)) {
         if !owners.contains(&group.cube.as_str()) {
@@ -49,19 +49,19 @@ pub(crate) fn owner_of_dimensions(reading: &Reading<'_>, groups: &[Group]) -> Op
     }
     match owners.as_slice() {
         [] => {
-            reading.refuse(Code::NoJoinPath);
+            evaluation.refuse(Code::NoJoinPath);
             None
         }
         [owner] => Some((*owner).to_owned()),
         _ => {
-            reading.leave_open("several cubes could own the dimensions");
+            evaluation.leave_open("several cubes could own the dimensions");
             None
         }
     }
 }
 
 pub(crate) fn grouped<'w>(
-    reading: &Reading<'w>,
+    evaluation: &Evaluation<'w>,
     fact: &str,
     groups: &[Group],
     filters: &[RowFilter],
@@ -69,28 +69,28 @@ pub(crate) fn grouped<'w>(
     calculation: &Calculation<'_, 'w>,
 ) -> Grouped {
     let nothing = Grouped { groups: BTreeMap::new() };
-    let Some(mut tree) = Tree::new(reading, fact) else { return nothing };
-    let groups = &own_groups(reading, fact, groups);
-    let filters = &own_filters(reading, fact, filters, period);
+    let Some(mut tree) = Tree::new(evaluation, fact) else { return nothing };
+    let groups = &own_groups(evaluation, fact, groups);
+    let filters = &own_filters(evaluation, fact, filters, period);
     let own: Vec<&Wanted<'w>> = calculation.wanted.iter().filter(|wanted| wanted.cube == fact).collect();
-    let segments = segments(reading);
+    let segments = segments(evaluation);
     reach_all(&mut tree, groups, filters, &segments, &own);
     for (cube, _) in own.iter().flat_map(|wanted| &wanted.filters).flat_map(RowFilter::dimensions) {
         // Which of the joined rows a metric's filter would mean is not laid down.
         if tree.is_behind_to_many(&cube) {
-            reading.leave_open("a metric's filter behind a to-many hop");
+            evaluation.leave_open("a metric's filter behind a to-many hop");
         }
     }
     let is_multiplied = groups.iter().any(|group| tree.is_behind_to_many(&group.cube));
     if is_multiplied && !tree.fact().dimensions.iter().any(|dimension| dimension.primary_key) {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
     }
     // A total has no groups.
     let is_behind = |column: usize| groups.get(column).is_some_and(|group| tree.is_behind_to_many(&group.cube));
     if period.is_history(is_behind) {
-        reading.leave_open("history along a time behind a to-many hop");
+        evaluation.leave_open("history along a time behind a to-many hop");
     }
-    if !reading.problems.borrow().is_empty() {
+    if !evaluation.problems.borrow().is_empty() {
         return nothing;
     }
     let mut found: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
@@ -100,15 +100,15 @@ pub(crate) fn grouped<'w>(
         for tuple in &tuples {
             // Rule 11: on a row of nulls where nothing joins.
             let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))));
-            if in_segments && filters.iter().all(|filter| filter.passes(reading, &tree, tuple)) {
-                keys.insert(groups.iter().map(|group| group_value(reading, &tree, tuple, group)).collect());
+            if in_segments && filters.iter().all(|filter| filter.passes(evaluation, &tree, tuple)) {
+                keys.insert(groups.iter().map(|group| group_value(evaluation, &tree, tuple, group)).collect());
             }
         }
         if keys.is_empty() {
             continue;
         }
         // What a measure reads is reached by to-one hops, so it is the same in every tuple.
-        let inputs = inputs(reading, &tree, &tuples[0], fact, calculation);
+        let inputs = inputs(evaluation, &tree, &tuples[0], fact, calculation);
         for key in keys {
             found.entry(key).or_default().push(Measured { inputs: inputs.clone() });
         }
@@ -118,30 +118,30 @@ pub(crate) fn grouped<'w>(
 
 /// One row for each row of a cube that passes, in the order of its primary key.
 pub(crate) fn listed(
-    reading: &Reading<'_>,
+    evaluation: &Evaluation<'_>,
     fact: &str,
     groups: &[Group],
     filters: &[RowFilter],
 ) -> Option<Vec<Vec<Value>>> {
-    let mut tree = Tree::new(reading, fact)?;
-    let groups = &own_groups(reading, fact, groups);
-    let filters = &own_filters(reading, fact, filters, Period::Now);
-    let segments = segments(reading);
+    let mut tree = Tree::new(evaluation, fact)?;
+    let groups = &own_groups(evaluation, fact, groups);
+    let filters = &own_filters(evaluation, fact, filters, Period::Now);
+    let segments = segments(evaluation);
     reach_all(&mut tree, groups, filters, &segments, &[]);
     if groups.iter().any(|group| tree.is_behind_to_many(&group.cube)) {
-        reading.leave_open("rows ungrouped, behind a to-many hop");
+        evaluation.leave_open("rows ungrouped, behind a to-many hop");
         return None;
     }
     let key = tree.fact().dimensions.iter().find(|dimension| dimension.primary_key);
     let Some(key) = key else {
-        reading.leave_open("rows without a key, ungrouped");
+        evaluation.leave_open("rows without a key, ungrouped");
         return None;
     };
-    if reading.world.mask(fact, &key.name).is_some() {
-        reading.leave_open("rows ungrouped, in the order of a masked key");
+    if evaluation.world.mask(fact, &key.name).is_some() {
+        evaluation.leave_open("rows ungrouped, in the order of a masked key");
         return None;
     }
-    if !reading.problems.borrow().is_empty() {
+    if !evaluation.problems.borrow().is_empty() {
         return None;
     }
     let mut found: Vec<(Value, Vec<Value>)> = Vec::new();
@@ -149,10 +149,10 @@ pub(crate) fn listed(
         let tuples = tree.tuples(row);
         let passes = |tuple: &&Tuple| {
             segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))))
-                && filters.iter().all(|filter| filter.passes(reading, &tree, tuple))
+                && filters.iter().all(|filter| filter.passes(evaluation, &tree, tuple))
         };
         if let Some(tuple) = tuples.iter().find(passes) {
-            let cells = groups.iter().map(|group| group_value(reading, &tree, tuple, group)).collect();
+            let cells = groups.iter().map(|group| group_value(evaluation, &tree, tuple, group)).collect();
             found.push((key.sql.eval(&tree.view(tuple)), cells));
         }
     }
@@ -182,11 +182,11 @@ fn reach_all<'w>(
     }
 }
 
-fn segments<'w>(reading: &Reading<'w>) -> Vec<(String, &'w Expr)> {
+fn segments<'w>(evaluation: &Evaluation<'w>) -> Vec<(String, &'w Expr)> {
     let mut found = Vec::new();
-    for member in &reading.query.segments {
-        if let Some(Named::Segment { cube, name }) = reading.named(member) {
-            let segment = reading.world.behind(&cube).and_then(|of| of.segment(&name));
+    for member in &evaluation.query.segments {
+        if let Some(Named::Segment { cube, name }) = evaluation.named(member) {
+            let segment = evaluation.world.behind(&cube).and_then(|of| of.segment(&name));
             found.extend(segment.map(|segment| (cube, &segment.sql)));
         }
     }
@@ -194,30 +194,30 @@ fn segments<'w>(reading: &Reading<'w>) -> Vec<(String, &'w Expr)> {
 }
 
 /// With the cube's own time for `metric_time`.
-fn own_groups(reading: &Reading<'_>, fact: &str, groups: &[Group]) -> Vec<Group> {
-    groups.iter().filter_map(|group| group.of_fact(reading, fact)).collect()
+fn own_groups(evaluation: &Evaluation<'_>, fact: &str, groups: &[Group]) -> Vec<Group> {
+    groups.iter().filter_map(|group| group.of_fact(evaluation, fact)).collect()
 }
 
-fn own_filters(reading: &Reading<'_>, fact: &str, filters: &[RowFilter], period: Period<'_>) -> Vec<RowFilter> {
-    let ranges = periods::filters(reading, fact, period);
-    filters.iter().map(|filter| filter.of_fact(reading, fact)).chain(ranges).collect()
+fn own_filters(evaluation: &Evaluation<'_>, fact: &str, filters: &[RowFilter], period: Period<'_>) -> Vec<RowFilter> {
+    let ranges = periods::filters(evaluation, fact, period);
+    filters.iter().map(|filter| filter.of_fact(evaluation, fact)).chain(ranges).collect()
 }
 
-pub(crate) fn group_value(reading: &Reading<'_>, tree: &Tree<'_, '_>, tuple: &Tuple, group: &Group) -> Value {
-    let value = dimension_value(reading, tree, tuple, &group.cube, &group.dimension);
-    let value = match reading.world.mask(&group.cube, &group.dimension) {
-        Some(mask) if tree.view(tuple).row(Some(&group.cube)).is_some() => veils::masked(mask, value),
+pub(crate) fn group_value(evaluation: &Evaluation<'_>, tree: &Tree<'_, '_>, tuple: &Tuple, group: &Group) -> Value {
+    let value = dimension_value(evaluation, tree, tuple, &group.cube, &group.dimension);
+    let value = match evaluation.world.mask(&group.cube, &group.dimension) {
+        Some(mask) if tree.view(tuple).row(Some(&group.cube)).is_some() => masking::masked(mask, value),
         _ => value,
     };
     match group.granularity {
-        Some(granularity) => labels::bucket(&value, granularity, &reading.zone),
+        Some(granularity) => labels::bucket(&value, granularity, &evaluation.zone),
         None => value,
     }
 }
 
 /// Null where no row joins, whatever the dimension's SQL says (rules 2 and 3).
 pub(crate) fn dimension_value(
-    reading: &Reading<'_>,
+    evaluation: &Evaluation<'_>,
     tree: &Tree<'_, '_>,
     tuple: &Tuple,
     cube: &str,
@@ -227,11 +227,11 @@ pub(crate) fn dimension_value(
     if view.row(Some(cube)).is_none() {
         return Value::Null;
     }
-    reading.dimension(cube, name).map_or(Value::Null, |dimension| dimension.sql.eval(&*view.of(Some(cube))))
+    evaluation.dimension(cube, name).map_or(Value::Null, |dimension| dimension.sql.eval(&*view.of(Some(cube))))
 }
 
 fn inputs(
-    reading: &Reading<'_>,
+    evaluation: &Evaluation<'_>,
     tree: &Tree<'_, '_>,
     tuple: &Tuple,
     fact: &str,
@@ -243,7 +243,7 @@ fn inputs(
         }
         let view = tree.view(tuple);
         let is_measured = wanted.aggregate.filters.iter().all(|filter| filter.passes(&view))
-            && wanted.filters.iter().all(|filter| filter.passes(reading, tree, tuple));
+            && wanted.filters.iter().all(|filter| filter.passes(evaluation, tree, tuple));
         // Without an argument rows are counted.
         let value = || wanted.aggregate.argument.as_ref().map_or(Value::Bool(true), |argument| argument.eval(&view));
         is_measured.then(value)

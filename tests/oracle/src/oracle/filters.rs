@@ -12,7 +12,7 @@ use super::names::Named;
 use super::operators::Test;
 use super::rows::{Tree, Tuple};
 use super::times::Stretch;
-use super::{Code, Construct, Group, Reading, labels, veils};
+use super::{Code, Construct, Evaluation, Group, labels, masking};
 use crate::value::Value;
 
 /// A condition on the rows of joined cubes.
@@ -45,73 +45,73 @@ pub(crate) enum GroupFilter {
 }
 
 /// Rule 12: conjuncts without a measure belong to rows, the others to groups.
-pub(crate) fn split(reading: &Reading<'_>) -> (Vec<RowFilter>, Vec<Filter>) {
+pub(crate) fn split(evaluation: &Evaluation<'_>) -> (Vec<RowFilter>, Vec<Filter>) {
     let (mut rows, mut on_groups) = (Vec::new(), Vec::new());
-    let mut conjuncts: Vec<&Filter> = reading.query.filters.iter().collect();
+    let mut conjuncts: Vec<&Filter> = evaluation.query.filters.iter().collect();
     while let Some(filter) = conjuncts.pop() {
         match filter {
             Filter::And(all) => conjuncts.extend(all),
-            filter if has_value(reading, filter) => on_groups.push(filter.clone()),
-            filter => rows.push(RowFilter::new(reading, filter)),
+            filter if has_value(evaluation, filter) => on_groups.push(filter.clone()),
+            filter => rows.push(RowFilter::new(evaluation, filter)),
         }
     }
     (rows, on_groups)
 }
 
 /// The conjuncts that speak of rows alone, as they were sent.
-pub(crate) fn on_rows(reading: &Reading<'_>) -> Vec<Filter> {
-    let mut conjuncts: Vec<&Filter> = reading.query.filters.iter().collect();
+pub(crate) fn on_rows(evaluation: &Evaluation<'_>) -> Vec<Filter> {
+    let mut conjuncts: Vec<&Filter> = evaluation.query.filters.iter().collect();
     let mut rows = Vec::new();
     while let Some(filter) = conjuncts.pop() {
         match filter {
             Filter::And(all) => conjuncts.extend(all),
-            filter if has_value(reading, filter) => {}
+            filter if has_value(evaluation, filter) => {}
             filter => rows.push(filter.clone()),
         }
     }
     rows
 }
 
-fn has_value(reading: &Reading<'_>, filter: &Filter) -> bool {
-    mentions(filter, &|named| matches!(named, Named::Measure { .. } | Named::Metric(_)), reading)
+fn has_value(evaluation: &Evaluation<'_>, filter: &Filter) -> bool {
+    mentions(filter, &|named| matches!(named, Named::Measure { .. } | Named::Metric(_)), evaluation)
 }
 
-/// Whether a member somewhere in a filter is such.
-pub(crate) fn mentions(filter: &Filter, is_such: &dyn Fn(Named) -> bool, reading: &Reading<'_>) -> bool {
+/// Returns whether any member in a filter matches.
+pub(crate) fn mentions(filter: &Filter, is_such: &dyn Fn(Named) -> bool, evaluation: &Evaluation<'_>) -> bool {
     match filter {
-        Filter::Condition { member, .. } => reading.named(member).is_some_and(is_such),
-        Filter::And(all) | Filter::Or(all) => all.iter().any(|filter| mentions(filter, is_such, reading)),
-        Filter::Not(inner) => mentions(inner, is_such, reading),
+        Filter::Condition { member, .. } => evaluation.named(member).is_some_and(is_such),
+        Filter::And(all) | Filter::Or(all) => all.iter().any(|filter| mentions(filter, is_such, evaluation)),
+        Filter::Not(inner) => mentions(inner, is_such, evaluation),
     }
 }
 
 pub(crate) fn group_tests(
-    reading: &Reading<'_>,
+    evaluation: &Evaluation<'_>,
     filters: &[Filter],
     groups: &[Group],
     calculation: &mut Calculation<'_, '_>,
 ) -> Vec<GroupFilter> {
-    filters.iter().map(|filter| GroupFilter::new(reading, filter, groups, calculation)).collect()
+    filters.iter().map(|filter| GroupFilter::new(evaluation, filter, groups, calculation)).collect()
 }
 
 impl RowFilter {
-    pub(crate) fn new(reading: &Reading<'_>, filter: &Filter) -> RowFilter {
-        let all = |filters: &[Filter]| filters.iter().map(|filter| RowFilter::new(reading, filter)).collect();
+    pub(crate) fn new(evaluation: &Evaluation<'_>, filter: &Filter) -> RowFilter {
+        let all = |filters: &[Filter]| filters.iter().map(|filter| RowFilter::new(evaluation, filter)).collect();
         match filter {
             Filter::And(filters) => RowFilter::And(all(filters)),
             Filter::Or(filters) => RowFilter::Or(all(filters)),
-            Filter::Not(inner) => RowFilter::Not(Box::new(RowFilter::new(reading, inner))),
-            Filter::Condition { member, operator, values } => match reading.named(member) {
+            Filter::Not(inner) => RowFilter::Not(Box::new(RowFilter::new(evaluation, inner))),
+            Filter::Condition { member, operator, values } => match evaluation.named(member) {
                 Some(Named::Dimension { cube, name }) => {
-                    RowFilter::condition(reading, (cube, name), member.granularity, *operator, values)
+                    RowFilter::condition(evaluation, (cube, name), member.granularity, *operator, values)
                 }
                 Some(Named::MetricTime) => RowFilter::OwnTime(Box::new(filter.clone())),
                 Some(_) => {
-                    reading.refuse(Code::InvalidQuery);
+                    evaluation.refuse(Code::InvalidQuery);
                     RowFilter::Broken
                 }
                 None => {
-                    reading.unknown(member, Code::InvalidDimension);
+                    evaluation.unknown(member, Code::InvalidDimension);
                     RowFilter::Broken
                 }
             },
@@ -119,18 +119,18 @@ impl RowFilter {
     }
 
     fn condition(
-        reading: &Reading<'_>,
+        evaluation: &Evaluation<'_>,
         (cube, dimension): (String, String),
         granularity: Option<Granularity>,
         operator: Operator,
         values: &[Sent],
     ) -> RowFilter {
-        let kind = kinds::of_dimension(reading, &cube, &dimension);
+        let kind = kinds::of_dimension(evaluation, &cube, &dimension);
         if granularity.is_some() {
-            note_bucket(reading, values);
+            note_bucket(evaluation, values);
         }
-        veils::filtered(reading, &cube, &dimension);
-        match Test::new(reading, kind, operator, values) {
+        masking::filtered(evaluation, &cube, &dimension);
+        match Test::new(evaluation, kind, operator, values) {
             Some(test) => RowFilter::Test { cube, dimension, granularity, test },
             None => RowFilter::Broken,
         }
@@ -138,28 +138,28 @@ impl RowFilter {
 
     /// On a time as it is: `InDateRange` for within, `Lt` for before.
     pub(crate) fn along(
-        reading: &Reading<'_>,
+        evaluation: &Evaluation<'_>,
         cube: &str,
         dimension: &str,
         operator: Operator,
         stretch: Stretch,
     ) -> RowFilter {
-        veils::filtered(reading, cube, dimension);
+        masking::filtered(evaluation, cube, dimension);
         let test = Test::along(operator, stretch);
         RowFilter::Test { cube: cube.to_owned(), dimension: dimension.to_owned(), granularity: None, test }
     }
 
     /// The same with the time of a cube for `metric_time`.
-    pub(crate) fn of_fact(&self, reading: &Reading<'_>, fact: &str) -> RowFilter {
-        let all = |filters: &[RowFilter]| filters.iter().map(|filter| filter.of_fact(reading, fact)).collect();
+    pub(crate) fn of_fact(&self, evaluation: &Evaluation<'_>, fact: &str) -> RowFilter {
+        let all = |filters: &[RowFilter]| filters.iter().map(|filter| filter.of_fact(evaluation, fact)).collect();
         match self {
             RowFilter::And(filters) => RowFilter::And(all(filters)),
             RowFilter::Or(filters) => RowFilter::Or(all(filters)),
-            RowFilter::Not(inner) => RowFilter::Not(Box::new(inner.of_fact(reading, fact))),
-            RowFilter::OwnTime(filter) => match (&**filter, reading.primary_time(fact)) {
+            RowFilter::Not(inner) => RowFilter::Not(Box::new(inner.of_fact(evaluation, fact))),
+            RowFilter::OwnTime(filter) => match (&**filter, evaluation.primary_time(fact)) {
                 (Filter::Condition { member, operator, values }, Some(name)) => {
                     let dimension = (fact.to_owned(), name.to_owned());
-                    RowFilter::condition(reading, dimension, member.granularity, *operator, values)
+                    RowFilter::condition(evaluation, dimension, member.granularity, *operator, values)
                 }
                 _ => RowFilter::Broken,
             },
@@ -177,31 +177,31 @@ impl RowFilter {
         }
     }
 
-    pub(crate) fn passes(&self, reading: &Reading<'_>, tree: &Tree<'_, '_>, tuple: &Tuple) -> bool {
+    pub(crate) fn passes(&self, evaluation: &Evaluation<'_>, tree: &Tree<'_, '_>, tuple: &Tuple) -> bool {
         match self {
             RowFilter::Test { cube, dimension, granularity, test } => {
-                let value = dimension_value(reading, tree, tuple, cube, dimension);
+                let value = dimension_value(evaluation, tree, tuple, cube, dimension);
                 match granularity {
-                    Some(granularity) => test.holds(&labels::bucket_start(&value, *granularity, &reading.zone)),
+                    Some(granularity) => test.holds(&labels::bucket_start(&value, *granularity, &evaluation.zone)),
                     None => test.holds(&value),
                 }
             }
-            RowFilter::And(all) => all.iter().all(|filter| filter.passes(reading, tree, tuple)),
-            RowFilter::Or(all) => all.iter().any(|filter| filter.passes(reading, tree, tuple)),
-            RowFilter::Not(inner) => !inner.passes(reading, tree, tuple),
+            RowFilter::And(all) => all.iter().all(|filter| filter.passes(evaluation, tree, tuple)),
+            RowFilter::Or(all) => all.iter().any(|filter| filter.passes(evaluation, tree, tuple)),
+            RowFilter::Not(inner) => !inner.passes(evaluation, tree, tuple),
             RowFilter::OwnTime(_) | RowFilter::Broken => false,
         }
     }
 }
 
-/// What is compared with a bucket has corners of its own.
-fn note_bucket(reading: &Reading<'_>, values: &[Sent]) {
+/// Checks a comparison with a bucket, which has limits of its own.
+fn note_bucket(evaluation: &Evaluation<'_>, values: &[Sent]) {
     let texts = || values.iter().filter_map(|value| if let Sent::Text(text) = value { Some(text) } else { None });
     if texts().any(|text| has_offset(text)) {
-        reading.uses(Construct::BucketAndInstant);
+        evaluation.uses(Construct::BucketAndInstant);
     }
     if texts().any(|text| text.starts_with("9999")) {
-        reading.uses(Construct::BucketAndLastDay);
+        evaluation.uses(Construct::BucketAndLastDay);
     }
 }
 
@@ -219,54 +219,54 @@ fn bucketed(kind: Kind, granularity: Option<Granularity>) -> Kind {
 
 impl GroupFilter {
     fn new(
-        reading: &Reading<'_>,
+        evaluation: &Evaluation<'_>,
         filter: &Filter,
         groups: &[Group],
         calculation: &mut Calculation<'_, '_>,
     ) -> GroupFilter {
         let mut all = |filters: &[Filter]| {
-            filters.iter().map(|filter| GroupFilter::new(reading, filter, groups, calculation)).collect()
+            filters.iter().map(|filter| GroupFilter::new(evaluation, filter, groups, calculation)).collect()
         };
         match filter {
             Filter::And(filters) => GroupFilter::And(all(filters)),
             Filter::Or(filters) => GroupFilter::Or(all(filters)),
-            Filter::Not(inner) => GroupFilter::Not(Box::new(GroupFilter::new(reading, inner, groups, calculation))),
+            Filter::Not(inner) => GroupFilter::Not(Box::new(GroupFilter::new(evaluation, inner, groups, calculation))),
             Filter::Condition { member, operator, values } => {
-                let test = |kind| Test::new(reading, kind, *operator, values);
-                match reading.named(member) {
+                let test = |kind| Test::new(evaluation, kind, *operator, values);
+                match evaluation.named(member) {
                     Some(named @ (Named::Dimension { .. } | Named::MetricTime)) => {
                         let kind = match &named {
-                            Named::Dimension { cube, name } => kinds::of_dimension(reading, cube, name),
-                            _ => kind_of_metric_time(reading, &calculation.facts()),
+                            Named::Dimension { cube, name } => kinds::of_dimension(evaluation, cube, name),
+                            _ => kind_of_metric_time(evaluation, &calculation.facts()),
                         };
                         if member.granularity.is_some() {
-                            note_bucket(reading, values);
+                            note_bucket(evaluation, values);
                         }
                         let same = |g: &Group| g.named() == named && g.granularity == member.granularity;
                         let is_offset = |value: &Sent| matches!(value, Sent::Text(text) if has_offset(text));
                         if bucketed(kind, member.granularity) != kind && values.iter().any(is_offset) {
-                            reading.leave_open("an instant compared with a grouped day");
+                            evaluation.leave_open("an instant compared with a grouped day");
                         }
                         let test = test(bucketed(kind, member.granularity));
                         match (groups.iter().position(same), test) {
                             (Some(index), Some(test)) => GroupFilter::Group(index, test),
                             (None, _) => {
-                                reading.refuse(Code::InvalidQuery);
+                                evaluation.refuse(Code::InvalidQuery);
                                 GroupFilter::Broken
                             }
                             (_, None) => GroupFilter::Broken,
                         }
                     }
                     Some(Named::Segment { .. }) => {
-                        reading.refuse(Code::InvalidQuery);
+                        evaluation.refuse(Code::InvalidQuery);
                         GroupFilter::Broken
                     }
-                    Some(named) => match test(kinds::of_value(reading, &named)) {
+                    Some(named) => match test(kinds::of_value(evaluation, &named)) {
                         Some(test) => GroupFilter::Value(calculation.value(&named), test),
                         None => GroupFilter::Broken,
                     },
                     None => {
-                        reading.unknown(member, Code::InvalidDimension);
+                        evaluation.unknown(member, Code::InvalidDimension);
                         GroupFilter::Broken
                     }
                 }
@@ -296,8 +296,8 @@ impl GroupFilter {
     }
 }
 
-/// Where the facts' times differ in kind, only whole days are compared.
-fn kind_of_metric_time(reading: &Reading<'_>, facts: &[String]) -> Kind {
-    let first = facts.first().and_then(|fact| reading.axis_of(fact, reading.primary_time(fact)?));
+/// Returns the kind of `metric_time`: that of the first fact's time.
+fn kind_of_metric_time(evaluation: &Evaluation<'_>, facts: &[String]) -> Kind {
+    let first = facts.first().and_then(|fact| evaluation.axis_of(fact, evaluation.primary_time(fact)?));
     Kind::Time(first.unwrap_or(Axis::Instant))
 }

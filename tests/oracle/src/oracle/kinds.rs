@@ -1,8 +1,8 @@
-//! What a member's values are compared as.
+//! The kinds as which a member's values are compared.
 //!
 //! In: dimensions, measures and expressions. Out: a [`Kind`].
 
-use super::Reading;
+use super::Evaluation;
 use super::names::Named;
 use crate::value::Value;
 use crate::world::{Cell, ColumnType, Cube, DimensionKind, Expr, Function, MeasureKind, World};
@@ -15,12 +15,12 @@ pub(crate) enum Kind {
     Time(Axis),
 }
 
-/// What a time is compared on.
+/// The axis on which times are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Axis {
     /// Moments, the same everywhere.
     Instant,
-    /// What a clock on the wall shows.
+    /// Local time, as a clock shows it.
     Local,
 }
 
@@ -34,26 +34,26 @@ impl Axis {
     }
 }
 
-pub(crate) fn of_dimension(reading: &Reading<'_>, cube: &str, name: &str) -> Kind {
-    let Some(dimension) = reading.dimension(cube, name) else { return Kind::Text };
+pub(crate) fn of_dimension(evaluation: &Evaluation<'_>, cube: &str, name: &str) -> Kind {
+    let Some(dimension) = evaluation.dimension(cube, name) else { return Kind::Text };
     match dimension.kind {
         DimensionKind::String => Kind::Text,
         DimensionKind::Number => Kind::Number,
         DimensionKind::Boolean => Kind::Boolean,
         DimensionKind::Time => {
-            let of = reading.world.behind(cube);
-            of.map_or(Kind::Time(Axis::Local), |of| of_expression(reading.world, of, &dimension.sql))
+            let of = evaluation.world.behind(cube);
+            of.map_or(Kind::Time(Axis::Local), |of| of_expression(evaluation.world, of, &dimension.sql))
         }
     }
 }
 
 /// Only the smallest and the largest keep the kind of what they are taken of.
-pub(crate) fn of_value(reading: &Reading<'_>, named: &Named) -> Kind {
+pub(crate) fn of_value(evaluation: &Evaluation<'_>, named: &Named) -> Kind {
     let Named::Measure { cube, name } = named else { return Kind::Number };
-    let Some(of) = reading.world.behind(cube) else { return Kind::Number };
+    let Some(of) = evaluation.world.behind(cube) else { return Kind::Number };
     match of.measure(name).map(|measure| &measure.kind) {
         Some(MeasureKind::Aggregate(aggregate)) if matches!(aggregate.function, Function::Min | Function::Max) => {
-            aggregate.argument.as_ref().map_or(Kind::Number, |argument| of_expression(reading.world, of, argument))
+            aggregate.argument.as_ref().map_or(Kind::Number, |argument| of_expression(evaluation.world, of, argument))
         }
         _ => Kind::Number,
     }

@@ -50,7 +50,7 @@ pub(crate) fn start(at: DateTime, granularity: Granularity) -> DateTime {
     }
 }
 
-/// Null stays null; what is no time is no bucket.
+/// Returns the bucket of a time; null and other values stay as they are.
 pub(crate) fn bucket(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
     let Some(at) = value.micros() else { return Value::Null };
     let Value::Instant(_) = value else {
@@ -95,7 +95,7 @@ pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
     }
 }
 
-/// How long hours and finer last.
+/// The duration of hours and shorter granularities.
 pub(crate) fn size(granularity: Granularity) -> i64 {
     match granularity {
         Granularity::Second => 1_000_000,

@@ -1,11 +1,11 @@
-//! What the names of a query stand for.
+//! The meanings of the names of a query.
 //!
 //! In: member references. Out: groups and values; what has no meaning is noted as a problem.
 
 use terrane_compiler::query::MemberRef;
 
 use super::kinds::{self, Axis, Kind};
-use super::{Code, Group, Reading};
+use super::{Code, Evaluation, Group};
 use crate::world::{Dimension, DimensionKind};
 
 /// A measure of a cube, or a metric.
@@ -28,7 +28,7 @@ pub(crate) enum Named {
     MetricTime,
 }
 
-impl Reading<'_> {
+impl Evaluation<'_> {
     /// A name without a dot is first a member of the query's cube, then a metric.
     pub(crate) fn named(&self, member: &MemberRef) -> Option<Named> {
         let cube = member.cube().or(self.query.cube.as_deref());
@@ -57,7 +57,7 @@ impl Reading<'_> {
         self.world.behind(cube)?.dimension(name)
     }
 
-    /// Whether a group-by column is a time.
+    /// Returns whether a group-by column is a time.
     pub(crate) fn is_time(&self, group: &Group) -> bool {
         let dimension = || self.dimension(&group.cube, &group.dimension);
         group.is_metric_time || dimension().is_some_and(|dimension| dimension.kind == DimensionKind::Time)
@@ -89,53 +89,53 @@ impl Reading<'_> {
         }
     }
 
-    /// What an unknown name is refused with.
+    /// Refuses an unknown name.
     pub(crate) fn unknown(&self, member: &MemberRef, code: Code) {
         self.refuse(if member.cube().is_some() { code } else { Code::InvalidQuery });
     }
 }
 
-pub(crate) fn values(reading: &Reading<'_>) -> Vec<(String, Named)> {
+pub(crate) fn values(evaluation: &Evaluation<'_>) -> Vec<(String, Named)> {
     let mut values: Vec<(String, Named)> = Vec::new();
-    for member in &reading.query.values {
-        match reading.named(member) {
+    for member in &evaluation.query.values {
+        match evaluation.named(member) {
             Some(value @ (Named::Measure { .. } | Named::Metric(_))) => {
                 if !values.iter().any(|(key, _)| *key == *member.text) {
                     values.push((member.text.to_string(), value));
                 }
             }
-            Some(_) => reading.refuse(Code::InvalidQuery),
-            None => reading.unknown(member, Code::InvalidMeasure),
+            Some(_) => evaluation.refuse(Code::InvalidQuery),
+            None => evaluation.unknown(member, Code::InvalidMeasure),
         }
     }
     values
 }
 
 /// Notes the segments that don't exist.
-pub(crate) fn segments(reading: &Reading<'_>) {
-    for member in &reading.query.segments {
-        match reading.named(member) {
+pub(crate) fn segments(evaluation: &Evaluation<'_>) {
+    for member in &evaluation.query.segments {
+        match evaluation.named(member) {
             Some(Named::Segment { cube, name }) => {
-                let segment = reading.world.behind(&cube).and_then(|of| of.segment(&name));
-                if segment.is_some_and(|segment| reading.world.is_covered(&cube, &segment.sql, false)) {
-                    reading.refuse(Code::Forbidden);
+                let segment = evaluation.world.behind(&cube).and_then(|of| of.segment(&name));
+                if segment.is_some_and(|segment| evaluation.world.is_covered(&cube, &segment.sql, false)) {
+                    evaluation.refuse(Code::Forbidden);
                 }
             }
-            _ => reading.refuse(Code::InvalidDimension),
+            _ => evaluation.refuse(Code::InvalidDimension),
         }
     }
 }
 
-pub(crate) fn groups(reading: &Reading<'_>) -> Vec<Group> {
+pub(crate) fn groups(evaluation: &Evaluation<'_>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for member in &reading.query.dimensions {
-        groups.extend(group(reading, member, member.granularity));
+    for member in &evaluation.query.dimensions {
+        groups.extend(group(evaluation, member, member.granularity));
     }
-    for time in &reading.query.time_dimensions {
+    for time in &evaluation.query.time_dimensions {
         let granularity = time.granularity.or(time.member.granularity);
         if granularity.is_some() || time.range.is_none() {
-            let found = group(reading, &time.member, granularity);
-            groups.extend(found.filter(|group| must_be_time(reading, group)));
+            let found = group(evaluation, &time.member, granularity);
+            groups.extend(found.filter(|group| must_be_time(evaluation, group)));
         }
     }
     let mut distinct: Vec<Group> = Vec::new();
@@ -147,29 +147,29 @@ pub(crate) fn groups(reading: &Reading<'_>) -> Vec<Group> {
     distinct
 }
 
-fn must_be_time(reading: &Reading<'_>, group: &Group) -> bool {
-    let is_time = reading.is_time(group);
+fn must_be_time(evaluation: &Evaluation<'_>, group: &Group) -> bool {
+    let is_time = evaluation.is_time(group);
     if !is_time {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
     }
     is_time
 }
 
 fn group(
-    reading: &Reading<'_>,
+    evaluation: &Evaluation<'_>,
     member: &MemberRef,
     granularity: Option<terrane_compiler::types::Granularity>,
 ) -> Option<Group> {
-    let is_metric_time = reading.named(member) == Some(Named::MetricTime);
-    let (cube, name) = match reading.named(member) {
+    let is_metric_time = evaluation.named(member) == Some(Named::MetricTime);
+    let (cube, name) = match evaluation.named(member) {
         Some(Named::Dimension { cube, name }) => (cube, name),
         Some(Named::MetricTime) => (String::new(), String::new()),
         Some(_) => {
-            reading.refuse(Code::InvalidQuery);
+            evaluation.refuse(Code::InvalidQuery);
             return None;
         }
         None => {
-            reading.unknown(member, Code::InvalidDimension);
+            evaluation.unknown(member, Code::InvalidDimension);
             return None;
         }
     };
@@ -181,7 +181,7 @@ fn group(
         _ => member.text.to_string(),
     };
     let group = Group { key, cube, dimension: name, granularity, is_metric_time };
-    if granularity.is_some() && !must_be_time(reading, &group) {
+    if granularity.is_some() && !must_be_time(evaluation, &group) {
         return None;
     }
     Some(group)

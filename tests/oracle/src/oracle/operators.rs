@@ -7,7 +7,7 @@ use terrane_compiler::types::Value as Sent;
 
 use super::kinds::Kind;
 use super::times::Stretch;
-use super::{Code, Reading, times};
+use super::{Code, Evaluation, times};
 use crate::value::{Number, Value};
 
 /// An operator with values of the member's kind.
@@ -25,14 +25,14 @@ enum Given {
 }
 
 impl Test {
-    /// Where a time lies to a stretch.
+    /// Returns a test that compares times with a stretch.
     pub(crate) fn along(operator: Operator, stretch: Stretch) -> Test {
         Test { operator, values: vec![Given::Time(stretch)] }
     }
 
-    pub(crate) fn new(reading: &Reading<'_>, kind: Kind, operator: Operator, values: &[Sent]) -> Option<Test> {
-        let misfit = || {
-            reading.refuse(Code::InvalidFilter);
+    pub(crate) fn new(evaluation: &Evaluation<'_>, kind: Kind, operator: Operator, values: &[Sent]) -> Option<Test> {
+        let invalid_value = || {
+            evaluation.refuse(Code::InvalidFilter);
             None
         };
         use Operator::*;
@@ -54,32 +54,32 @@ impl Test {
             _ => values.len() == 1,
         };
         if !fits || !count {
-            return misfit();
+            return invalid_value();
         }
         if let (Between | InDateRange | NotInDateRange, Kind::Time(axis)) = (operator, kind) {
             let text = |value: &Sent| match value {
                 Sent::Text(text) => Some(text.clone()),
                 _ => None,
             };
-            let Some(texts) = values.iter().map(text).collect::<Option<Vec<_>>>() else { return misfit() };
+            let Some(texts) = values.iter().map(text).collect::<Option<Vec<_>>>() else { return invalid_value() };
             let range = match texts.as_slice() {
                 [words] => DateRange::Words(words.clone()),
                 [start, end] => DateRange::Between(Some(start.clone()), Some(end.clone())),
-                _ => return misfit(),
+                _ => return invalid_value(),
             };
-            return match times::range(&range, axis, &reading.zone, reading.now) {
+            return match times::range(&range, axis, &evaluation.zone, evaluation.now) {
                 Ok(stretch) => Some(Test { operator, values: vec![Given::Time(stretch)] }),
-                Err(()) => misfit(),
+                Err(()) => invalid_value(),
             };
         }
         let takes_null = matches!(operator, Equals | NotEquals | InList | NotInList);
         let given = values.iter().map(|value| match value {
             Sent::Null => takes_null.then_some(Given::Null),
-            value => given(reading, kind, value),
+            value => given(evaluation, kind, value),
         });
         match given.collect::<Option<Vec<_>>>() {
             Some(values) => Some(Test { operator, values }),
-            None => misfit(),
+            None => invalid_value(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Given {
         }
     }
 
-    /// Where a value lies: before, within or after. Null lies nowhere.
+    /// Compares a value with the stretch: before, within or after. Null has no place.
     fn compare(&self, value: &Value) -> Option<std::cmp::Ordering> {
         match (self, value) {
             (Given::Null, _) | (_, Value::Null) => None,
@@ -136,7 +136,7 @@ impl Given {
 }
 
 /// `None`: it doesn't fit. Text is read by the member's kind.
-fn given(reading: &Reading<'_>, kind: Kind, value: &Sent) -> Option<Given> {
+fn given(evaluation: &Evaluation<'_>, kind: Kind, value: &Sent) -> Option<Given> {
     let number = |text: &str| {
         Number::parse(text).or_else(|| text.parse().ok().filter(|f: &f64| f.is_finite()).map(Number::Double))
     };
@@ -147,7 +147,7 @@ fn given(reading: &Reading<'_>, kind: Kind, value: &Sent) -> Option<Given> {
         (Kind::Number, Sent::Float(value)) => Given::Plain(Value::Number(Number::Double(*value))),
         (Kind::Boolean, Sent::Boolean(value)) => Given::Plain(Value::Bool(*value)),
         (Kind::Boolean, Sent::Text(text)) => Given::Plain(Value::Bool(text.parse().ok()?)),
-        (Kind::Time(axis), Sent::Text(text)) => Given::Time(times::moment(text, axis, &reading.zone).ok()?),
+        (Kind::Time(axis), Sent::Text(text)) => Given::Time(times::moment(text, axis, &evaluation.zone).ok()?),
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::calc::{Calc, Calculation};
 use super::names::Named;
-use super::{Code, Group, Reading};
+use super::{Code, Evaluation, Group};
 use crate::value::Value;
 
 pub(crate) struct Row {
@@ -44,20 +44,20 @@ impl Key {
 }
 
 pub(crate) fn keys(
-    reading: &Reading<'_>,
+    evaluation: &Evaluation<'_>,
     groups: &[Group],
     values: &[(String, Named)],
     calculation: &mut Calculation<'_, '_>,
 ) -> Vec<Key> {
     let mut keys = Vec::new();
-    for order in &reading.query.order {
+    for order in &evaluation.query.order {
         let text = &*order.member.text;
         let by = if let Some(index) = groups.iter().position(|group| group.key == text) {
             By::Group(index)
         } else if let Some(index) = values.iter().position(|(key, _)| key == text) {
             By::Selected(index)
         } else {
-            match reading.named(&order.member) {
+            match evaluation.named(&order.member) {
                 Some(named @ (Named::Measure { .. } | Named::Metric(_))) => By::Looked(calculation.value(&named)),
                 Some(named @ (Named::Dimension { .. } | Named::MetricTime)) => {
                     let granularity = order.member.granularity;
@@ -67,17 +67,17 @@ pub(crate) fn keys(
                     match groups.iter().position(same) {
                         Some(index) => By::Group(index),
                         None => {
-                            reading.refuse(Code::InvalidQuery);
+                            evaluation.refuse(Code::InvalidQuery);
                             continue;
                         }
                     }
                 }
                 Some(Named::Segment { .. }) => {
-                    reading.refuse(Code::InvalidQuery);
+                    evaluation.refuse(Code::InvalidQuery);
                     continue;
                 }
                 None => {
-                    reading.unknown(&order.member, Code::InvalidDimension);
+                    evaluation.unknown(&order.member, Code::InvalidDimension);
                     continue;
                 }
             }
@@ -85,7 +85,7 @@ pub(crate) fn keys(
         keys.push(Key { by, descending: order.descending, is_explicit: true });
     }
     if keys.is_empty() {
-        if let Some(index) = groups.iter().position(|group| reading.is_time(group)) {
+        if let Some(index) = groups.iter().position(|group| evaluation.is_time(group)) {
             keys.push(Key { by: By::Group(index), descending: false, is_explicit: false });
         } else if !values.is_empty() {
             keys.push(Key { by: By::Selected(0), descending: true, is_explicit: false });

@@ -1,4 +1,4 @@
-//! What the oracle says of a query: rows, refusals that fit, or that the law leaves it open.
+//! The verdict of the oracle on a query: rows, possible refusals, or that the rules leave it open.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use terrane_compiler::query::ErrorCode;
 
 use crate::value::Value;
 
-/// What an answer must be.
+/// The required result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Rows(Answer),
-    /// Any of these codes: which problem is told first is not laid down.
+    /// One of these codes; the rules do not define which problem is reported first.
     Refused(BTreeSet<Code>),
     /// The law leaves it open.
     Open(&'static str),
@@ -39,7 +39,7 @@ pub struct Answer {
     pub totals: Option<Vec<Value>>,
 }
 
-/// What a query makes use of, so that a run can be told what it covered and what to leave out.
+/// The constructs that a query uses, so that a run can report and exclude them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Construct {
     ToMany,

@@ -1,4 +1,4 @@
-//! Join paths by rule 6: every path without a circle is listed, and the best one taken.
+//! Join paths by rule 6: lists every path without a cycle and takes the best one.
 //!
 //! In: a world's joins. Out: the best path between two cubes, by name. Slow, and remembered.
 
@@ -34,12 +34,12 @@ impl<'w> Paths<'w> {
         Paths { world, known: RefCell::default() }
     }
 
-    /// Whether to-one hops alone lead there.
+    /// Returns whether to-one hops alone lead there.
     pub fn is_to_one(&self, from: &str, to: &str) -> bool {
         self.best(from, to).is_some_and(|path| path.is_to_one)
     }
 
-    /// Whether any hops lead there.
+    /// Returns whether any hops lead there.
     pub fn is_reached(&self, from: &str, to: &str) -> bool {
         self.best(from, to).is_some()
     }

@@ -15,14 +15,14 @@ use super::kinds::Axis;
 use super::names::Named;
 use super::steps::Along;
 use super::times::{self, Shift, Stretch};
-use super::{Code, Construct, Group, Reading, labels};
+use super::{Code, Construct, Evaluation, Group, labels};
 use crate::value::Value;
 
 /// Which stretch rows are taken from.
 #[derive(Clone, Copy)]
 pub(crate) enum Period<'a> {
     Now,
-    /// What the range is compared with.
+    /// The range that the query compares with.
     Previous,
     /// Before the range of the axis.
     History(&'a Along),
@@ -40,19 +40,19 @@ impl Period<'_> {
     }
 }
 
-fn ranged<'q>(reading: &Reading<'q>) -> Vec<Ranged<'q>> {
+fn ranged<'q>(evaluation: &Evaluation<'q>) -> Vec<Ranged<'q>> {
     let mut found = Vec::new();
-    let mut add = |member, range| match reading.named(member) {
+    let mut add = |member, range| match evaluation.named(member) {
         Some(Named::Dimension { cube, name }) => found.push(Ranged { of: Some((cube, name)), range }),
         Some(Named::MetricTime) => found.push(Ranged { of: None, range }),
-        _ => reading.unknown(member, Code::InvalidDimension),
+        _ => evaluation.unknown(member, Code::InvalidDimension),
     };
-    for time in &reading.query.time_dimensions {
+    for time in &evaluation.query.time_dimensions {
         if let Some(range) = &time.range {
             add(&time.member, range);
         }
     }
-    if let Some(range) = &reading.query.time_range {
+    if let Some(range) = &evaluation.query.time_range {
         match &range.member {
             Some(member) => add(member, &range.range),
             None => found.push(Ranged { of: None, range: &range.range }),
@@ -62,49 +62,49 @@ fn ranged<'q>(reading: &Reading<'q>) -> Vec<Ranged<'q>> {
 }
 
 /// Notes what is wrong with the ranges, whichever cubes they will narrow.
-pub(crate) fn note(reading: &Reading<'_>) {
-    for ranged in ranged(reading) {
+pub(crate) fn note(evaluation: &Evaluation<'_>) {
+    for ranged in ranged(evaluation) {
         if let Some((cube, name)) = &ranged.of {
-            match reading.axis_of(cube, name) {
-                Some(axis) => drop(now(reading, ranged.range, axis)),
-                None => reading.refuse(Code::InvalidQuery),
+            match evaluation.axis_of(cube, name) {
+                Some(axis) => drop(now(evaluation, ranged.range, axis)),
+                None => evaluation.refuse(Code::InvalidQuery),
             }
         }
     }
 }
 
 /// The ranges as filters on the rows of one cube.
-pub(crate) fn filters(reading: &Reading<'_>, fact: &str, period: Period<'_>) -> Vec<RowFilter> {
+pub(crate) fn filters(evaluation: &Evaluation<'_>, fact: &str, period: Period<'_>) -> Vec<RowFilter> {
     let one = |ranged: &Ranged<'_>| {
-        let (cube, name) = ranged.on(reading, fact)?;
-        let Some(axis) = reading.axis_of(&cube, &name) else {
-            reading.refuse(Code::InvalidQuery);
+        let (cube, name) = ranged.on(evaluation, fact)?;
+        let Some(axis) = evaluation.axis_of(&cube, &name) else {
+            evaluation.refuse(Code::InvalidQuery);
             return None;
         };
         let (operator, stretch) = match period {
-            Period::Previous => (Operator::InDateRange, previous(reading, ranged.range, axis)?),
+            Period::Previous => (Operator::InDateRange, previous(evaluation, ranged.range, axis)?),
             Period::History(along) if ranged.narrows(along.group(), &cube, &name) => {
-                (Operator::Lt, now(reading, ranged.range, axis)?)
+                (Operator::Lt, now(evaluation, ranged.range, axis)?)
             }
-            _ => (Operator::InDateRange, now(reading, ranged.range, axis)?),
+            _ => (Operator::InDateRange, now(evaluation, ranged.range, axis)?),
         };
-        Some(RowFilter::along(reading, &cube, &name, operator, stretch))
+        Some(RowFilter::along(evaluation, &cube, &name, operator, stretch))
     };
-    ranged(reading).iter().map(|ranged| one(ranged).unwrap_or(RowFilter::Broken)).collect()
+    ranged(evaluation).iter().map(|ranged| one(ranged).unwrap_or(RowFilter::Broken)).collect()
 }
 
-fn now(reading: &Reading<'_>, range: &DateRange, axis: Axis) -> Option<Stretch> {
-    let stretch = times::range(range, axis, &reading.zone, reading.now);
-    stretch.map_err(|()| reading.refuse(Code::InvalidFilter)).ok()
+fn now(evaluation: &Evaluation<'_>, range: &DateRange, axis: Axis) -> Option<Stretch> {
+    let stretch = times::range(range, axis, &evaluation.zone, evaluation.now);
+    stretch.map_err(|()| evaluation.refuse(Code::InvalidFilter)).ok()
 }
 
-fn previous(reading: &Reading<'_>, range: &DateRange, axis: Axis) -> Option<Stretch> {
-    match reading.query.compare.as_ref()? {
-        CompareRange::Range(given) => now(reading, given, axis),
+fn previous(evaluation: &Evaluation<'_>, range: &DateRange, axis: Axis) -> Option<Stretch> {
+    match evaluation.query.compare.as_ref()? {
+        CompareRange::Range(given) => now(evaluation, given, axis),
         CompareRange::Shift(text) => {
-            let moved = times::moved(range, shift(reading, text)?, axis, &reading.zone, reading.now);
+            let moved = times::moved(range, shift(evaluation, text)?, axis, &evaluation.zone, evaluation.now);
             let Ok(Some(stretch)) = moved else {
-                reading.refuse(Code::InvalidQuery);
+                evaluation.refuse(Code::InvalidQuery);
                 return None;
             };
             Some(stretch)
@@ -113,10 +113,10 @@ fn previous(reading: &Reading<'_>, range: &DateRange, axis: Axis) -> Option<Stre
 }
 
 /// `1 year`, `4 weeks`.
-fn shift(reading: &Reading<'_>, text: &str) -> Option<Shift> {
+fn shift(evaluation: &Evaluation<'_>, text: &str) -> Option<Shift> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [count, unit] = words[..] else {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
         return None;
     };
     let count = count.parse::<i64>().ok().filter(|count| (1..1_000).contains(count));
@@ -129,7 +129,7 @@ fn shift(reading: &Reading<'_>, text: &str) -> Option<Shift> {
         _ => None,
     };
     let Some((span, is_by_months)) = count.and_then(by) else {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
         return None;
     };
     Some(Shift { span, is_by_months })
@@ -137,11 +137,11 @@ fn shift(reading: &Reading<'_>, text: &str) -> Option<Shift> {
 
 impl Ranged<'_> {
     /// The dimension that a cube's rows are narrowed by.
-    fn on(&self, reading: &Reading<'_>, fact: &str) -> Option<(String, String)> {
-        self.of.clone().or_else(|| Some((fact.to_owned(), reading.primary_time(fact)?.to_owned())))
+    fn on(&self, evaluation: &Evaluation<'_>, fact: &str) -> Option<(String, String)> {
+        self.of.clone().or_else(|| Some((fact.to_owned(), evaluation.primary_time(fact)?.to_owned())))
     }
 
-    /// Whether it is the range of an axis; each cube's own may be that of the one dimension by its name.
+    /// Returns whether this is the range of a group: of its axis, or of its dimension's own time.
     fn narrows(&self, group: &Group, cube: &str, name: &str) -> bool {
         self.is_along(group) || (self.of.is_none() && group.cube == cube && group.dimension == name)
     }
@@ -156,54 +156,61 @@ impl Ranged<'_> {
 }
 
 /// Notes what of a comparison is refused or left open.
-pub(crate) fn check_compared(reading: &Reading<'_>, facts: &[String], groups: &[Group], has_values: bool, runs: bool) {
-    reading.uses(Construct::Compare);
-    if !has_values || runs || reading.query.fill_gaps {
-        reading.leave_open("a comparison of dimensions alone, or along steps");
+pub(crate) fn check_compared(
+    evaluation: &Evaluation<'_>,
+    facts: &[String],
+    groups: &[Group],
+    has_values: bool,
+    runs: bool,
+) {
+    evaluation.uses(Construct::Compare);
+    if !has_values || runs || evaluation.query.fill_gaps {
+        evaluation.leave_open("a comparison of dimensions alone, or along steps");
     }
-    let ranges = ranged(reading);
+    let ranges = ranged(evaluation);
     let [ranged] = ranges.as_slice() else {
         match ranges.is_empty() {
-            true => reading.refuse(Code::InvalidQuery),
-            false => reading.leave_open("a comparison of several ranges"),
+            true => evaluation.refuse(Code::InvalidQuery),
+            false => evaluation.leave_open("a comparison of several ranges"),
         }
         return;
     };
     for fact in facts {
-        let Some(axis) = ranged.on(reading, fact).and_then(|(cube, name)| reading.axis_of(&cube, &name)) else {
+        let Some(axis) = ranged.on(evaluation, fact).and_then(|(cube, name)| evaluation.axis_of(&cube, &name)) else {
             return;
         };
-        let (Some(now), Some(previous)) = (now(reading, ranged.range, axis), previous(reading, ranged.range, axis))
+        let (Some(now), Some(previous)) =
+            (now(evaluation, ranged.range, axis), previous(evaluation, ranged.range, axis))
         else {
             return;
         };
         if now.ends().is_none() || previous.ends().is_none() {
-            reading.refuse(Code::InvalidQuery);
+            evaluation.refuse(Code::InvalidQuery);
         }
     }
-    let moved: Vec<&Group> = groups.iter().filter(|group| is_moved(reading, ranged, facts, group)).collect();
+    let moved: Vec<&Group> = groups.iter().filter(|group| is_moved(evaluation, ranged, facts, group)).collect();
     if moved.len() > 1 {
-        reading.leave_open("several granularities of one axis");
+        evaluation.leave_open("several granularities of one axis");
     }
     if moved.iter().any(|group| group.granularity.is_none()) {
-        reading.leave_open("a comparison by moments");
+        evaluation.leave_open("a comparison by moments");
     }
 }
 
 /// A group along the compared time, under whichever of its names.
-fn is_moved(reading: &Reading<'_>, ranged: &Ranged<'_>, facts: &[String], group: &Group) -> bool {
-    let is_own = |fact: &String, cube: &str, name: &str| *fact == cube && reading.primary_time(fact) == Some(name);
+fn is_moved(evaluation: &Evaluation<'_>, ranged: &Ranged<'_>, facts: &[String], group: &Group) -> bool {
+    let is_own = |fact: &String, cube: &str, name: &str| *fact == cube && evaluation.primary_time(fact) == Some(name);
     match (&ranged.of, group.named()) {
         (None, Named::Dimension { cube, name }) => {
             let is_one = facts.iter().any(|fact| is_own(fact, &cube, &name));
             if is_one && facts.len() > 1 {
-                reading.leave_open("one cube's time beside a comparison of each cube's own");
+                evaluation.leave_open("one cube's time beside a comparison of each cube's own");
             }
             is_one
         }
         (Some((cube, name)), Named::MetricTime) => {
             if facts.iter().any(|fact| is_own(fact, cube, name)) {
-                reading.leave_open("the common time beside a comparison of one cube's");
+                evaluation.leave_open("the common time beside a comparison of one cube's");
             }
             false
         }
@@ -213,24 +220,24 @@ fn is_moved(reading: &Reading<'_>, ranged: &Ranged<'_>, facts: &[String], group:
 
 /// Steps of the other stretch stand where those of the same position in the range stand (rule 19).
 pub(crate) fn shifted(
-    reading: &Reading<'_>,
+    evaluation: &Evaluation<'_>,
     fact: &str,
     facts: &[String],
     groups: &[Group],
     grouped: Grouped,
 ) -> Grouped {
-    let ranges = ranged(reading);
+    let ranges = ranged(evaluation);
     let Some(ranged) = ranges.first() else { return grouped };
-    let along = groups.iter().position(|group| is_moved(reading, ranged, facts, group));
-    let axis = ranged.on(reading, fact).and_then(|(cube, name)| reading.axis_of(&cube, &name));
+    let along = groups.iter().position(|group| is_moved(evaluation, ranged, facts, group));
+    let axis = ranged.on(evaluation, fact).and_then(|(cube, name)| evaluation.axis_of(&cube, &name));
     let (Some(column), Some(axis)) = (along, axis) else { return grouped };
     let Some(granularity) = groups[column].granularity else { return grouped };
     let first = |stretch: Option<Stretch>| {
         let first = axis.value(stretch?.first()?);
-        Some(labels::number(labels::bucket(&first, granularity, &reading.zone).micros()?, granularity))
+        Some(labels::number(labels::bucket(&first, granularity, &evaluation.zone).micros()?, granularity))
     };
 
-    let ends = first(now(reading, ranged.range, axis)).zip(first(previous(reading, ranged.range, axis)));
+    let ends = first(now(evaluation, ranged.range, axis)).zip(first(previous(evaluation, ranged.range, axis)));
     let Some((now, previous)) = ends else { return grouped };
     let moved = |mut key: Vec<Value>| {
         if let Some(start) = key[column].micros() {
@@ -238,7 +245,7 @@ pub(crate) fn shifted(
                 // Hours and finer are stretches of the axis itself.
                 true => {
                     let start = start + (now - previous) * labels::size(granularity);
-                    labels::bucket(&axis.value(start), granularity, &reading.zone)
+                    labels::bucket(&axis.value(start), granularity, &evaluation.zone)
                 }
                 false => labels::numbered(labels::number(start, granularity) - previous + now, granularity),
             };

@@ -5,13 +5,13 @@
 //! the tree more than once, by different paths.
 
 use super::paths::Hop;
-use super::{Code, Construct, Reading};
+use super::{Code, Construct, Evaluation};
 use crate::value::Value;
 use crate::world::{Cell, Cube, Expr, Rows};
 
 /// The cubes joined, parents first; the first is the cube itself.
 pub(crate) struct Tree<'r, 'w> {
-    reading: &'r Reading<'w>,
+    evaluation: &'r Evaluation<'w>,
     nodes: Vec<Node<'w>>,
 }
 
@@ -26,14 +26,14 @@ struct Node<'w> {
 pub(crate) type Tuple = Vec<Option<usize>>;
 
 impl<'r, 'w> Tree<'r, 'w> {
-    pub(crate) fn new(reading: &'r Reading<'w>, fact: &str) -> Option<Self> {
-        let cube = reading.world.behind(fact)?;
-        Some(Tree { reading, nodes: vec![Node { name: fact.to_owned(), cube, hop: None }] })
+    pub(crate) fn new(evaluation: &'r Evaluation<'w>, fact: &str) -> Option<Self> {
+        let cube = evaluation.world.behind(fact)?;
+        Some(Tree { evaluation, nodes: vec![Node { name: fact.to_owned(), cube, hop: None }] })
     }
 
     /// The node of a cube as a node's own members mean it.
     fn find(&self, owner: usize, cube: &str) -> Option<usize> {
-        let path = self.reading.paths.best(&self.nodes[owner].name, cube)?;
+        let path = self.evaluation.paths.best(&self.nodes[owner].name, cube)?;
         path.hops.iter().try_fold(owner, |parent, hop| self.child(parent, hop))
     }
 
@@ -43,21 +43,21 @@ impl<'r, 'w> Tree<'r, 'w> {
 
     /// Adds the path from a node to a cube; a problem is noted.
     fn reach_from(&mut self, owner: usize, cube: &str) -> Option<usize> {
-        let Some(path) = self.reading.paths.best(&self.nodes[owner].name, cube) else {
-            self.reading.refuse(Code::NoJoinPath);
+        let Some(path) = self.evaluation.paths.best(&self.nodes[owner].name, cube) else {
+            self.evaluation.refuse(Code::NoJoinPath);
             return None;
         };
         if !path.is_to_one {
-            self.reading.uses(Construct::ToMany);
+            self.evaluation.uses(Construct::ToMany);
             if path.is_tied {
-                self.reading.uses(Construct::ToManyTie);
+                self.evaluation.uses(Construct::ToManyTie);
             }
         }
         // Fewest hops may lead to a cube by another way than the best path to what stands before it.
         for (count, hop) in path.hops.iter().enumerate().skip(1) {
-            let before = self.reading.paths.best(&self.nodes[owner].name, &hop.from);
+            let before = self.evaluation.paths.best(&self.nodes[owner].name, &hop.from);
             if before.is_none_or(|before| before.hops != path.hops[..count]) {
-                self.reading.leave_open("a best path that doesn't hold the best paths to its cubes");
+                self.evaluation.leave_open("a best path that doesn't hold the best paths to its cubes");
             }
         }
         let mut at = owner;
@@ -65,7 +65,7 @@ impl<'r, 'w> Tree<'r, 'w> {
             at = match self.child(at, &hop) {
                 Some(child) => child,
                 None => {
-                    let cube = self.reading.world.behind(&hop.join.name)?;
+                    let cube = self.evaluation.world.behind(&hop.join.name)?;
                     self.nodes.push(Node { name: hop.join.name.clone(), cube, hop: Some((at, hop)) });
                     self.nodes.len() - 1
                 }
@@ -76,7 +76,7 @@ impl<'r, 'w> Tree<'r, 'w> {
 
     /// Adds a dimension's cube and whatever its SQL reads.
     pub(crate) fn reach_dimension(&mut self, cube: &str, name: &str) {
-        if let (Some(node), Some(dimension)) = (self.reach_from(0, cube), self.reading.dimension(cube, name)) {
+        if let (Some(node), Some(dimension)) = (self.reach_from(0, cube), self.evaluation.dimension(cube, name)) {
             self.reach_expression(node, &dimension.sql);
         }
     }
@@ -105,7 +105,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         }
     }
 
-    /// Whether a to-many hop leads to what the cube's own members mean by the name.
+    /// Returns whether a to-many hop leads to the cube that the name means for the cube's own members.
     pub(crate) fn is_behind_to_many(&self, name: &str) -> bool {
         let mut at = self.find(0, name);
         while let Some((parent, hop)) = at.and_then(|position| self.nodes[position].hop.as_ref()) {

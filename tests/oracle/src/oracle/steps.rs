@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use terrane_compiler::types::Granularity;
 
 use super::facts::{Grouped, Measured};
-use super::{Code, Construct, Group, Reading, labels, times};
+use super::{Code, Construct, Evaluation, Group, labels, times};
 use crate::value::{Number, Value};
 
 /// Rows that may be added.
@@ -21,7 +21,7 @@ const MAX_ADDED: usize = 100_000;
 pub(crate) struct Along {
     group: Group,
     columns: Vec<(usize, Granularity)>,
-    /// What all of the columns' buckets are made of.
+    /// The unit of all buckets of the columns.
     step: Granularity,
     /// The moment that the range starts with, and its last step, where it has those ends.
     first: Option<Value>,
@@ -31,64 +31,65 @@ pub(crate) struct Along {
 }
 
 /// `None` where nothing runs, or a problem was noted.
-pub(crate) fn along(reading: &Reading<'_>, facts: &[String], groups: &[Group], runs: bool) -> Option<Along> {
-    if !runs && !reading.query.fill_gaps {
+pub(crate) fn along(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group], runs: bool) -> Option<Along> {
+    if !runs && !evaluation.query.fill_gaps {
         return None;
     }
-    reading.uses(Construct::Steps);
-    let is_along = |(_, group): &(usize, &Group)| group.granularity.is_some() && reading.is_time(group);
+    evaluation.uses(Construct::Steps);
+    let is_along = |(_, group): &(usize, &Group)| group.granularity.is_some() && evaluation.is_time(group);
     let timed: Vec<(usize, &Group)> = groups.iter().enumerate().filter(is_along).collect();
     let axes: BTreeSet<(&str, &str)> = timed.iter().map(|(_, group)| (&*group.cube, &*group.dimension)).collect();
     if axes.len() != 1 {
-        reading.refuse(Code::InvalidQuery);
+        evaluation.refuse(Code::InvalidQuery);
         return None;
     }
     let columns: Vec<(usize, Granularity)> =
         timed.iter().filter_map(|(column, group)| Some((*column, group.granularity?))).collect();
     let finest = columns.iter().map(|(_, granularity)| *granularity).min()?;
     if finest < Granularity::Day {
-        reading.leave_open("steps finer than a day");
+        evaluation.leave_open("steps finer than a day");
         return None;
     }
     if columns.len() > 1 {
-        reading.uses(Construct::TwoGranularities);
+        evaluation.uses(Construct::TwoGranularities);
     }
     // Weeks make no months.
     let nests = finest != Granularity::Week || columns.iter().all(|(_, granularity)| *granularity == finest);
     let step = if nests { finest } else { Granularity::Day };
     let group = timed.first()?.1.clone();
-    let (first, last) = range(reading, facts, &group).unwrap_or_default();
-    let last = last.and_then(|last| labels::bucket(&last, step, &reading.zone).micros());
-    let zone = reading.zone.clone();
-    Some(Along { group, columns, step, first, last, fills: reading.query.fill_gaps, zone })
+    let (first, last) = range(evaluation, facts, &group).unwrap_or_default();
+    let last = last.and_then(|last| labels::bucket(&last, step, &evaluation.zone).micros());
+    let zone = evaluation.zone.clone();
+    Some(Along { group, columns, step, first, last, fills: evaluation.query.fill_gaps, zone })
 }
 
 /// The first and the last moment of the range on the axis, where it has those ends.
-fn range(reading: &Reading<'_>, facts: &[String], group: &Group) -> Option<(Option<Value>, Option<Value>)> {
-    let own = group.of_fact(reading, facts.first()?)?;
-    let axis = reading.axis_of(&own.cube, &own.dimension)?;
-    let is_axis =
-        |member: &terrane_compiler::query::MemberRef| reading.named(member).is_some_and(|named| named == group.named());
-    let of_dimensions = reading.query.time_dimensions.iter().filter(|time| is_axis(&time.member));
+fn range(evaluation: &Evaluation<'_>, facts: &[String], group: &Group) -> Option<(Option<Value>, Option<Value>)> {
+    let own = group.of_fact(evaluation, facts.first()?)?;
+    let axis = evaluation.axis_of(&own.cube, &own.dimension)?;
+    let is_axis = |member: &terrane_compiler::query::MemberRef| {
+        evaluation.named(member).is_some_and(|named| named == group.named())
+    };
+    let of_dimensions = evaluation.query.time_dimensions.iter().filter(|time| is_axis(&time.member));
     let mut ranges: Vec<_> = of_dimensions.filter_map(|time| time.range.as_ref()).collect();
-    if let Some(range) = &reading.query.time_range {
+    if let Some(range) = &evaluation.query.time_range {
         match &range.member {
             Some(member) if is_axis(member) => ranges.push(&range.range),
             Some(_) => {}
             None if group.is_metric_time => ranges.push(&range.range),
             None => match facts {
-                [fact] if *fact == group.cube && reading.primary_time(fact) == Some(&*group.dimension) => {
+                [fact] if *fact == group.cube && evaluation.primary_time(fact) == Some(&*group.dimension) => {
                     ranges.push(&range.range);
                 }
                 [_] => {}
-                _ => reading.leave_open("steps within each cube's own range"),
+                _ => evaluation.leave_open("steps within each cube's own range"),
             },
         }
     }
     if ranges.len() > 1 {
-        reading.leave_open("several ranges on one axis");
+        evaluation.leave_open("several ranges on one axis");
     }
-    let stretch = times::range(ranges.first()?, axis, &reading.zone, reading.now).ok()?;
+    let stretch = times::range(ranges.first()?, axis, &evaluation.zone, evaluation.now).ok()?;
     Some((stretch.first().map(|first| axis.value(first)), stretch.last().map(|last| axis.value(last))))
 }
 
@@ -102,12 +103,12 @@ impl Along {
         &self.group
     }
 
-    /// Whether something can be before the range.
+    /// Returns whether rows can be before the range.
     pub(crate) fn has_start(&self) -> bool {
         self.first.is_some()
     }
 
-    /// What was before the range counts in its first step.
+    /// Adds the rows before the range to its first step.
     pub(crate) fn at_start(&self, grouped: Grouped) -> Grouped {
         let Some(first) = &self.first else { return grouped };
         let mut groups: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
@@ -121,7 +122,7 @@ impl Along {
     }
 
     /// Adds the steps without data.
-    pub(crate) fn add(&self, reading: &Reading<'_>, groups: usize, keys: &mut BTreeSet<Vec<Value>>) {
+    pub(crate) fn add(&self, evaluation: &Evaluation<'_>, groups: usize, keys: &mut BTreeSet<Vec<Value>>) {
         let had = keys.len();
         let times: Vec<i64> = keys.iter().filter_map(|key| self.time(key)).collect();
         let seen = times.iter().min().zip(times.iter().max()).map(|(first, last)| (*first, *last));
@@ -146,8 +147,8 @@ impl Along {
             while step <= last {
                 keys.insert(self.key(&others, step));
                 if keys.len() > had + MAX_ADDED {
-                    reading.refuse(Code::InvalidQuery);
-                    reading.uses(Construct::ManySteps);
+                    evaluation.refuse(Code::InvalidQuery);
+                    evaluation.uses(Construct::ManySteps);
                     return;
                 }
                 let Some(next) = self.next(step) else { break };

@@ -1,4 +1,4 @@
-//! What a date, a timestamp or a phrase covers (rule 17 and "TimeRange" of the decisions).
+//! The stretches of time that dates, timestamps and phrases cover (rule 17 and "TimeRange" of the decisions).
 //!
 //! In: text, the axis it is compared on, the query's zone. Out: a stretch of that axis.
 
@@ -48,7 +48,7 @@ impl Stretch {
     }
 }
 
-/// How far back a range is moved.
+/// The distance by which a range is moved back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shift {
     pub(crate) span: Span,
@@ -56,9 +56,9 @@ pub(crate) struct Shift {
     pub(crate) is_by_months: bool,
 }
 
-/// What somebody wrote: days and more are stretches of local time.
+/// A time in a query; days and longer units are stretches of local time.
 #[derive(Debug, Clone)]
-enum Written {
+enum TimeLiteral {
     Local(DateTime, Option<DateTime>),
     LocalMoment(DateTime),
     Moment(Timestamp),
@@ -87,18 +87,20 @@ pub(crate) fn moved(
     let midnight = |day: Date| day.to_datetime(Time::midnight());
     let back = |day: Date| day.checked_sub(shift.span).map_err(drop);
     let whole_days = match (&first, &last) {
-        (Written::Local(start, _), Written::Local(_, Some(end))) => Some((start.date(), day_before(*end)?)),
+        (TimeLiteral::Local(start, _), TimeLiteral::Local(_, Some(end))) => Some((start.date(), day_before(*end)?)),
         _ => None,
     };
     let is_whole_months = |(first, last): (Date, Date)| first.day() == 1 && last == last.last_of_month();
     let moved_first = match first {
-        Written::Local(start, end) => Written::Local(midnight(back(start.date())?), end),
-        Written::LocalMoment(at) => Written::LocalMoment(at.checked_sub(shift.span).map_err(drop)?),
-        Written::Moment(at) => Written::LocalMoment(zone.to_datetime(at).checked_sub(shift.span).map_err(drop)?),
+        TimeLiteral::Local(start, end) => TimeLiteral::Local(midnight(back(start.date())?), end),
+        TimeLiteral::LocalMoment(at) => TimeLiteral::LocalMoment(at.checked_sub(shift.span).map_err(drop)?),
+        TimeLiteral::Moment(at) => {
+            TimeLiteral::LocalMoment(zone.to_datetime(at).checked_sub(shift.span).map_err(drop)?)
+        }
     };
     let moved_last = match last {
-        Written::Local(_, None) => return Ok(None),
-        Written::Local(start, Some(end)) => {
+        TimeLiteral::Local(_, None) => return Ok(None),
+        TimeLiteral::Local(start, Some(end)) => {
             let day = day_before(end)?;
             let moved = match whole_days {
                 Some(days) if shift.is_by_months && is_whole_months(days) => {
@@ -106,10 +108,12 @@ pub(crate) fn moved(
                 }
                 _ => back(day)?,
             };
-            Written::Local(start, Some(midnight(moved.tomorrow().map_err(drop)?)))
+            TimeLiteral::Local(start, Some(midnight(moved.tomorrow().map_err(drop)?)))
         }
-        Written::LocalMoment(at) => Written::LocalMoment(at.checked_sub(shift.span).map_err(drop)?),
-        Written::Moment(at) => Written::LocalMoment(zone.to_datetime(at).checked_sub(shift.span).map_err(drop)?),
+        TimeLiteral::LocalMoment(at) => TimeLiteral::LocalMoment(at.checked_sub(shift.span).map_err(drop)?),
+        TimeLiteral::Moment(at) => {
+            TimeLiteral::LocalMoment(zone.to_datetime(at).checked_sub(shift.span).map_err(drop)?)
+        }
     };
     between(Some(moved_first), Some(moved_last), axis, zone).map(Some)
 }
@@ -119,7 +123,7 @@ fn day_before(end: DateTime) -> Result<Date, ()> {
 }
 
 /// Both ends as written; words are both at once.
-fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<Written>, Option<Written>), ()> {
+fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<TimeLiteral>, Option<TimeLiteral>), ()> {
     let one = |text: &str| read(text).ok_or(());
     match range {
         DateRange::Between(start, end) => {
@@ -133,9 +137,9 @@ fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<Wr
             let today = zone.to_datetime(now).date();
             let midnight = |date: Date| date.to_datetime(Time::midnight());
             let written = match phrase(&lower, today).filter(|(start, _)| start.year() >= 1) {
-                Some((start, end)) => Written::Local(midnight(start), end.map(midnight)),
+                Some((start, end)) => TimeLiteral::Local(midnight(start), end.map(midnight)),
                 None => one(words.trim()).and_then(|written| match written {
-                    Written::Local(..) => Ok(written),
+                    TimeLiteral::Local(..) => Ok(written),
                     _ => Err(()),
                 })?,
             };
@@ -144,7 +148,7 @@ fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<Wr
     }
 }
 
-fn between(start: Option<Written>, end: Option<Written>, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
+fn between(start: Option<TimeLiteral>, end: Option<TimeLiteral>, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
     let (has_start, has_end) = (start.is_some(), end.is_some());
     let first = start.map(|written| placed(&written, axis, zone)).transpose()?;
     let last = end.map(|written| placed(&written, axis, zone)).transpose()?;
@@ -154,21 +158,21 @@ fn between(start: Option<Written>, end: Option<Written>, axis: Axis, zone: &Time
     if is_reversed { Err(()) } else { Ok(Stretch { low, high, is_high_included }) }
 }
 
-fn placed(written: &Written, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
+fn placed(written: &TimeLiteral, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
     let place = |at: DateTime| match axis {
         Axis::Local => micros(at),
         Axis::Instant => first_moment(at, zone),
     };
     Ok(match written {
-        Written::Local(start, end) => {
+        TimeLiteral::Local(start, end) => {
             Stretch { low: place(*start), high: end.map_or(i64::MAX, place), is_high_included: end.is_none() }
         }
-        Written::LocalMoment(at) => Stretch { low: place(*at), high: place(*at), is_high_included: true },
-        Written::Moment(at) if axis == Axis::Instant => {
+        TimeLiteral::LocalMoment(at) => Stretch { low: place(*at), high: place(*at), is_high_included: true },
+        TimeLiteral::Moment(at) if axis == Axis::Instant => {
             Stretch { low: at.as_microsecond(), high: at.as_microsecond(), is_high_included: true }
         }
         // A wall clock has no offset.
-        Written::Moment(_) => return Err(()),
+        TimeLiteral::Moment(_) => return Err(()),
     })
 }
 
@@ -178,17 +182,17 @@ fn first_moment(at: DateTime, zone: &TimeZone) -> i64 {
 }
 
 /// Years are 0001 to 9999.
-fn read(text: &str) -> Option<Written> {
+fn read(text: &str) -> Option<TimeLiteral> {
     read_any_year(text).filter(|written| match written {
-        Written::Local(start, _) | Written::LocalMoment(start) => start.year() >= 1,
-        Written::Moment(_) => !text.starts_with("0000"),
+        TimeLiteral::Local(start, _) | TimeLiteral::LocalMoment(start) => start.year() >= 1,
+        TimeLiteral::Moment(_) => !text.starts_with("0000"),
     })
 }
 
-fn read_any_year(text: &str) -> Option<Written> {
+fn read_any_year(text: &str) -> Option<TimeLiteral> {
     let stretch = |start: Date, size: Span| {
         let end = start.checked_add(size).ok();
-        Written::Local(start.to_datetime(Time::midnight()), end.map(|end| end.to_datetime(Time::midnight())))
+        TimeLiteral::Local(start.to_datetime(Time::midnight()), end.map(|end| end.to_datetime(Time::midnight())))
     };
     if let Some((day, clock)) = text.split_once(['T', ' ']) {
         let (clock, offset) = match clock.find(['Z', 'z', '+', '-']) {
@@ -197,8 +201,8 @@ fn read_any_year(text: &str) -> Option<Written> {
         };
         let at: DateTime = format!("{}T{clock}", date(day)?).parse().ok()?;
         return match offset {
-            None => Some(Written::LocalMoment(at)),
-            Some(offset) => format!("{at}{}", offset.to_uppercase()).parse().ok().map(Written::Moment),
+            None => Some(TimeLiteral::LocalMoment(at)),
+            Some(offset) => format!("{at}{}", offset.to_uppercase()).parse().ok().map(TimeLiteral::Moment),
         };
     }
     if let Some(day) = date(text) {

@@ -1,6 +1,6 @@
 //! Expressions over rows: printed as an author's SQL, and evaluated by SQL's three-valued logic.
 //!
-//! In: an [`Expr`]. Out: a text for the project, or a value for one row. The two share nothing but the
+//! In: an [`Expr`]. Out: SQL for the project, or a value for one row. The two share nothing but the
 //! tree.
 
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //! Some are a governance hook's and not in the project: what they hide is the same.
 //!
 //! In: a [`World`]. Out: the same world without the rows that the one caller doesn't see, its joins
-//! left as they are. Not here: masks and denied members (`veils`).
+//! left as they are. Not here: masks and denied members (`mask_policies`).
 
 use std::borrow::Cow;
 
@@ -38,14 +38,14 @@ pub enum RowPolicy {
     },
 }
 
-/// Texts and whole numbers, one and several, none at all, one that the caller lacks, and such as are
+/// Strings and integers, one and several, none at all, one that the caller lacks, and such as are
 /// to be read as what they are compared with.
 pub const TEXT_ATTRIBUTES: &[&str] = &["region", "regions", "zero", "nothing", "missing"];
 pub const NUMBER_ATTRIBUTES: &[&str] =
-    &["level", "levels", "level_as_text", "levels_as_text", "misfits", "nothing", "missing"];
+    &["level", "levels", "level_as_text", "levels_as_text", "invalid_values", "nothing", "missing"];
 pub const BOOLEAN_ATTRIBUTES: &[&str] = &["flag", "flag_as_text", "level", "nothing", "missing"];
 
-/// What the caller brings along; `None`: the attribute is missing.
+/// Returns the values of a caller's attribute; `None` if it is missing.
 pub fn attribute(name: &str) -> Option<Vec<Cell>> {
     let text = |text: &str| Cell::Text(text.to_owned());
     Some(match name {
@@ -56,7 +56,7 @@ pub fn attribute(name: &str) -> Option<Vec<Cell>> {
         "zero" => vec![Cell::Int(0)],
         "level_as_text" => vec![text("1")],
         "levels_as_text" => vec![text("0"), text("-1"), Cell::Int(2), text("0.50")],
-        "misfits" => vec![Cell::Int(1), text("1 or so")],
+        "invalid_values" => vec![Cell::Int(1), text("1 or so")],
         "flag" => vec![Cell::Bool(true)],
         "flag_as_text" => vec![text("false")],
         "nothing" => Vec::new(),
@@ -64,9 +64,9 @@ pub fn attribute(name: &str) -> Option<Vec<Cell>> {
     })
 }
 
-/// Whether an attribute is a list.
+/// Returns whether an attribute is a list.
 pub fn is_list(name: &str) -> bool {
-    matches!(name, "regions" | "levels" | "levels_as_text" | "misfits" | "nothing")
+    matches!(name, "regions" | "levels" | "levels_as_text" | "invalid_values" | "nothing")
 }
 
 impl World {

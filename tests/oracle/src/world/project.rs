@@ -46,8 +46,8 @@ pub fn source_tree(world: &World, order: FileOrder) -> SourceTree {
         add(world.cubes.len(), json!({ "metrics": metrics.collect::<Vec<_>>() }));
     }
     let policies = world.policies.iter().enumerate().filter_map(|(index, policy)| policy.json(world, index));
-    let veils = world.veils.iter().enumerate().map(|(index, veil)| veil.json(index));
-    let policies: Vec<Json> = policies.chain(veils).collect();
+    let mask_policies = world.mask_policies.iter().enumerate().map(|(index, mask_policy)| mask_policy.json(index));
+    let policies: Vec<Json> = policies.chain(mask_policies).collect();
     if !policies.is_empty() {
         tree.files.insert("policies/all.yml".into(), json!({ "policies": policies }).to_string().into());
     }

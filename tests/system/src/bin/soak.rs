@@ -13,13 +13,13 @@ use anyhow::{Context as _, Result};
 use terrane_system_tests::soak::load::{self, BODIES, Crowd};
 use terrane_system_tests::soak::{self, Settings, looping, stage};
 
-/// What a hook that loops may make of the p99 of others.
+/// The highest allowed ratio of the p99 of others, with and without a hook that loops.
 const WORST_RATIO: f64 = 1.5;
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let binary = std::env::current_exe()?.with_file_name("terrane-under-test");
-    let binary = binary.to_str().context("a path that is no text")?;
+    let binary = binary.to_str().context("a path that is not UTF-8")?;
     let (is_looping, numbers) = match arguments.split_first() {
         Some((first, rest)) if first == "looping-hook" => (true, rest),
         _ => (false, &arguments[..]),

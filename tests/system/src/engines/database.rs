@@ -1,4 +1,4 @@
-//! One engine with its rows, and how a project is told to use it.
+//! One engine with its rows, and the settings with which a project uses it.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl Kind {
         }
     }
 
-    /// What this machine lacks to run it.
+    /// Returns the tool that this machine lacks to run the engine.
     pub fn missing(self) -> Option<Missing> {
         let component = crate::path(&format!(".prepared/components/dialect-{}.wasm", self.warehouse()));
         if !component.is_file() {
@@ -94,7 +94,7 @@ impl Engine {
         variables
     }
 
-    /// Where its server is.
+    /// The address of its server.
     pub fn url(&self) -> Option<String> {
         let port = self.server.as_ref()?.port;
         match self.kind {
@@ -114,7 +114,7 @@ impl Engine {
         Ok(format!("postgres://terrane:secret@127.0.0.1:{}/{name}", server.port))
     }
 
-    /// What a statement answers in a database of a PostgreSQL server, one row a line.
+    /// Returns the result of a statement in a database of a PostgreSQL server, one row per line.
     ///
     /// # Errors
     /// The server refuses it.

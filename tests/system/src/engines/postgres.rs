@@ -78,7 +78,7 @@ fn path(name: &str) -> Result<PathBuf> {
     tool(name).map_err(|Missing(why)| anyhow::anyhow!(why))
 }
 
-/// What a program of PostgreSQL prints, called for a server.
+/// Returns the output of a program of PostgreSQL that is called for a server.
 pub(super) fn ask(port: u16, name: &str, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(path(name)?);
     command.args(["-h", "127.0.0.1", "-U", "terrane", "-p", &port.to_string()]).args(arguments);

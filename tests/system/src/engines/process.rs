@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How one kind of server is started over a folder and a port, probed and stopped.
+/// The commands that start a kind of server for a folder and a port, probe it and stop it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Program {
     pub(super) start: fn(&Path, u16) -> Result<Command>,
@@ -152,5 +152,5 @@ fn is_root() -> bool {
 
 fn id(kind: &str, user: &str) -> Result<u32> {
     let output = Command::new("id").args([kind, user]).output()?;
-    String::from_utf8(output.stdout)?.trim().parse().with_context(|| format!("there is no user {user}"))
+    String::from_utf8(output.stdout)?.trim().parse().with_context(|| format!("unknown user {user}"))
 }

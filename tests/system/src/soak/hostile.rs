@@ -1,4 +1,4 @@
-//! Requests that mean harm, or that nobody meant: each is made from its number alone.
+//! Harmful and malformed requests, each generated from its number.
 //!
 //! In: a seed, a number, and the credentials of the server under test. Out: the bytes of one connection,
 //! and how it ends. Not here: what an answer must be (`judge`).
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::random::Random;
 
-/// What is sent on one connection.
+/// The bytes that are sent on one connection.
 #[derive(Debug)]
 pub struct Attack {
     /// Says in a report which kind it was.
@@ -26,10 +26,10 @@ pub enum Ending {
     GoesAway,
 }
 
-/// What the attacker has.
+/// The credentials of the attacker.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// Of a caller who may read.
+    /// The credential of a caller with the scope `read`.
     pub reader: String,
     pub admin: String,
     pub token: String,
@@ -392,7 +392,7 @@ fn address_query(random: &mut Random, credentials: &Credentials) -> Attack {
 
 fn cut_off(random: &mut Random, credentials: &Credentials) -> Attack {
     let whole = post("cut off", random.one_of(POSTS), &credentials.reader, query(random).to_string().as_bytes());
-    // Sometimes whole, so that it is the answer that nobody waits for.
+    // Sometimes complete, so that the client leaves before the response.
     let end = if random.once_in(2) { whole.bytes.len() } else { random.below(whole.bytes.len()) };
     let ending = if random.once_in(2) { Ending::GoesAway } else { Ending::HangsUp };
     Attack { bytes: whole.bytes[..end].to_vec(), ending, ..whole }

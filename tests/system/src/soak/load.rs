@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use super::watch::{self, Watched};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Who is refused does not ask again at once.
+/// The pause of a client after a refusal.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 const STACK_BYTES: usize = 256 * 1_024;
-/// Of the example project.
+/// A query of the example project.
 pub const BODIES: &[&str] = &[
     r#"{"measures":["flights.count"],"dimensions":["flights.origin"]}"#,
     r#"{"measures":["flights.count"],"dimensions":["flights.time_hour.month"],"filters":[{"dimension":"flights.origin","operator":"equals","value":"JFK"}]}"#,
@@ -120,7 +120,7 @@ fn exchange(stream: &mut Option<TcpStream>, address: SocketAddr, request: &str) 
 }
 
 impl LoadReport {
-    /// What so many of a hundred requests waited at most.
+    /// Returns the longest wait of the given percentage of requests.
     pub fn percentile(&self, hundredths: usize) -> Duration {
         let at = (self.waits.len() * hundredths / 100).min(self.waits.len().saturating_sub(1));
         self.waits.get(at).copied().unwrap_or_default()

@@ -1,8 +1,8 @@
 //! A hook that loops for one class of queries, and what the others feel of it.
 //!
-//! In: a program, callers, a time. Out: the waits of those whom the hook answers, with nobody else there, and
+//! In: a program, callers, a time. Out: the waits of those whom the hook answers, alone, and
 //! beside callers whose every query makes it loop until it is stopped. Each of these has a credential of its own,
-//! so that the hook is let alone for none of them because of another. Not here: what ratio is good enough.
+//! so that the circuit breaker of one caller never opens because of another. Not here: what ratio is good enough.
 
 use std::fmt;
 use std::process::Stdio;
@@ -30,18 +30,18 @@ const CUBES: &str = "cubes:
 const CALM: &[&str] = &[r#"{"measures":["calm.revenue"],"dimensions":["calm.kind"]}"#];
 const WILD: &[&str] = &[r#"{"measures":["wild.revenue"],"dimensions":["wild.kind"]}"#];
 
-/// Of those for whom it loops: what they ask besides costs others little.
+/// The pause of callers for whom the hook loops, so that only the hook delays others.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How many ask, and for how long.
+/// The number of callers and the duration.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Whom the hook answers.
+    /// The number of callers whom the hook answers.
     pub clients: usize,
     /// For whom it loops.
     pub looping: usize,
     pub duration: Duration,
-    /// What it says is obeyed, and what it does not say refuses the query; else it is only watched.
+    /// True if the hook is required and enforced; otherwise it is only monitored.
     pub is_required: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Settings {
 pub struct LoopingReport {
     pub alone: LoadReport,
     pub beside: LoadReport,
-    /// Of those for whom it loops.
+    /// The number of callers for whom the hook loops.
     pub looping: LoadReport,
 }
 
@@ -104,7 +104,7 @@ pub fn run(binary: &str, settings: Settings) -> Result<LoopingReport> {
 }
 
 impl LoopingReport {
-    /// How much longer so many of a hundred wait beside the loop.
+    /// Returns the ratio of the waits of the given percentage of callers, with and without the loop.
     pub fn ratio(&self, hundredths: usize) -> f64 {
         let [beside, alone] = [&self.beside, &self.alone].map(|report| report.percentile(hundredths).as_secs_f64());
         beside / alone.max(1e-9)

@@ -25,7 +25,7 @@ pub fn start(binary: &str, folder: &Path, variables: &[(&str, &str)]) -> Result<
     };
     let (reader, admin) = (key("reader", "read")?, key("admin", "read,write,admin")?);
     program(&["auth", "create-user", "ada"]).arguments(&["--password-stdin"]).input(PASSWORD).run()?;
-    // The example lets anybody read; here nobody may who can't say who he is.
+    // The example is open to anonymous callers; this project is not.
     let mut serve = program(&["serve"]).arguments(&["--port", "0"]).variable("SERVICE_SECURITY__JWT_SECRET", SECRET);
     for (name, value) in variables {
         serve = serve.variable(name, value);

@@ -10,7 +10,7 @@ use crate::http::request;
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What was seen.
+/// The measurements.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
     /// Resident bytes, each time.
@@ -20,7 +20,7 @@ pub struct Watched {
     pub failed_probes: usize,
 }
 
-/// Looks again and again until it is told to stop.
+/// Measures periodically until it is stopped.
 pub fn watch(address: SocketAddr, process: u32, stop: &AtomicBool) -> Watched {
     let mut watched = Watched::default();
     while !stop.load(Ordering::Relaxed) {
@@ -35,7 +35,7 @@ pub fn watch(address: SocketAddr, process: u32, stop: &AtomicBool) -> Watched {
     watched
 }
 
-/// Of the process, as Linux tells it.
+/// Returns the memory of the process as Linux reports it.
 pub fn memory_bytes(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

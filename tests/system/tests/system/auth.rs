@@ -69,7 +69,7 @@ fn callers_see_what_their_key_or_token_lets_them() {
 }
 
 #[test]
-fn what_makes_no_key_or_user_is_told() {
+fn invalid_keys_and_users_are_rejected() {
     let project = Scratch::project();
     for (call, arguments, input, words) in [
         (&["auth", "create-key"][..], &["--name", "a", "--scopes", "raed"][..], "", "`raed` is no scope"),
@@ -90,7 +90,7 @@ fn what_makes_no_key_or_user_is_told() {
 }
 
 #[test]
-fn what_a_policy_denies_and_who_fails_to_sign_in_is_told_to_the_log_and_the_audit_log() {
+fn denials_and_failed_sign_ins_are_in_the_log_and_the_audit_log() {
     let deny = "policies:\n  - {name: closed, cubes: [t], mask: {region: hash}}\n";
     let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE);
     let project = project.with("policies/t.yml", deny);
@@ -164,7 +164,10 @@ fn what_reads_a_closed_member_is_neither_listed_nor_suggested() {
     };
     for body in [json!({"measures": ["t.region"]}), json!({"metrics": ["shar"]}), json!({"dimensions": ["t.regio"]})] {
         let refusal: Value = serde_json::from_str(&ask(body.clone())).unwrap();
-        let told = refusal["error"].to_string().replace(&body.to_string(), "");
-        assert!(!told.contains("per_region") && !told.contains("region_up") && !told.contains("share"), "{told}");
+        let reported = refusal["error"].to_string().replace(&body.to_string(), "");
+        assert!(
+            !reported.contains("per_region") && !reported.contains("region_up") && !reported.contains("share"),
+            "{reported}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What people get wrong: each case ends with exit code 1, a place and a hint, and never a panic.
+//! Mistakes of users: each case ends with exit code 1, a place and a hint, and never a panic.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn broken_yaml_in_a_cube_has_its_place_and_the_line() {
 }
 
 #[test]
-fn broken_yaml_in_the_project_file_is_told_once() {
+fn broken_yaml_in_the_project_file_is_reported_once() {
     let project = Scratch::project().with("service_project.yml", "name: a\nserver: {port: 1\n");
     let output = run("check", project.path(), &[]);
     assert_explains(&output, &["service_project.yml:2:9: error[yaml-syntax]"]);
@@ -117,7 +117,7 @@ fn an_unreadable_data_file() {
     for command in ["check", "serve"] {
         assert_explains(&run(command, project.path(), &[]), &["service_project.yml:4:7", "data/v.parquet", "hint:"]);
     }
-    let project = project.with("data/v.parquet", "PAR1 this is no Parquet file");
+    let project = project.with("data/v.parquet", "PAR1 this is not a Parquet file");
     assert_explains(&run("serve", project.path(), &[]), &["service_project.yml:4:7", "data/v.parquet"]);
     let project = project.with("service_project.yml", &settings.replace(init, "\"SELEC 1\""));
     assert_explains(&run("serve", project.path(), &[]), &["service_project.yml:4:7", "SELEC 1"]);
@@ -127,12 +127,12 @@ fn an_unreadable_data_file() {
 fn a_database_file_that_is_none() {
     let project = Scratch::project()
         .with("service_project.yml", "name: a\nwarehouse:\n  path: a.duckdb\n")
-        .with("a.duckdb", "this is a text and no database, whatever its name says");
+        .with("a.duckdb", "this is not a database, in spite of its name");
     assert_explains(&run("check", project.path(), &[]), &["service_project.yml:3:9", "a.duckdb", "hint:"]);
 }
 
 #[test]
-fn nobody_is_served_without_credentials_or_anonymous() {
+fn a_server_without_credentials_or_anonymous_refuses_to_start() {
     let settings = "name: a\nsecurity: {api_keys: {enabled: false}}\n";
     let project = Scratch::project().with("service_project.yml", settings);
     assert_explains(&run("serve", project.path(), &[]), &["not-served", "security: {anonymous:"]);
@@ -210,8 +210,8 @@ fn files_that_are_no_text() {
     for mark in ["\u{feff}", ""] {
         let text: Vec<u8> = format!("{mark}cubes: []\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
         let project = Scratch::project().with_bytes("cubes/b.yml", &text);
-        let told = ["cubes/b.yml:1:1: error[not-utf-8]", "UTF-16", "save the file as UTF-8"];
-        assert_explains(&run("check", project.path(), &[]), &told);
+        let reported = ["cubes/b.yml:1:1: error[not-utf-8]", "UTF-16", "save the file as UTF-8"];
+        assert_explains(&run("check", project.path(), &[]), &reported);
     }
     let project = Scratch::project().with("cubes/b.yml", &"# long\n".repeat(1_000_000));
     assert_explains(&run("check", project.path(), &[]), &["cubes/b.yml", "file-too-large"]);
@@ -253,7 +253,7 @@ fn configuration_that_nests_deeply_is_refused() {
 
 /// Slips that only the warehouse can find: each at its own line, and the server still serves the rest.
 #[test]
-fn what_the_warehouse_can_not_read_is_told_at_its_place() {
+fn warehouse_errors_are_reported_at_their_place() {
     let cubes = "cubes:
   - name: t
     sql_table: t
@@ -295,7 +295,7 @@ fn what_the_warehouse_can_not_read_is_told_at_its_place() {
     ] {
         assert_explains(&output, &[words]);
     }
-    assert!(!output.stdout.contains("t.count`"), "what can be read is not told of: {}", output.stdout);
+    assert!(!output.stdout.contains("t.count`"), "readable members are not reported: {}", output.stdout);
     let answer = run("query", project.path(), &[r#"{"measures": ["t.count"]}"#, "--json"]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
 }
@@ -309,7 +309,7 @@ fn an_expectation_of_a_member_that_does_not_exist() {
     let project = project
         .with("tests/a.yml", &case("{measures: [t.cuont]}").replace("rows: []", "error: {code: INVALID_MEASURE}"));
     assert_eq!(run("check", project.path(), &[]).code, Some(0));
-    // What the project lacks because of its errors is no mistake of its expectations.
+    // Members that are missing because of errors in the project are not reported as errors of its expectations.
     let project = project
         .with("tests/a.yml", &case("{measures: [b.count]}"))
         .with("cubes/b.yml", "cubes:\n  - {name: b, sql_table: t, measures: [{name: count, type: cuont}]}\n");
@@ -373,12 +373,12 @@ fn what_sources_declare_and_the_warehouse_does_not_have() {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }
     assert!(output.stdout.contains("2 warnings"), "{}", output.stdout);
-    // What reads it is told of, and once.
+    // Its readers are reported once.
     let project = project.with("cubes/orders.yml", &cube("sise"));
     let output = run("check", project.path(), &[]);
     assert_explains(&output, &["cubes/orders.yml:4:", "dimension `orders.size`"]);
     assert!(!output.stdout.contains("sources/shop.yml:5:"), "{}", output.stdout);
-    // A table that isn't there is told where the cube names it.
+    // A table that does not exist is reported where the cube names it.
     let project = project.with("cubes/orders.yml", "cubes:\n  - name: orders\n    sql_table: shop.ordered\n");
     assert_explains(&run("check", project.path(), &[]), &["cubes/orders.yml:3:", "cannot describe cube `orders`"]);
 }

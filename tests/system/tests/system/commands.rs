@@ -18,7 +18,7 @@ fn the_example_has_no_problem() {
 }
 
 #[test]
-fn what_the_warehouse_refuses_of_a_model_is_told_there_and_once() {
+fn a_model_that_the_warehouse_refuses_is_reported_once() {
     let project = "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id\"]\n";
     let cube = "cubes:\n  - name: orders\n    sql_table: \"{{ ref('staged') }}\"\n    measures: [{name: count, type: count}]\n";
     let scratch = Scratch::empty()
@@ -30,14 +30,15 @@ fn what_the_warehouse_refuses_of_a_model_is_told_there_and_once() {
     let output = run("check", scratch.path(), &["--json"]);
     let json: Value = serde_json::from_str(&output.stdout).unwrap();
     let problems = json["problems"].as_array().unwrap();
-    let told: Vec<_> = problems.iter().map(|told| (&told["code"], &told["file"], &told["line"])).collect();
+    let reported: Vec<_> =
+        problems.iter().map(|reported| (&reported["code"], &reported["file"], &reported["line"])).collect();
     let (code, staged, unread) = (json!("model-not-described"), json!("models/staged.sql"), json!("models/unread.sql"));
-    assert_eq!(told, [(&code, &staged, &json!(2)), (&code, &unread, &json!(1))], "{json}");
+    assert_eq!(reported, [(&code, &staged, &json!(2)), (&code, &unread, &json!(1))], "{json}");
     assert!(output.code == Some(1) && !output.stdout.contains("LINE 1"), "{json}");
 }
 
 #[test]
-fn folders_and_settings_that_would_not_hold_are_told() {
+fn misspelled_folders_and_invalid_settings_are_reported() {
     let project = "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id\"]\n\
                    security:\n  jwt: {secret: short}\n";
     let cube = "cubes:\n  - name: orders\n    sql_table: orders\n    measures: [{name: count, type: count}]\n";
@@ -49,13 +50,15 @@ fn folders_and_settings_that_would_not_hold_are_told() {
         .with("models/loud.SQL", "SELECT 1 AS one")
         .with("test/a.yml", "tests: []")
         .with("policy/a.yml", "policies: [{name: own, cubes: [orders], deny: [count]}]");
-    let told = |scratch: &Scratch| -> Vec<(String, String, String)> {
+    let reported = |scratch: &Scratch| -> Vec<(String, String, String)> {
         let json: Value = serde_json::from_str(&run("check", scratch.path(), &["--json"]).stdout).unwrap();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let problems = json["problems"].as_array().unwrap().iter();
-        problems.map(|told| (text(&told["severity"]), text(&told["file"]), text(&told["message"]))).collect()
+        problems
+            .map(|reported| (text(&reported["severity"]), text(&reported["file"]), text(&reported["message"])))
+            .collect()
     };
-    let found = told(&scratch);
+    let found = reported(&scratch);
     for (severity, file, words) in [
         ("warning", "model", "is not read"),
         ("warning", "models/loud.SQL", "is not read"),
@@ -63,12 +66,14 @@ fn folders_and_settings_that_would_not_hold_are_told() {
         ("error", "policy", "is not read"),
         ("error", "service_project.yml", "`security.jwt.secret`"),
     ] {
-        let is_it = |told: &(String, String, String)| told.0 == severity && told.1 == file && told.2.contains(words);
-        assert_eq!(found.iter().filter(|told| is_it(told)).count(), 1, "{file} {words}: {found:#?}");
+        let is_it = |reported: &(String, String, String)| {
+            reported.0 == severity && reported.1 == file && reported.2.contains(words)
+        };
+        assert_eq!(found.iter().filter(|reported| is_it(reported)).count(), 1, "{file} {words}: {found:#?}");
     }
-    assert!(found.iter().all(|told| told.1 != "docs"), "{found:#?}");
+    assert!(found.iter().all(|reported| reported.1 != "docs"), "{found:#?}");
     let refused = run("query", scratch.path(), &[r#"{"measures": ["orders.count"]}"#]);
-    assert!(refused.code == Some(1), "without its policies nobody reads: {refused:?}");
+    assert!(refused.code == Some(1), "without its policies, all cubes are closed: {refused:?}");
 }
 
 #[test]

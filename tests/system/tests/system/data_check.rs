@@ -1,4 +1,4 @@
-//! `check --data`: what rows contradict, told at its place with counts and keys.
+//! `check --data`: rows that contradict the project, reported at their place with counts and keys.
 
 use serde_json::{Value, json};
 use terrane_system_tests::{FLIGHTS, path};
@@ -39,7 +39,7 @@ const FOUND: &[(&str, &str, u64, &str)] = &[
 ];
 
 #[test]
-fn broken_keys_and_joins_are_told_with_their_rows() {
+fn broken_keys_and_joins_are_reported_with_their_rows() {
     let plain = run("check", &path(BROKEN), &["--json"]);
     assert_eq!(plain.code, Some(0), "without --data no row is read: {}", plain.stdout);
     let output = run("check", &path(BROKEN), &["--data", "--json"]);

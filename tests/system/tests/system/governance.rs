@@ -2,7 +2,7 @@
 //! say yes to is refused.
 //!
 //! The oracle is the project's own policies: a hook that filters as a policy does must lead to the same
-//! answers, byte for byte. Hidden rows hold a text that no answer may have.
+//! answers, byte for byte. Hidden rows contain a string that no answer may contain.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -79,7 +79,7 @@ metrics:
   - {name: average, type: ratio, numerator: orders.revenue, denominator: orders.count}
 "#;
 
-/// What the hook says, said by the project itself.
+/// The obligations of the hook as policies of the project.
 const POLICIES: &str = "policies:\n  - {name: orders, cubes: [orders], row_filter: \"{orders}.region = 'EU'\"}\n  \
     - {name: customers, cubes: [customers], row_filter: \"{customers}.region = 'EU'\"}\n";
 
@@ -146,7 +146,7 @@ fn queries() -> Vec<Value> {
     ]
 }
 
-/// What of an answer must agree: rows and what is counted.
+/// Returns the parts of a result that must be equal: rows and counts.
 fn shown(answer: &Value) -> Value {
     json!([answer["data"], answer["meta"]["total_rows"], answer["meta"]["totals"], answer["meta"]["truncated"]])
 }
@@ -315,7 +315,7 @@ fn a_project_whose_required_plugin_can_not_be_used_is_not_in_order() {
 }
 
 #[test]
-fn why_a_hook_could_not_answer_is_told_where_it_was_asked() {
+fn the_fault_of_a_hook_is_reported_to_its_caller() {
     let cases = (0..5).map(|number| {
         format!("  - {{name: n{number}, query: {{measures: [orders.count]}}, rows: [{{orders.count: 1}}]}}\n")
     });
@@ -406,7 +406,7 @@ fn limits_times_and_callers_are_obeyed() {
     let csv = String::from_utf8(csv).unwrap();
     assert_eq!(csv.split("\r\n\r\n").nth(1).unwrap().trim().lines().count(), 3, "{csv}");
     let (_, log) = server.terminate().unwrap();
-    // What the hook was told: who asks, how, and no values.
+    // The hook received the caller and the surface, and no values.
     assert!(log.contains("policy_audit") && log.contains("anonymous Surface::Rest read"), "{log}");
     assert!(!log.contains("DateDays"), "{log}");
 

@@ -1,5 +1,5 @@
 //! `terrane import cube`: a shop in Cube's YAML becomes a project that answers as SQL by hand, and whatever
-//! it has not as it was is told at its place.
+//! it has not as it was is reported at its place.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -149,7 +149,7 @@ fn without_a_place_nothing_is_written() {
 }
 
 #[test]
-fn a_member_that_views_copy_is_told_once_where_it_was_written() {
+fn a_member_that_views_copy_is_reported_once_at_its_source() {
     let model = r#"cubes:
   - name: orders
     sql_table: orders
@@ -172,13 +172,13 @@ views:
         let findings = json["findings"].as_array().unwrap().iter().filter(|finding| finding["line"] == line);
         findings.map(|finding| finding["message"].as_str().unwrap()).collect()
     };
-    let told = of_line(5);
-    assert!(told.len() == 1 && told[0].starts_with("dimension `broken` of cube `orders`"), "{told:?}");
+    let reported = of_line(5);
+    assert!(reported.len() == 1 && reported[0].starts_with("dimension `broken` of cube `orders`"), "{reported:?}");
     assert!(of_line(10)[0].ends_with("its type is `avg`"), "{:?}", of_line(10));
 }
 
 #[test]
-fn a_folder_without_a_model_is_told() {
+fn a_folder_without_a_model_is_reported() {
     let place = Scratch::empty().with("Old.js", "cube(`Old`, {})");
     let output = Program::new(BINARY, &["import", "cube"], place.path()).run().unwrap();
     assert!(output.code == Some(1) && output.stderr.contains("no cube in YAML"), "{}", output.stderr);

@@ -234,7 +234,7 @@ fn a_folder_of_parquet_files_gets_its_keys_by_looking() {
 fn files_inside_the_project_stay_where_they_are() {
     let rows: String = (0..30_000).map(|n| format!("{n},{n}\n")).collect();
     let project = Scratch::empty()
-        // A text in the last row only.
+        // A string in the last row only.
         .with("data/orders.csv", "id,customer,code,amount\n1,7,12,5.5\n2,8,13,4.5\n3,7,x9,1\n")
         .with("data/customers.csv", "id,name\n7,Ann\n8,Bob\n9,Cas\n")
         .with("data/late.csv", &format!("n,code\n{rows}30000,x\n"))
@@ -277,7 +277,7 @@ fn a_postgresql_database_becomes_a_project_without_its_password() {
         "CREATE SCHEMA sales",
         "CREATE TYPE sales.stage AS ENUM ('open', 'paid')",
         "CREATE TABLE sales.\"Customers\" (\"ID\" uuid PRIMARY KEY, \"fullName\" text, city varchar(40))",
-        "COMMENT ON TABLE sales.\"Customers\" IS 'One row a customer: whoever ever bought.'",
+        "COMMENT ON TABLE sales.\"Customers\" IS 'One row a customer: everyone who ever bought.'",
         "COMMENT ON COLUMN sales.\"Customers\".city IS 'Where they live'",
         "CREATE TABLE sales.orders (id bigserial PRIMARY KEY, customer_id uuid NOT NULL REFERENCES sales.\"Customers\", \
          payer uuid REFERENCES sales.\"Customers\", stage sales.stage, \"user\" text, placed_at timestamptz, updated_at timestamptz, \
@@ -310,7 +310,7 @@ fn a_postgresql_database_becomes_a_project_without_its_password() {
     assert!(orders.contains("{name: placed_at, type: time, sql: placed_at, primary_time: true}"), "{orders}");
     let customers = fs::read_to_string(project.join("cubes/customers.yml")).unwrap();
     assert!(
-        customers.contains("sql_table: 'sales.\"Customers\"'") && customers.contains("whoever ever bought."),
+        customers.contains("sql_table: 'sales.\"Customers\"'") && customers.contains("everyone who ever bought."),
         "{customers}"
     );
     let output = run("check", &project, &[]);
@@ -356,7 +356,7 @@ fn an_empty_project_loads() {
 }
 
 #[test]
-fn what_no_project_begins_with_is_told_and_leaves_nothing_behind() {
+fn invalid_sources_of_a_project_are_reported_and_leave_no_files() {
     let place = Scratch::empty()
         .with_bytes("shop.sqlite", b"SQLite format 3\0and more")
         .with("notes.txt", "nothing that anybody could read")

@@ -60,7 +60,7 @@ fn the_interface_is_as_it_describes_itself() {
     assert_eq!(server.terminate().unwrap().0, Some(0));
 }
 
-/// Where `cargo xtask test` puts it.
+/// Returns the path at which `cargo xtask test` installs it.
 fn schemathesis() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
     Some(target.join("tools/schemathesis/bin/schemathesis")).filter(|program| program.is_file())

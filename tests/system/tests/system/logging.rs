@@ -12,7 +12,7 @@ use crate::program;
 
 const QUERY: &str = r#"{"measures": ["t.count"]}"#;
 
-/// What a server under these variables writes to its standard output while it answers a query, a query that
+/// Returns the standard output of a server with these variables while it answers a query, a query that
 /// is refused, and a stranger's scrape.
 fn logged(variables: &[(&str, &str)]) -> String {
     let project = Scratch::project();
@@ -138,7 +138,7 @@ fn a_large_file_is_set_aside_as_often_as_wanted() {
 }
 
 #[test]
-fn a_log_that_takes_nothing_stops_nobody() {
+fn a_log_that_cannot_be_written_does_not_stop_the_server() {
     for (name, stdout) in [("a full disk", Some(File::create("/dev/full").unwrap())), ("a closed pipe", None)] {
         let project = Scratch::project();
         let server = program("serve", project.path()).variable("SERVICE_METRICS__ENABLED", "true");
@@ -160,7 +160,7 @@ fn a_log_that_takes_nothing_stops_nobody() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_does_not_hold_the_end_up() {
+fn a_log_without_a_reader_does_not_delay_the_shutdown() {
     let project = Scratch::project();
     let server: Program = program("serve", project.path());
     let mut server = server.serve_unheard(Stdio::piped(), Stdio::inherit()).unwrap();

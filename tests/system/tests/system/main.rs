@@ -1,6 +1,7 @@
 //! The heavy tests: real warehouses, real components, the real program.
 //!
-//! One binary, since linking it takes as long as running it.
+//! In: the built program, and the engines and tools of this machine. Out: one test binary, since linking it takes as
+//! long as running it. Deliberately absent: silence about missing tools; `skip` reports them, and fails in CI.
 
 mod auth;
 mod bad_input;
@@ -35,29 +36,40 @@ use terrane_system_tests::{Output, Program};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_terrane-under-test");
 
-/// One project at a time where they run in this process: DuckDB makes its project's folder the working
-/// directory.
+/// Locks the working directory. DuckDB makes the folder of its project the working directory, so tests in this process
+/// use one project at a time.
 fn working_directory() -> MutexGuard<'static, ()> {
     static TAKEN: Mutex<()> = Mutex::new(());
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reports cases that can't run because a tool is missing. In CI nothing may be missing.
+/// Reports tests that cannot run because a tool is missing. In CI, that is a failure.
 fn skip(cases: &str, reason: &str) {
     #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
-    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!is_ci, "{cases} must run in CI: {reason}");
+    let variable = std::env::var("CI").ok();
+    assert!(!is_ci(variable.as_deref()), "{cases} must run in CI: {reason}");
     eprintln!("skipped: {cases}: {reason}");
 }
 
-/// The program with a command and a project's folder.
+/// Returns whether the value of the variable `CI` means that the tests run in CI.
+fn is_ci(variable: Option<&str>) -> bool {
+    variable.is_some_and(|value| !matches!(value, "" | "0" | "false"))
+}
+
+#[test]
+fn ci_is_on_with_any_value_but_false() {
+    assert_eq!(["true", "1", "yes"].map(|value| is_ci(Some(value))), [true; 3]);
+    assert_eq!([None, Some(""), Some("0"), Some("false")].map(is_ci), [false; 4]);
+}
+
+/// Returns the program with a command and the folder of a project.
 fn program(command: &str, folder: &Path) -> Program {
     Program::new(BINARY, &[command], folder)
 }
 
 fn run(command: &str, folder: &Path, arguments: &[&str]) -> Output {
-    // Tests run side by side: a server that names no port takes any that is free.
+    // Tests run in parallel, so a server without a port takes a free one.
     let chooses_port = command == "serve" && !arguments.contains(&"--port");
     let port: &[&str] = if chooses_port { &["--port", "0"] } else { &[] };
-    program(command, folder).arguments(arguments).arguments(port).run().expect("the program runs to its end")
+    program(command, folder).arguments(arguments).arguments(port).run().expect("running the program")
 }

@@ -74,9 +74,9 @@ fn a_run_tells_what_it_built_and_queries_read_it() {
     assert!(!sql(&project, "clean_orders").contains("analytics"));
     let output = run("run", project.path(), &[]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    let told: Vec<&str> = output.stdout.lines().collect();
-    assert!(told[0].starts_with("1/2 clean  table  ") && told[0].ends_with("  10 rows"), "{told:?}");
-    assert!(told[1].starts_with("2/2 large  view  "), "{told:?}");
+    let reported: Vec<&str> = output.stdout.lines().collect();
+    assert!(reported[0].starts_with("1/2 clean  table  ") && reported[0].ends_with("  10 rows"), "{reported:?}");
+    assert!(reported[1].starts_with("2/2 large  view  "), "{reported:?}");
     assert!(output.stderr.contains("2 models built"), "{}", output.stderr);
     assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
     // The table is as of its build, and so is the view over it; the source has moved on.
@@ -86,10 +86,10 @@ fn a_run_tells_what_it_built_and_queries_read_it() {
     assert_eq!(counts(&project), [8, 10, 5]);
     let output = run("run", project.path(), &["--models", "clean", "--json"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    let told = lines(&output);
-    assert_eq!(told.len(), 1, "{told:?}");
+    let reported = lines(&output);
+    assert_eq!(reported.len(), 1, "{reported:?}");
     assert_eq!(
-        (&told[0]["model"], &told[0]["status"], &told[0]["rows"]),
+        (&reported[0]["model"], &reported[0]["status"], &reported[0]["rows"]),
         (&json!("clean"), &json!("built"), &json!(8))
     );
     assert_eq!(counts(&project), [8, 8, 3]);
@@ -164,7 +164,7 @@ fn a_run_that_fails_says_why_and_leaves_what_was_there() {
     let project = project.with("models/clean.sql", CLEAN);
     assert_eq!(count(&project, "clean_orders", None), Ok(10));
 
-    // Somebody's own table is not replaced.
+    // A table of another owner is not replaced.
     let project =
         project.with("service_project.yml", &source("CREATE TABLE IF NOT EXISTS analytics.theirs AS SELECT 7 AS id"));
     let project = project.with("models/theirs.sql", "{{ config(materialized='table') }} SELECT 1 AS id");
@@ -206,16 +206,16 @@ fn a_run_that_is_killed_or_interrupted_leaves_what_was_there() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut reported = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.starts_with("building clean") {
             line.clear();
-            assert!(told.read_line(&mut line).unwrap() > 0, "it ended by itself");
+            assert!(reported.read_line(&mut line).unwrap() > 0, "it ended by itself");
         }
         let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
         assert!(killed.success());
         let mut said = String::new();
-        told.read_to_string(&mut said).unwrap();
+        reported.read_to_string(&mut said).unwrap();
         assert!(
             !child.wait().unwrap().success() && (signal == "KILL" || said.contains("the run was stopped")),
             "{said}"
@@ -312,7 +312,7 @@ fn a_full_compilation_reuses_nothing() {
 }
 
 #[test]
-fn a_server_compiles_the_models_that_it_is_told() {
+fn a_server_compiles_the_requested_models() {
     let project = project();
     let writer = key(&project);
     let server = serve(&project);

@@ -1,4 +1,4 @@
-//! What operators see of the real program: metrics, traces, probes.
+//! Metrics, traces and probes of the real program.
 
 use std::net::TcpListener;
 use std::thread;
@@ -57,13 +57,14 @@ fn settings_that_would_show_or_shadow_something_are_refused() {
         let project = Scratch::project().with("service_project.yml", &format!("{OPEN}{settings}\n"));
         let output = run("serve", project.path(), &[]);
         assert_eq!(output.code, Some(1), "{settings}");
-        let is_told = output.stderr.contains(words) && output.stderr.contains(place) && output.stderr.contains("hint:");
-        assert!(is_told, "{settings}: {}", output.stderr);
+        let is_reported =
+            output.stderr.contains(words) && output.stderr.contains(place) && output.stderr.contains("hint:");
+        assert!(is_reported, "{settings}: {}", output.stderr);
     }
 }
 
 #[test]
-fn a_port_of_metrics_that_is_taken_is_told() {
+fn a_used_port_of_metrics_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let project = Scratch::project();
@@ -98,8 +99,8 @@ fn a_collector_that_is_down_leaves_trace_ids_and_answers() {
     let (of_requests, rest): (Vec<_>, Vec<_>) = records.partition(|record| record["correlation_id"].is_string());
     assert_eq!(of_requests.len(), 80);
     assert!(of_requests.iter().all(|record| record["trace_id"].as_str().is_some_and(|id| id.len() == 32)));
-    let told = rest.iter().filter(|record| record["event"] == "traces_not_sent").count();
-    assert_eq!(told, 1, "{log}");
+    let reported = rest.iter().filter(|record| record["event"] == "traces_not_sent").count();
+    assert_eq!(reported, 1, "{log}");
 }
 
 #[test]

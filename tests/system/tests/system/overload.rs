@@ -146,7 +146,7 @@ fn a_client_that_goes_away_leaves_the_queue() {
         drop(waiting);
     }
     drop(running);
-    eventually("nobody is before us", || ask(&server, QUICK).status == 200);
+    eventually("the queue is empty", || ask(&server, QUICK).status == 200);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_server_with_a_certificate_is_asked_by_https() {
     };
     let (is_fine, answer) = curl(&["--cacert", "a.crt"], "/api/v1/query/meta/cubes");
     assert!(is_fine && answer.starts_with("HTTP/1.1 200") && answer.contains("strict-transport-security"), "{answer}");
-    assert!(!curl(&[], "/health/live").0, "whoever does not know the certificate goes away");
+    assert!(!curl(&[], "/health/live").0, "a client that does not know the certificate fails");
     let plain = request(server.address, "GET", "/health/live", None).unwrap();
     assert!(plain.status == 400 && plain.body.contains("https://"), "{}", plain.body);
     assert_eq!(server.terminate().unwrap().0, Some(0));
@@ -182,7 +182,7 @@ fn a_server_with_a_certificate_is_asked_by_https() {
 }
 
 #[test]
-fn wrong_network_settings_are_told_at_the_start() {
+fn invalid_network_settings_refuse_to_start() {
     for (settings, words) in [
         ("server: {cors: {origins: [\"https://a/\"]}}\n", "service_project.yml:3:27: error[wrong-value]: `https://a/`"),
         ("server: {allowed_hosts: [\"a:80\"]}\n", "no host's name"),

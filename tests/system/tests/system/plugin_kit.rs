@@ -179,9 +179,9 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let many = plugin("run", component, &["--input", &input("many.json")]);
     assert!(many.code == Some(1) && many.stderr.contains("it logged error: panicked: 10 points at="), "{many:?}");
     let many = plugin("run", component, &["--json", "--input", &input("many.json")]);
-    let told = json_of(&many);
-    assert!(told["ok"] == json!(false) && told["log"][1]["level"] == "error", "{told}");
-    assert!(told["problems"][0].as_str().unwrap().contains("many.json: the component trapped"), "{told}");
+    let reported = json_of(&many);
+    assert!(reported["ok"] == json!(false) && reported["log"][1]["level"] == "error", "{reported}");
+    assert!(reported["problems"][0].as_str().unwrap().contains("many.json: the component trapped"), "{reported}");
     let tested = plugin("test", component, &["--cases", cases.path().to_str().unwrap()]);
     for words in ["it logged warning: looking", "panicked: 10 points at=src/lib.rs:"] {
         assert!(tested.code == Some(1) && tested.stdout.contains(words), "{tested:?}");
@@ -200,12 +200,15 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let run = [&run[..], &["--detector", "far_out"]].concat();
     let judged = |project: &Scratch| Program::new(BINARY, &["anomaly", "run"], project.path()).arguments(&run).run();
     let output = judged(&project()).unwrap();
-    let told = &output.stderr;
-    assert!(output.code == Some(1) && told.contains("detector-far-out: warning: looking api_key=***\n"), "{told}");
-    assert!(told.contains("detector-far-out: error: panicked: 58 points at=src/lib.rs:"), "{told}");
-    assert!(told.contains("hint: it was judging half 0; half 1\n"), "{told}");
+    let reported = &output.stderr;
+    assert!(
+        output.code == Some(1) && reported.contains("detector-far-out: warning: looking api_key=***\n"),
+        "{reported}"
+    );
+    assert!(reported.contains("detector-far-out: error: panicked: 58 points at=src/lib.rs:"), "{reported}");
+    assert!(reported.contains("hint: it was judging half 0; half 1\n"), "{reported}");
 
-    // What no server uses is told wherever it is asked for, and forges no line.
+    // An unused component is reported wherever it is asked for, and cannot forge a line.
     let text = fs::read_to_string(&source).unwrap();
     fs::write(&source, text.replace("new(\"far_out\"", "new(\"far\\nok     out\\u{1b}[2J\"")).unwrap();
     built(crate_folder);
@@ -237,7 +240,7 @@ fn a_plugin_is_tested_with_a_configuration() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_a_hint() {
+fn errors_are_reported_with_place_and_hint() {
     let detector = example("detector-template");
     let scratch = Scratch::empty()
         .with("wrong.json", r#"{"call": "detect", "args": {"kind": 1, "kinds": [], "p": {"training-size": -1}}}"#)
@@ -270,8 +273,11 @@ fn what_is_wrong_is_told_with_its_place_and_a_hint() {
             assert!(output.stderr.contains(word), "{word} is not in\n{}", output.stderr);
         }
     }
-    let told = json_of(&plugin("check", &file("text.wasm"), &["--json"]));
-    assert!(told["ok"] == json!(false) && told["problems"][0].as_str().unwrap().contains("text.wasm"), "{told}");
+    let reported = json_of(&plugin("check", &file("text.wasm"), &["--json"]));
+    assert!(
+        reported["ok"] == json!(false) && reported["problems"][0].as_str().unwrap().contains("text.wasm"),
+        "{reported}"
+    );
 }
 
 /// A query's case for the probe, whose configuration says what it answers.
@@ -299,8 +305,11 @@ fn an_answer_that_a_server_refuses_fails() {
     for (case, words) in [("code.json", "No Code!"), ("warning.json", "5000 bytes"), ("roots.json", "2 roots")] {
         let output = run(case, &[]);
         assert!(output.code == Some(1) && output.stderr.contains(words), "{output:?}");
-        let told = json_of(&run(case, &["--json"]));
-        assert!(told["ok"] == json!(false) && told["problems"][0].as_str().unwrap().contains(words), "{told}");
+        let reported = json_of(&run(case, &["--json"]));
+        assert!(
+            reported["ok"] == json!(false) && reported["problems"][0].as_str().unwrap().contains(words),
+            "{reported}"
+        );
     }
     let output = plugin("test", &component, &["--cases", scratch.path().to_str().unwrap(), "--bless"]);
     assert!(output.code == Some(1) && output.stdout.contains("3 failed"), "{}", output.stdout);
@@ -308,7 +317,7 @@ fn an_answer_that_a_server_refuses_fails() {
 }
 
 #[test]
-fn a_component_that_nothing_uses_is_told() {
+fn an_unused_component_is_reported() {
     let scratch = Scratch::empty()
         .with("service_project.yml", "name: idle\nwarehouse: {type: duckdb}\n")
         .with("plugins/readme.txt", "not looked at");
@@ -326,9 +335,9 @@ fn a_component_that_nothing_uses_is_told() {
     put("hook-template", "my-hook");
     fs::write(scratch.path().join("plugins/text.wasm"), "hello").unwrap();
     let output = check();
-    let told = warnings(&output);
-    assert!(output.code == Some(0) && told.matches("[plugin-idle]").count() == 5, "{told}");
-    assert!(!told.contains("plugin-refused"), "each is told once: {told}");
+    let reported = warnings(&output);
+    assert!(output.code == Some(0) && reported.matches("[plugin-idle]").count() == 5, "{reported}");
+    assert!(!reported.contains("plugin-refused"), "each is reported once: {reported}");
     for words in [
         "my-detector.wasm is a detector that nothing uses",
         "id: detector-template, role: detector, source: plugins/my-detector.wasm",
@@ -337,7 +346,7 @@ fn a_component_that_nothing_uses_is_told() {
         "is a governance hook that is not listed",
         "text.wasm is no plugin of any role",
     ] {
-        assert!(told.contains(words), "{words} is not in\n{told}");
+        assert!(reported.contains(words), "{words} is not in\n{reported}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is served changes while the real server runs: loads, reloads, registered cubes, and what survives.
+//! Changes of the served project while the real server runs: loads, reloads, registered cubes, and what survives.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -290,7 +290,7 @@ fn what_holds_of_a_broken_project_is_served_where_it_is_asked_for() {
 }
 
 /// A cube that worked is not replaced by one that the warehouse refuses; a new one, and a table that went away,
-/// keep nobody from loading.
+/// do not prevent a load.
 #[test]
 fn a_change_that_the_warehouse_refuses_leaves_the_old_project() {
     let project = project().with("cubes/more.yml", MORE);
@@ -310,7 +310,7 @@ fn a_change_that_the_warehouse_refuses_leaves_the_old_project() {
     let (status, loaded) = load(false);
     assert_eq!(status, 200, "{loaded}");
     assert_eq!((&standing()["status"], &standing()["errors"]), (&json!("partial"), &json!(1)), "{loaded}");
-    assert_eq!(load(true).0, 422, "it is lost until it can be read again");
+    assert_eq!(load(true).0, 422, "it is lost until it is readable");
     let project = project.with("cubes/more.yml", MORE);
     let new = "cubes: [{name: new, sql_table: nowhere, measures: [{name: count, type: count}]}]\n";
     let _project = project.with("cubes/new.yml", new);
@@ -320,7 +320,7 @@ fn a_change_that_the_warehouse_refuses_leaves_the_old_project() {
 }
 
 #[test]
-fn a_file_that_is_no_text_closes_every_cube_and_is_named_to_whoever_loads() {
+fn an_unreadable_file_closes_every_cube_and_is_reported_on_load() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
@@ -328,8 +328,8 @@ fn a_file_that_is_no_text_closes_every_cube_and_is_named_to_whoever_loads() {
     let _project = project.with_bytes("policies/own.yml", &text);
     let (status, loaded) = send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"strict": false}));
     assert_eq!(status, 200, "{loaded}");
-    let told = loaded["problems"].as_array().unwrap().iter().find(|told| told["code"] == "closed-cubes");
-    assert!(told.is_some_and(|told| told["message"].to_string().contains("policies/own.yml")), "{loaded}");
+    let reported = loaded["problems"].as_array().unwrap().iter().find(|reported| reported["code"] == "closed-cubes");
+    assert!(reported.is_some_and(|reported| reported["message"].to_string().contains("policies/own.yml")), "{loaded}");
     let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query", &json!({"measures": ["t.count"]}));
     let words = refusal.to_string();
     assert!(status == 403 && words.contains("can't be read") && !words.contains("own.yml"), "{refusal}");
@@ -365,7 +365,7 @@ fn projects_lie_below_folders_that_the_operator_named() {
     let load =
         |path: &str| send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"project_path": path}));
     let private = outside.path().join("private").display().to_string();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for path in ["nowhere", "..", "/", "/etc", "link", &private, "inner/../..", "\u{0}", ""] {
         let (status, refusal) = load(path);
         if path.is_empty() {
@@ -373,10 +373,10 @@ fn projects_lie_below_folders_that_the_operator_named() {
             continue;
         }
         assert_eq!((status, &refusal["error"]["code"]), (400, &json!("INVALID_PROJECT_PATH")), "{path}: {refusal}");
-        told.push(refusal["error"]["message"].as_str().unwrap().replace(path, "…"));
+        reported.push(refusal["error"]["message"].as_str().unwrap().replace(path, "…"));
     }
-    // What lies outside is told as what isn't there.
-    assert!(told[..6].iter().all(|message| *message == told[0]), "{told:?}");
+    // A file outside is reported like a missing file.
+    assert!(reported[..6].iter().all(|message| *message == reported[0]), "{reported:?}");
     assert_eq!(load("inner").1["project_name"], json!("inner"));
     let (status, loaded) = load(&root.display().to_string());
     assert_eq!((status, &loaded["project_name"], &loaded["cube_count"]), (200, &json!("other"), &json!(1)), "{loaded}");
@@ -384,7 +384,7 @@ fn projects_lie_below_folders_that_the_operator_named() {
     assert_eq!(load("").1["project_name"], json!("scratch"));
 }
 
-/// An engine may take a plain name for a file: what the catalog does not list is no table to a writer.
+/// An engine may take a plain name for a file: a name that the catalog does not list is not a table to a writer.
 #[test]
 fn a_writer_registers_only_tables_of_the_catalog() {
     // A view over a file leaves the data folder open to SQL.
@@ -437,6 +437,6 @@ fn a_writer_registers_only_tables_of_the_catalog() {
     let query = json!({"measures": ["view_of_file.n"]});
     assert_ne!(send(server.address, &writer, "POST", "/api/v1/query", &query).0, 200);
     let (status, loaded) = send(server.address, &admin, "POST", "/api/v1/unified/load", &json!({}));
-    let told = loaded["problems"].as_array().unwrap().iter().find(|told| told["code"] == "unknown-table");
-    assert_eq!((status, &told.unwrap()["severity"]), (200, &json!("warning")), "{loaded}");
+    let reported = loaded["problems"].as_array().unwrap().iter().find(|reported| reported["code"] == "unknown-table");
+    assert_eq!((status, &reported.unwrap()["severity"]), (200, &json!("warning")), "{loaded}");
 }

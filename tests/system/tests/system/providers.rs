@@ -26,7 +26,7 @@ struct House {
     provider_port: u16,
 }
 
-/// `None`, with a note, where there is no provider to be had.
+/// Starts the provider, or reports it as missing and returns `None`.
 fn house() -> Result<Option<House>> {
     if let Some(Missing(why)) = OidcProvider::missing() {
         note(&why);
@@ -171,7 +171,7 @@ fn a_providers_tokens_are_accepted_and_its_keys_rotate_without_a_restart() {
     assert_eq!(status, 200, "{pair}");
     assert_eq!(count(&server, pair["access_token"].as_str().unwrap()), (200, json!(1)));
 
-    // Down while somebody is at the provider's pages.
+    // Down while a user is at the pages of the provider.
     let mut browser = Browser::default();
     let login = format!("http://127.0.0.1:{}/api/v1/auth/oauth/corp/login", house.own_port);
     let callback = provider.sign_in(&mut browser, &login, "bob").unwrap();

@@ -17,7 +17,7 @@ fn schema(arguments: &[&str], last: &Path) -> Output {
     Program::new(BINARY, &arguments, last).run().unwrap()
 }
 
-/// Whether a schema of the folder takes a file's text.
+/// Returns whether a schema of the folder accepts a file.
 fn takes(folder: &Path, kind: &str, text: &str) -> bool {
     let file = fs::read_to_string(folder.join(format!("{kind}.json"))).unwrap();
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());

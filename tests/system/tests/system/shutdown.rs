@@ -22,7 +22,7 @@ const CUBE: &str = "cubes:\n  - name: pairs\n    sql: SELECT x.id, y.a FROM n AS
                     dimensions: [{name: a, type: number, sql: a}]\n";
 const BODY: &str = r#"{"measures": ["pairs.total"], "dimensions": ["pairs.a"], "limit": 2000}"#;
 
-/// What became of one request.
+/// The outcome of one request.
 enum Outcome {
     Answered(u16),
     /// No byte of an answer: the connection was not taken any more, or closed while it was idle.
@@ -94,7 +94,7 @@ fn what_is_in_flight_at_sigterm_is_answered() {
     assert!(cut_off.is_empty(), "{cut_off:?}");
     assert_eq!(code, Some(0), "{log}");
     assert!(took < Duration::from_secs(30), "{took:?}");
-    // The log tells that it was under load when it ended, and that nothing was left.
+    // The log reports that the server was under load when it ended, and that all requests were answered.
     let draining = log.lines().find(|line| line.contains("server_draining")).unwrap_or_default();
     let draining: serde_json::Value = serde_json::from_str(draining).unwrap();
     assert!(draining["connections"].as_u64().unwrap() > 0, "{draining}");

@@ -237,7 +237,7 @@ fn policies_hold_for_profiles_and_runs() {
     assert_eq!(found["row_count"], 10);
     let fees = column(&found, "measure_profiles", "fees");
     assert_eq!((&fees["min"], &fees["max"]), (&0.into(), &360.into()));
-    // The mask lets measures read the column; a profile shows values, so nothing of it is told.
+    // The mask lets measures read the column; a profile shows values, so it omits the column.
     let text = found.to_string().to_lowercase();
     assert!(!text.contains("secret") && !text.contains("shouted") && !text.contains("\"name\":\"name\""), "{text}");
     assert!(!text.contains("south"), "{text}");

@@ -2,7 +2,7 @@
 //! folder. A `text` block behind it is its whole standard output, a `stderr` block words of its standard error.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
-#![allow(clippy::disallowed_methods, reason = "the tutorial's shell needs the tools of whoever runs the test")]
+#![allow(clippy::disallowed_methods, reason = "the shell of the tutorial needs the tools of the user")]
 
 use std::fs;
 use std::path::Path;

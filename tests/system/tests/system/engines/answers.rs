@@ -23,7 +23,7 @@ use crate::working_directory;
 /// A query, and the engines whose answer may differ, with the reason.
 struct Case {
     name: String,
-    /// `null`: nobody.
+    /// `null` for an anonymous caller.
     caller: Value,
     query: Value,
     except: Value,

@@ -114,7 +114,7 @@ fn what_terrane_did_not_build_in_postgres_is_not_touched() {
         build(&engine, "m", false, "SELECT 7 AS id", &theirs).await.unwrap();
         let refused = build(&engine, "m", false, "SELECT 1 AS id", &marker("one")).await.unwrap_err();
         assert!(matches!(refused, BuildError::OtherProject { .. }), "{refused}");
-        // Somebody's view over a relation of ours keeps it from being replaced.
+        // A foreign view over a relation of the project prevents its replacement.
         build(&engine, "below", false, "SELECT 1 AS id", &marker("one")).await.unwrap();
         ask("CREATE VIEW public.theirs AS SELECT id FROM analytics.below");
         let refused = build(&engine, "below", false, "SELECT 2 AS id", &marker("two")).await.unwrap_err();
@@ -174,7 +174,7 @@ fn a_build_in_postgres_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn whoever_may_not_create_in_postgres_is_told_so() {
+fn missing_rights_to_create_in_postgres_are_reported() {
     let Some(server) = start(Kind::Postgres) else { return };
     server
         .ask("postgres", "CREATE ROLE reader LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE SCHEMA theirs")

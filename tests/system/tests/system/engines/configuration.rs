@@ -1,11 +1,11 @@
-//! What a warehouse's settings are told when they are wrong.
+//! Invalid settings of a warehouse are rejected with a hint.
 
 use terrane_system_tests::Scratch;
 
 use crate::program;
 
-/// What `terrane check` says under some variables, and that it takes it for an error.
-fn complaint(variables: &[(&str, &str)]) -> String {
+/// Runs `terrane check` with variables, expects an error and returns its output.
+fn error_text(variables: &[(&str, &str)]) -> String {
     let project = Scratch::project();
     let mut check = program("check", project.path());
     for (name, value) in variables {
@@ -17,8 +17,8 @@ fn complaint(variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn an_unknown_type_is_told_the_known_ones() {
-    let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", "oracle")]);
+fn an_unknown_type_is_rejected_with_the_known_ones() {
+    let text = error_text(&[("SERVICE_WAREHOUSE__TYPE", "oracle")]);
     for word in ["`oracle`", "duckdb", "postgres", "mysql", "sqlite"] {
         assert!(text.contains(word), "{word}: {text}");
     }
@@ -26,24 +26,24 @@ fn an_unknown_type_is_told_the_known_ones() {
 
 #[test]
 fn a_server_needs_its_url() {
-    let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", "postgres")]);
+    let text = error_text(&[("SERVICE_WAREHOUSE__TYPE", "postgres")]);
     assert!(text.contains("needs `warehouse.url`") && text.contains("SERVICE_WAREHOUSE__URL"), "{text}");
 }
 
 #[test]
 fn a_url_of_another_database_is_refused_without_its_password() {
     for (kind, url) in [("postgres", "mysql://me:hidden@db/x"), ("mysql", "postgres://me:hidden@db/x")] {
-        let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", kind), ("SERVICE_WAREHOUSE__URL", url)]);
+        let text = error_text(&[("SERVICE_WAREHOUSE__TYPE", kind), ("SERVICE_WAREHOUSE__URL", url)]);
         assert!(text.contains("`warehouse.url` is not a URL of") && !text.contains("hidden"), "{text}");
     }
 }
 
 #[test]
-fn a_server_that_is_down_is_told_without_its_password() {
+fn a_server_that_is_down_is_reported_without_its_password() {
     for (kind, scheme) in [("postgres", "postgres"), ("mysql", "mysql")] {
-        // The port of nobody.
+        // No server listens on this port.
         let url = format!("{scheme}://me:hidden@127.0.0.1:1/x");
-        let text = complaint(&[("SERVICE_WAREHOUSE__TYPE", kind), ("SERVICE_WAREHOUSE__URL", &url)]);
+        let text = error_text(&[("SERVICE_WAREHOUSE__TYPE", kind), ("SERVICE_WAREHOUSE__URL", &url)]);
         assert!(text.contains("cannot be reached") && !text.contains("hidden"), "{text}");
     }
 }

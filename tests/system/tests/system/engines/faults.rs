@@ -1,4 +1,4 @@
-//! What clients see of a database server that is slow, dies, comes back, or is asked to write.
+//! Responses to clients while a database server is slow, dies, returns, or must write.
 
 use std::io::Write as _;
 use std::net::TcpStream;

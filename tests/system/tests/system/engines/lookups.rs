@@ -1,4 +1,4 @@
-//! A filter on a text finds its rows by the column's index, whatever its collation, and only its rows.
+//! A filter on a string finds its rows by the column's index, whatever its collation, and only its rows.
 
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::RequestContext;

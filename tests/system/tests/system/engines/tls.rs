@@ -7,7 +7,7 @@ use terrane_system_tests::engines::{AUTHORITY, Engine, Kind, STRANGER};
 use super::skip;
 use crate::program;
 
-/// Whether the session that asks is under TLS.
+/// Asks whether the session uses TLS.
 const CUBE: &str = "\
 cubes:
   - name: sessions
@@ -26,7 +26,7 @@ fn engine() -> Option<Engine> {
     }
 }
 
-/// What `terrane query` says under these parameters of the URL.
+/// Returns the output of `terrane query` with these parameters of the URL.
 fn ask(engine: &Engine, parameters: &str) -> (Option<i32>, String) {
     let project = Scratch::empty().with("service_project.yml", "name: tls\n").with("cubes/sessions.yml", CUBE);
     let url = format!("{}?{parameters}", engine.url().expect("a server's URL"));

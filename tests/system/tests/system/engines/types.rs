@@ -128,7 +128,7 @@ fn a_type_that_arrow_lacks_is_refused_by_name() {
 }
 
 #[test]
-fn the_servers_own_words_are_kept() {
+fn the_text_of_the_server_is_reported() {
     refused(Kind::Postgres, "SELECT nothing FROM orders", "nothing");
     refused(Kind::MariaDb, "SELECT nothing FROM orders", "nothing");
 }

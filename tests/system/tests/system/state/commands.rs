@@ -54,7 +54,7 @@ fn a_state_moves_from_sqlite_to_postgres_and_back() {
 }
 
 #[test]
-fn a_dump_that_is_not_whole_is_told() {
+fn an_incomplete_dump_is_rejected() {
     let world = World::over("sqlite://state.db");
     for (text, words) in [("", "no dump"), ("{\"format\":\"terrane-state\"}\n", "no dump")] {
         let output = world.command(&["state", "restore"]).arguments(&["--input", "-"]).input(text).run().unwrap();
@@ -203,7 +203,7 @@ fn a_server_of_ours_and_files_that_others_may_read_are_warnings() {
     let world = World::over("sqlite://state.db");
     let server = world.serve();
     let mode = fs::metadata(world.project.path().join("state.db")).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, 0o600, "whoever makes it makes it for themselves");
+    assert_eq!(mode, 0o600, "only its owner can read it");
     for path in [world.project.path().to_owned(), world.project.path().join("state.db")] {
         let is_folder = path.is_dir();
         fs::set_permissions(path, fs::Permissions::from_mode(if is_folder { 0o755 } else { 0o644 })).unwrap();

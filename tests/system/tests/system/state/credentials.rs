@@ -63,7 +63,7 @@ fn users_are_made_once_and_their_sessions_end_with_them() {
 }
 
 #[test]
-fn somebody_from_a_provider_has_a_session_without_being_a_user() {
+fn a_caller_from_a_provider_has_a_session_without_a_user() {
     on_both(|place| async move {
         let store = place.open().await;
         let begun = guest_session("s1", "corp:ada");

@@ -59,7 +59,7 @@ fn a_dump_of_either_engine_fits_both() {
     });
 }
 
-/// The checksum made right again, as whoever forges would.
+/// Corrects the checksum, as a forger would.
 fn sealed(text: &str) -> Vec<u8> {
     use std::io::Write as _;
     let (body, _) = text.trim_end().rsplit_once('\n').unwrap();
@@ -83,8 +83,8 @@ fn what_is_not_whole_is_not_restored() {
         let text = String::from_utf8(dump(&full).await).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let without = |number: usize| {
-            let kept = lines.iter().enumerate().filter(|(index, _)| *index != number).map(|(_, line)| *line);
-            kept.collect::<Vec<_>>().join("\n") + "\n"
+            let rest = lines.iter().enumerate().filter(|(index, _)| *index != number).map(|(_, line)| *line);
+            rest.collect::<Vec<_>>().join("\n") + "\n"
         };
         let last_record = lines.len() - 2;
         let count = text.replace("\"api_keys\":2", "\"api_keys\":3");

@@ -22,7 +22,7 @@ const ROUNDS: u64 = 10;
 /// Rounds in which the database is stopped at once too.
 const DATABASE_ROUNDS: u64 = 3;
 
-/// What clients were told has happened.
+/// The changes that were acknowledged to clients.
 #[derive(Debug, Default)]
 struct Acknowledged {
     keys: Vec<String>,
@@ -36,7 +36,7 @@ struct Writers<'a> {
     world: &'a World,
     server: &'a Server,
     is_over: &'a AtomicBool,
-    told: &'a Mutex<Acknowledged>,
+    acknowledged: &'a Mutex<Acknowledged>,
     admin: &'a str,
 }
 
@@ -45,19 +45,19 @@ impl Writers<'_> {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    fn told(&self, note: impl FnOnce(&mut Acknowledged)) {
-        note(&mut self.told.lock().expect("a lock"));
+    fn acknowledged(&self, note: impl FnOnce(&mut Acknowledged)) {
+        note(&mut self.acknowledged.lock().expect("a lock"));
     }
 
     fn sign_in_and_refresh(&self) -> anyhow::Result<()> {
         while self.goes_on() {
             let Some((_, mut token)) = sign_in(self.server, "ada")? else { continue };
-            self.told(|told| told.refresh_tokens.push(token.clone()));
+            self.acknowledged(|acknowledged| acknowledged.refresh_tokens.push(token.clone()));
             for _ in 0..20 {
                 let answer = post(self.server, None, "/api/v1/auth/refresh", &json!({"refresh_token": token}))?;
                 let Some((_, next)) = pair(&answer)? else { break };
                 token = next;
-                self.told(|told| told.refresh_tokens.push(token.clone()));
+                self.acknowledged(|acknowledged| acknowledged.refresh_tokens.push(token.clone()));
             }
         }
         Ok(())
@@ -68,7 +68,7 @@ impl Writers<'_> {
             let Some((access, refresh)) = sign_in(self.server, "bob")? else { continue };
             let body = json!({"refresh_token": refresh});
             if post(self.server, Some(&access), "/api/v1/auth/revoke", &body)?.status == 200 {
-                self.told(|told| told.ended.push(refresh));
+                self.acknowledged(|acknowledged| acknowledged.ended.push(refresh));
             }
         }
         Ok(())
@@ -77,7 +77,7 @@ impl Writers<'_> {
     fn make_keys(&self) {
         while self.goes_on() {
             if let Some((id, _)) = self.world.try_key("read") {
-                self.told(|told| told.keys.push(id));
+                self.acknowledged(|acknowledged| acknowledged.keys.push(id));
             }
         }
     }
@@ -85,7 +85,7 @@ impl Writers<'_> {
     fn ask(&self) -> anyhow::Result<()> {
         while self.goes_on() {
             let asked = post(self.server, Some(self.admin), "/api/v1/query", &json!({"measures": ["t.count"]}))?;
-            self.told(|told| told.answers += u64::from(asked.status == 200));
+            self.acknowledged(|acknowledged| acknowledged.answers += u64::from(asked.status == 200));
         }
         Ok(())
     }
@@ -95,8 +95,8 @@ impl Writers<'_> {
 /// just before.
 fn round(world: &World, admin: &str, number: u64, also: impl FnOnce()) -> Acknowledged {
     let server = world.serve();
-    let (is_over, told) = (AtomicBool::new(false), Mutex::default());
-    let writers = &Writers { world, server: &server, is_over: &is_over, told: &told, admin };
+    let (is_over, acknowledged) = (AtomicBool::new(false), Mutex::default());
+    let writers = &Writers { world, server: &server, is_over: &is_over, acknowledged: &acknowledged, admin };
     thread::scope(|scope| {
         // Each ends with the error that the kill brings it.
         scope.spawn(move || writers.sign_in_and_refresh());
@@ -109,17 +109,17 @@ fn round(world: &World, admin: &str, number: u64, also: impl FnOnce()) -> Acknow
         server.signal_kill().expect("it is killed");
     });
     drop(server);
-    told.into_inner().expect("a lock")
+    acknowledged.into_inner().expect("a lock")
 }
 
-async fn check(world: &World, told: &Acknowledged) {
+async fn check(world: &World, acknowledged: &Acknowledged) {
     let store = StateStore::open(&world.state_url, world.project.path()).await.expect("the state database opens");
-    for id in &told.keys {
+    for id in &acknowledged.keys {
         assert!(store.key(id).await.unwrap().is_some(), "key {id} is gone");
         let filter = AuditFilter { resource: Some(format!("key:{id}").into()), limit: 9, ..AuditFilter::default() };
         assert_eq!(store.records(&filter).await.unwrap().len(), 1, "key {id} has its record");
     }
-    for token in &told.refresh_tokens {
+    for token in &acknowledged.refresh_tokens {
         let session = store.session_of(&hash(token)).await.unwrap();
         let session = session.expect("the session of an acknowledged token is there");
         let resource = Some(format!("session:{}", session.id).into());
@@ -127,7 +127,7 @@ async fn check(world: &World, told: &Acknowledged) {
             AuditFilter { resource, event: Some("session_started".into()), limit: 9, ..AuditFilter::default() };
         assert_eq!(store.records(&filter).await.unwrap().len(), 1, "a sign-in has its record");
     }
-    for token in &told.ended {
+    for token in &acknowledged.ended {
         let session = store.session_of(&hash(token)).await.unwrap().expect("an ended session is there");
         assert!(session.ended_at.is_some(), "an acknowledged end is forgotten");
     }
@@ -143,12 +143,12 @@ fn kill_again_and_again(world: &World, rounds: u64, mut also: impl FnMut()) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut all = Acknowledged::default();
     for number in 0..rounds {
-        let told = round(world, &admin, number, &mut also);
-        runtime.block_on(check(world, &told));
-        all.keys.extend(told.keys);
-        all.refresh_tokens.extend(told.refresh_tokens);
-        all.ended.extend(told.ended);
-        all.answers += told.answers;
+        let acknowledged = round(world, &admin, number, &mut also);
+        runtime.block_on(check(world, &acknowledged));
+        all.keys.extend(acknowledged.keys);
+        all.refresh_tokens.extend(acknowledged.refresh_tokens);
+        all.ended.extend(acknowledged.ended);
+        all.answers += acknowledged.answers;
     }
     // At the end too: a later round must not lose what an earlier one had.
     runtime.block_on(check(world, &all));

@@ -1,4 +1,4 @@
-//! Leases, and the removal of what is over by whoever holds one.
+//! Leases, and the removal of expired records by the holder of one.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn one_of_many_holds_a_lease_and_fences_only_grow() {
         assert_eq!(held.len(), 1, "{held:?}");
         let (here, there) = (&stores[0], &stores[1]);
         assert!(there.acquire("another", "h9", LONG).await.unwrap().is_some(), "each name has its own");
-        assert!(there.renew(&held[0], SHORT).await.unwrap(), "whoever has the lease may renew it");
+        assert!(there.renew(&held[0], SHORT).await.unwrap(), "the holder may renew the lease");
         tokio::time::sleep(SHORT * 2).await;
         assert!(!here.renew(&held[0], LONG).await.unwrap(), "it is over");
         let next = here.acquire("prune", "h1", LONG).await.unwrap().unwrap();

@@ -46,7 +46,7 @@ fn a_newer_database_is_refused_and_left_alone() {
     });
 }
 
-fn complaint(url: &str, folder: &Scratch) -> String {
+fn error_text(url: &str, folder: &Scratch) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(StateStore::open(url, folder.path())).unwrap_err().to_string()
 }
@@ -54,16 +54,16 @@ fn complaint(url: &str, folder: &Scratch) -> String {
 #[test]
 fn what_is_no_state_database_is_named_without_its_password() {
     let folder = Scratch::empty().with("state.db", "not a database, but long enough to look like one");
-    assert!(complaint("sqlite://state.db", &folder).contains("state.db"));
+    assert!(error_text("sqlite://state.db", &folder).contains("state.db"));
     for url in ["postgres://me:hidden@127.0.0.1:1/x", "postgres://me:hidden@no-such-host.invalid/x"] {
-        let text = complaint(url, &folder);
+        let text = error_text(url, &folder);
         assert!(text.contains("cannot open the state database postgres://") && !text.contains("hidden"), "{text}");
     }
     let Some(Place { engine: Some(engine), .. }) = Place::postgres() else { return };
     let port = engine.server.as_ref().unwrap().port;
-    let text = complaint(&format!("postgres://terrane:hidden@127.0.0.1:{port}/missing"), &folder);
+    let text = error_text(&format!("postgres://terrane:hidden@127.0.0.1:{port}/missing"), &folder);
     assert!(text.contains("\"missing\" does not exist") && !text.contains("hidden"), "{text}");
-    let text = complaint(&format!("postgres://terrane:hidden@127.0.0.1:{port}/state?sslmode=require"), &folder);
+    let text = error_text(&format!("postgres://terrane:hidden@127.0.0.1:{port}/state?sslmode=require"), &folder);
     assert!(text.contains("TLS") && !text.contains("hidden"), "{text}");
 }
 

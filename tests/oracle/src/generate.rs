@@ -1,0 +1,80 @@
+//! Random worlds and queries from a seed.
+//!
+//! In: a seed and the [`Features`] to make use of. Out: a world and queries as REST bodies. Most queries
+//! have an answer; some are mistakes on purpose. Not here: what the answers are (`oracle`).
+
+mod cells;
+mod conditions;
+mod filters;
+mod groups;
+mod mask_policies;
+mod members;
+mod names;
+mod policies;
+mod queries;
+mod worlds;
+
+pub use mask_policies::mask_policies;
+pub use names::plain_names;
+pub use policies::policies;
+pub use queries::query;
+pub use worlds::world;
+
+use crate::random::Random;
+
+/// Which constructs are generated: all, unless a run is to look at some of them alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Features {
+    /// Dimensions and filters behind to-many hops.
+    pub to_many: bool,
+    /// Running totals and `fill_gaps`.
+    pub steps: bool,
+    /// Dimensions that aren't null on a row of nulls.
+    pub total_dimensions: bool,
+    /// Row filters of policies.
+    pub policies: bool,
+    /// Masks and denied members.
+    pub mask_policies: bool,
+    /// `metric_time`.
+    pub metric_time: bool,
+    /// `compare_range`.
+    pub compare: bool,
+    /// `totals`.
+    pub totals: bool,
+    /// `ungrouped`.
+    pub ungrouped: bool,
+    /// Filters on `time.granularity`, on rows and on groups.
+    pub granularity_filters: bool,
+    /// Quotes, spaces, reserved words, unicode and 200 characters in names.
+    pub hostile_names: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Features {
+            to_many: true,
+            steps: true,
+            total_dimensions: true,
+            policies: true,
+            mask_policies: true,
+            metric_time: true,
+            compare: true,
+            totals: true,
+            ungrouped: true,
+            granularity_filters: true,
+            hostile_names: true,
+        }
+    }
+}
+
+/// The generator's state for one seed.
+pub struct Generator {
+    pub random: Random,
+    pub features: Features,
+}
+
+impl Generator {
+    pub fn new(seed: u64, features: Features) -> Self {
+        Generator { random: Random::new(seed), features }
+    }
+}

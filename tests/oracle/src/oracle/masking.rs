@@ -1,0 +1,56 @@
+//! The effects of masks and denied members on a query (rule 21).
+//!
+//! In: what a query reads, and the world's mask policies. Out: masked values; what may not be read is noted as
+//! a problem. Joins, row filters of policies and distinct keys see raw values.
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Code, Construct, Evaluation, Group};
+use crate::value::Value;
+use crate::world::{ColumnType, Mask};
+
+/// An explicit filter on what is masked, or on what reads a covered column.
+pub(crate) fn filtered(evaluation: &Evaluation<'_>, cube: &str, dimension: &str) {
+    let is_covered = || is_covered(evaluation, cube, dimension);
+    if evaluation.world.mask(cube, dimension).is_some() || is_covered() {
+        evaluation.refuse(Code::Forbidden);
+    }
+}
+
+/// A masked member may be shown, and another one over its columns may not. `asked`: the columns that
+/// the query orders or filters by.
+pub(crate) fn check_groups(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group], asked: &[usize]) {
+    for group in facts.iter().flat_map(|fact| groups.iter().map(move |group| (fact, group))) {
+        let (fact, group) = group;
+        let Some(own) = group.of_fact(evaluation, fact) else { continue };
+        match evaluation.world.mask(&own.cube, &own.dimension) {
+            None if is_covered(evaluation, &own.cube, &own.dimension) => evaluation.refuse(Code::Forbidden),
+            None => {}
+            Some(_) => {
+                evaluation.uses(Construct::Mask);
+                if asked.iter().any(|index| groups[*index].key == group.key) {
+                    evaluation.refuse(Code::Forbidden);
+                }
+            }
+        }
+    }
+}
+
+fn is_covered(evaluation: &Evaluation<'_>, cube: &str, dimension: &str) -> bool {
+    let dimension = evaluation.dimension(cube, dimension);
+    dimension.is_some_and(|dimension| evaluation.world.is_covered(cube, &dimension.sql, false))
+}
+
+/// Returns the value that is shown instead of the value of an existing row.
+pub(crate) fn masked(mask: &Mask, value: Value) -> Value {
+    match (mask, value) {
+        (Mask::Null, _) => Value::Null,
+        (Mask::Constant(cell), _) => cell.value(ColumnType::Text, false),
+        (Mask::Hash, Value::Text(text)) => {
+            let digest = Sha256::digest(text.as_bytes());
+            Value::Text(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        }
+        (Mask::Partial, Value::Text(text)) => Value::Text(text.chars().take(1).chain("***".chars()).collect()),
+        (Mask::Hash | Mask::Partial, _) => Value::Null,
+    }
+}

@@ -1,0 +1,299 @@
+//! One description of a project and its data, from which everything else is made: the project's
+//! files, the warehouse's tables, and the oracle's rows.
+//!
+//! In: made by `generate`, or read from a case file. Out: plain data. References are names, so that
+//! shrinking may leave things out. Not here: what a query means (`oracle`).
+
+mod expression;
+mod mask_policies;
+mod policies;
+mod project;
+mod tables;
+
+use serde::{Deserialize, Serialize};
+
+pub use expression::{Arithmetic, Comparison, Expr, Rows};
+pub use mask_policies::{Mask, MaskPolicy};
+pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
+pub use project::{FileOrder, source_tree};
+pub use tables::{cell_of, statements};
+
+use crate::value::{Number, Value};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct World {
+    pub cubes: Vec<Cube>,
+    pub metrics: Vec<Metric>,
+    /// They hold for the one caller that there is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<Policy>,
+    /// Masks and denied members.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mask_policies: Vec<MaskPolicy>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cube {
+    pub name: String,
+    /// The table's name in the warehouse.
+    pub table: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Cell>>,
+    pub dimensions: Vec<Dimension>,
+    pub measures: Vec<Measure>,
+    pub segments: Vec<Segment>,
+    pub joins: Vec<Join>,
+    /// `sql: SELECT * FROM …` in place of `sql_table`.
+    #[serde(default)]
+    pub is_query: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    pub name: String,
+    pub ty: ColumnType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ColumnType {
+    Text,
+    /// INTEGER with values that arithmetic can't overflow.
+    Small,
+    /// BIGINT with extremes.
+    Big,
+    /// DECIMAL(18, 2), cells in hundredths.
+    Decimal,
+    Double,
+    Boolean,
+    Date,
+    Timestamp,
+    TimestampTz,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Cell {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Hundredths.
+    Cents(i64),
+    Double(f64),
+    Text(String),
+    Day(i32),
+    Micros(i64),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Dimension {
+    pub name: String,
+    pub kind: DimensionKind,
+    pub sql: Expr,
+    #[serde(default)]
+    pub primary_key: bool,
+    #[serde(default)]
+    pub primary_time: bool,
+    /// `timezone:` as written; `Some(true)` is utc.
+    #[serde(default)]
+    pub is_utc: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DimensionKind {
+    String,
+    Number,
+    Boolean,
+    Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    pub name: String,
+    pub kind: MeasureKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum MeasureKind {
+    Aggregate(Aggregate),
+    Number(Formula),
+    /// A sum along the query's time.
+    RunningTotal(Aggregate),
+    /// The same with what was before the range: `from: all`.
+    RunningTotalOfAll(Aggregate),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Aggregate {
+    pub function: Function,
+    pub argument: Option<Expr>,
+    #[serde(default)]
+    pub filters: Vec<Expr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Function {
+    Count,
+    CountDistinct,
+    CountDistinctApprox,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
+/// Arithmetic over finished aggregates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Formula {
+    /// `{measure}` of the own cube, `{cube.measure}`; in a metric `cube.measure`.
+    Measure {
+        cube: Option<String>,
+        name: String,
+    },
+    Metric(String),
+    /// `SUM(…)` inside a number.
+    Aggregate(Box<Aggregate>),
+    Constant(i64),
+    Binary(Arithmetic, Box<Formula>, Box<Formula>),
+    Divide(Box<Formula>, Box<Formula>),
+    Coalesce(Box<Formula>, i64),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    pub name: String,
+    pub sql: Expr,
+}
+
+/// `{own}.left = {name}.right`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Join {
+    pub name: String,
+    /// The cube behind another name.
+    pub cube: Option<String>,
+    pub relationship: Relationship,
+    pub left: usize,
+    pub right: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Relationship {
+    ManyToOne,
+    OneToOne,
+    OneToMany,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    pub name: String,
+    pub kind: MetricKind,
+    /// As JSON: `{member, operator, value}`.
+    #[serde(default)]
+    pub filters: Vec<serde_json::Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum MetricKind {
+    Simple(Formula),
+    Ratio(Formula, Formula),
+    Derived(Formula),
+}
+
+impl Measure {
+    pub fn runs(&self) -> bool {
+        matches!(self.kind, MeasureKind::RunningTotal(_) | MeasureKind::RunningTotalOfAll(_))
+    }
+}
+
+impl Relationship {
+    pub fn is_to_one(self) -> bool {
+        self != Relationship::OneToMany
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Relationship::ManyToOne => "many_to_one",
+            Relationship::OneToOne => "one_to_one",
+            Relationship::OneToMany => "one_to_many",
+        }
+    }
+}
+
+impl Join {
+    /// The cube whose rows are joined.
+    pub fn target(&self) -> &str {
+        self.cube.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl Function {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Function::Count => "count",
+            Function::CountDistinct => "count_distinct",
+            Function::CountDistinctApprox => "count_distinct_approx",
+            Function::Sum => "sum",
+            Function::Avg => "avg",
+            Function::Min => "min",
+            Function::Max => "max",
+        }
+    }
+
+    pub fn counts(self) -> bool {
+        matches!(self, Function::Count | Function::CountDistinct | Function::CountDistinctApprox)
+    }
+}
+
+impl Cell {
+    /// A timestamp's axis is its column's matter.
+    pub fn value(&self, ty: ColumnType, is_utc: bool) -> Value {
+        match self {
+            Cell::Null => Value::Null,
+            Cell::Bool(value) => Value::Bool(*value),
+            Cell::Int(value) => Value::int(i128::from(*value)),
+            Cell::Cents(value) => Value::Number(Number::Exact(i128::from(*value), 2)),
+            Cell::Double(value) => Value::Number(Number::Double(*value)),
+            Cell::Text(text) => Value::Text(text.clone()),
+            Cell::Day(days) => Value::Day(*days),
+            Cell::Micros(micros) if is_utc || ty == ColumnType::TimestampTz => Value::Instant(*micros),
+            Cell::Micros(micros) => Value::Local(*micros),
+        }
+    }
+}
+
+impl World {
+    pub fn cube(&self, name: &str) -> Option<&Cube> {
+        self.cubes.iter().find(|cube| cube.name == name)
+    }
+}
+
+impl Cube {
+    /// Returns the meaning of a timestamp column: that of the first time dimension over it, else local time.
+    pub fn is_utc(&self, column: usize) -> bool {
+        let over = |d: &&Dimension| matches!(&d.sql, Expr::Column { cube: None, column: c } if *c == column);
+        let dimension = self.dimensions.iter().find(over);
+        dimension.is_some_and(|d| d.kind == DimensionKind::Time && d.is_utc != Some(false))
+    }
+}
+
+impl World {
+    /// The cube of this name, or behind this alias.
+    pub fn behind(&self, name: &str) -> Option<&Cube> {
+        self.cube(name).or_else(|| {
+            let joins = self.cubes.iter().flat_map(|cube| &cube.joins);
+            joins.filter(|join| join.name == name).find_map(|join| self.cube(join.target()))
+        })
+    }
+}
+
+impl Cube {
+    pub fn dimension(&self, name: &str) -> Option<&Dimension> {
+        self.dimensions.iter().find(|dimension| dimension.name == name)
+    }
+
+    pub fn measure(&self, name: &str) -> Option<&Measure> {
+        self.measures.iter().find(|measure| measure.name == name)
+    }
+
+    pub fn segment(&self, name: &str) -> Option<&Segment> {
+        self.segments.iter().find(|segment| segment.name == name)
+    }
+}

@@ -1,0 +1,319 @@
+//! The dependencies that each crate may have.
+//!
+//! In: a rule per workspace member and the graph from `cargo tree`. Out: the violations. Deliberately absent:
+//! development dependencies of the product's crates; a test may use both sides of a border.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use terrane_structure_tests::sources::{assert_none, root};
+
+/// The dependencies that a workspace member may and must not have.
+struct Rule {
+    package: &'static str,
+    /// The workspace members it may name in its manifest.
+    may_use: &'static [&'static str],
+    /// Crates that must not be among its dependencies, direct or not.
+    must_not_reach: &'static [&'static str],
+}
+
+const HEAVY: [&str; 3] = ["duckdb", "libduckdb-sys", "wasmtime"];
+
+const RULES: &[Rule] = &[
+    Rule {
+        package: "terrane-compiler",
+        may_use: &[],
+        must_not_reach: &[
+            "tokio",
+            "async-trait",
+            "axum",
+            "hyper",
+            "tower-http",
+            "duckdb",
+            "libduckdb-sys",
+            "wasmtime",
+            "sqlx",
+            "arrow",
+            "reqwest",
+            "tracing-subscriber",
+            "cap-std",
+            "rand",
+            "getrandom",
+        ],
+    },
+    Rule {
+        package: "terrane-app",
+        may_use: &["terrane-compiler"],
+        must_not_reach: &[
+            "axum",
+            "hyper",
+            "http",
+            "tower-http",
+            "async-graphql",
+            "duckdb",
+            "libduckdb-sys",
+            "wasmtime",
+            "sqlx",
+            "reqwest",
+        ],
+    },
+    Rule {
+        package: "terrane-plugin-host",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &[
+            "axum",
+            "hyper",
+            "tower-http",
+            "async-graphql",
+            "duckdb",
+            "libduckdb-sys",
+            "sqlx",
+            "wasmtime-wasi",
+        ],
+    },
+    Rule {
+        package: "terrane-warehouse",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime"],
+    },
+    Rule {
+        package: "terrane-store",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
+    },
+    Rule {
+        package: "terrane-identity",
+        may_use: &["terrane-app", "terrane-compiler"],
+        // Its HTTP client brings tower-http.
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
+    },
+    Rule {
+        package: "terrane-traces",
+        may_use: &["terrane-app"],
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
+        package: "terrane-server",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+    Rule {
+        package: "terrane-cli",
+        may_use: &[
+            "terrane-app",
+            "terrane-compiler",
+            "terrane-identity",
+            "terrane-plugin-host",
+            "terrane-server",
+            "terrane-store",
+            "terrane-traces",
+            "terrane-warehouse",
+        ],
+        must_not_reach: &[],
+    },
+    Rule {
+        package: "terrane-sdk",
+        may_use: &[],
+        must_not_reach: &["tokio", "axum", "duckdb", "wasmtime", "wasmtime-wasi"],
+    },
+    // The light tests run after most edits, so they must build in seconds.
+    Rule { package: "terrane-golden-tests", may_use: &["terrane-compiler", "terrane-app"], must_not_reach: &HEAVY },
+    Rule {
+        package: "terrane-conformance-tests",
+        may_use: &[
+            "terrane-compiler",
+            "terrane-app",
+            "terrane-identity",
+            "terrane-server",
+            "terrane-store",
+            "terrane-traces",
+        ],
+        must_not_reach: &HEAVY,
+    },
+    Rule {
+        package: "terrane-system-tests",
+        may_use: &[
+            "terrane-app",
+            "terrane-cli",
+            "terrane-compiler",
+            "terrane-plugin-host",
+            "terrane-server",
+            "terrane-store",
+            "terrane-warehouse",
+        ],
+        must_not_reach: &[],
+    },
+    Rule {
+        package: "terrane-oracle-tests",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-server", "terrane-warehouse"],
+        must_not_reach: &["wasmtime"],
+    },
+    Rule {
+        package: "terrane-attack-tests",
+        may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store"],
+        must_not_reach: &[],
+    },
+    // It reads sources, so that it builds before everything else.
+    Rule { package: "terrane-structure-tests", may_use: &[], must_not_reach: &["terrane-compiler", "serde"] },
+    // It prepares the dependencies of the rest, so it can have none of them.
+    Rule {
+        package: "xtask",
+        may_use: &[],
+        must_not_reach: &["tokio", "axum", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+];
+
+/// For every plugin, also of the examples and templates, by the beginning of its name.
+const PLUGIN_NAMES: [&str; 6] = ["dialect-", "detector-", "check-", "hook-", "governance-", "policy-"];
+const PLUGIN: Rule = Rule {
+    package: "plugins/*",
+    may_use: &["terrane-sdk"],
+    must_not_reach: &["tokio", "duckdb", "wasmtime", "wasmtime-wasi"],
+};
+
+/// The adapters that speak to databases, each behind its port, and the system tests, which damage a state database.
+const SQLX_USERS: [&str; 3] = ["terrane-store", "terrane-warehouse", "terrane-system-tests"];
+
+/// The dependencies of one member.
+struct Dependencies {
+    direct: BTreeSet<String>,
+    all: BTreeSet<String>,
+}
+
+#[test]
+fn crates_use_only_allowed_dependencies() {
+    let members = tree(&["--workspace", "--depth", "0"]);
+    let graph = members.into_iter().map(|(_, member)| (member.clone(), dependencies(&member))).collect();
+    assert_none(&violations(&graph));
+}
+
+fn violations(graph: &BTreeMap<String, Dependencies>) -> Vec<String> {
+    let mut violations = Vec::new();
+    for (member, dependencies) in graph {
+        let Some(rule) = rule(member) else {
+            violations.push(format!("{member} has no rule in tests/structure/tests/layering/dependencies.rs"));
+            continue;
+        };
+        for name in dependencies.direct.iter().filter(|name| graph.contains_key(*name)) {
+            if name != member && !may_use(member, rule, name) {
+                violations.push(format!("{member} may not use {name}"));
+            }
+        }
+        if dependencies.direct.contains("sqlx") && !SQLX_USERS.contains(&member.as_str()) {
+            violations.push(format!("{member} may not use sqlx: go through the port of an adapter"));
+        }
+        for name in dependencies.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
+            violations.push(format!(
+                "{member} may not depend on {name}: `cargo tree -e normal,build -p {member} -i {name}` shows why"
+            ));
+        }
+    }
+    violations
+}
+
+fn rule(member: &str) -> Option<&'static Rule> {
+    let named = RULES.iter().find(|rule| rule.package == member);
+    named.or_else(|| is_plugin(member).then_some(&PLUGIN))
+}
+
+/// Returns whether a member may use another. Test crates share their cases, and a guest is a light crate if it is
+/// compiled for the host, so every test crate may use both; `must_not_reach` limits the light ones.
+fn may_use(member: &str, rule: &Rule, name: &str) -> bool {
+    let shared = name == "terrane-sdk" || is_plugin(name) || is_test_crate(name);
+    rule.may_use.contains(&name) || (is_test_crate(member) && shared)
+}
+
+fn is_plugin(member: &str) -> bool {
+    PLUGIN_NAMES.iter().any(|prefix| member.starts_with(prefix))
+}
+
+fn is_test_crate(member: &str) -> bool {
+    member.ends_with("-tests")
+}
+
+fn dependencies(member: &str) -> Dependencies {
+    // Nearly all dependencies of a test crate are development dependencies.
+    let kinds = if is_test_crate(member) { "normal,build,dev" } else { "normal,build" };
+    let (mut direct, mut all) = (BTreeSet::new(), BTreeSet::new());
+    for (depth, name) in tree(&["--package", member, "--edges", kinds]) {
+        if depth == 1 {
+            direct.insert(name.clone());
+        }
+        all.insert(name);
+    }
+    Dependencies { direct, all }
+}
+
+/// The packages that `cargo tree` prints, each with its depth.
+fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["tree", "--frozen", "--prefix", "depth", "--format", "{p}"])
+        .args(arguments)
+        .output()
+        .expect("starting cargo");
+    assert!(output.status.success(), "cargo tree {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().filter_map(entry).collect()
+}
+
+/// `2serde v1.0.229` is serde at depth 2; no crate's name starts with a digit.
+fn entry(line: &str) -> Option<(usize, String)> {
+    let name = line.split_whitespace().next()?.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    Some((line[..digits].parse().ok()?, name.to_owned()))
+}
+
+/// Each check reports a violation.
+mod checks {
+    use super::*;
+
+    fn graph(members: &[(&str, &[&str], &[&str])]) -> BTreeMap<String, Dependencies> {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        members
+            .iter()
+            .map(|(member, direct, all)| ((*member).to_owned(), Dependencies { direct: set(direct), all: set(all) }))
+            .collect()
+    }
+
+    #[test]
+    fn an_adapter_that_uses_another_is_reported() {
+        let graph = graph(&[("terrane-store", &["terrane-warehouse"], &[]), ("terrane-warehouse", &[], &[])]);
+        assert_eq!(violations(&graph), ["terrane-store may not use terrane-warehouse"]);
+    }
+
+    #[test]
+    fn an_indirect_dependency_is_reported() {
+        let found = violations(&graph(&[("terrane-compiler", &["serde"], &["serde", "tokio"])]));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("terrane-compiler may not depend on tokio"), "{found:?}");
+    }
+
+    #[test]
+    fn a_plugin_that_uses_the_runtime_is_reported() {
+        let graph = graph(&[
+            ("dialect-new", &["terrane-sdk", "terrane-compiler"], &[]),
+            ("terrane-sdk", &[], &[]),
+            ("terrane-compiler", &[], &[]),
+        ]);
+        assert_eq!(violations(&graph), ["dialect-new may not use terrane-compiler"]);
+    }
+
+    #[test]
+    fn a_light_test_crate_may_call_a_guest_but_not_reach_the_engine() {
+        let fine: &[(&str, &[&str], &[&str])] =
+            &[("terrane-golden-tests", &["dialect-duckdb"], &["dialect-duckdb"]), ("dialect-duckdb", &[], &[])];
+        assert_eq!(violations(&graph(fine)), Vec::<String>::new());
+        let heavy: &[(&str, &[&str], &[&str])] = &[("terrane-golden-tests", &[], &["libduckdb-sys"])];
+        assert_eq!(violations(&graph(heavy)).len(), 1);
+    }
+
+    #[test]
+    fn a_line_has_a_depth_and_a_name() {
+        assert_eq!(entry("12serde v1.0.229 (*)"), Some((12, "serde".to_owned())));
+    }
+
+    #[test]
+    fn a_crate_without_a_rule_is_reported() {
+        assert!(violations(&graph(&[("terrane-attic", &[], &[])]))[0].starts_with("terrane-attic has no rule"));
+    }
+}

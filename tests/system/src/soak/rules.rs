@@ -1,0 +1,53 @@
+//! The rules for a response to any request.
+//!
+//! In: the bytes that came back. Out: nothing, or what is wrong with them. A connection that is closed
+//! without an answer is right where no request was whole; the caller knows.
+
+use serde_json::Value as Json;
+
+/// The status, or what is wrong. Answers to HEAD have no body.
+///
+/// # Errors
+/// A sentence.
+pub fn check(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u16>, String> {
+    let text = String::from_utf8_lossy(answer);
+    if let Some(secret) = secrets.iter().find(|secret| text.contains(**secret)) {
+        return Err(format!("the answer holds a secret ({} bytes long)", secret.len()));
+    }
+    if answer.is_empty() {
+        return Ok(None);
+    }
+    let status =
+        text.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).and_then(|status| status.parse::<u16>().ok());
+    let Some(status) = status else { return Err(format!("no HTTP: {}", shown(&text))) };
+    let (head, rest) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    // What was meant as one request may have been two, and the other has an answer too.
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+    let body = length.and_then(|length| rest.get(..length)).unwrap_or(rest);
+    let is_json = head.to_ascii_lowercase().contains("content-type: application/json");
+    match status {
+        // hyper answers a head that it can't read by itself.
+        400 | 414 | 431 if body.is_empty() => Ok(Some(status)),
+        200..=399 => Ok(Some(status)),
+        _ if is_head && body.is_empty() && status < 500 => Ok(Some(status)),
+        500 => Err(format!("500: {}", shown(&text))),
+        505.. => Err(format!("{status}: {}", shown(&text))),
+        _ if head.contains("content-encoding: ") => Ok(Some(status)),
+        _ if !is_json && body.is_empty() => Ok(Some(status)),
+        _ => {
+            let json: Json = serde_json::from_str(body)
+                .map_err(|_| format!("{status} without the error's shape: {}", shown(&text)))?;
+            let has_shape =
+                json["error"]["code"].is_string() && json["error"]["message"].is_string() || json["detail"].is_string();
+            if has_shape {
+                Ok(Some(status))
+            } else {
+                Err(format!("{status} without the error's shape: {}", shown(&text)))
+            }
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(600).collect()
+}

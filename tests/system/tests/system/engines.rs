@@ -1,0 +1,29 @@
+//! Warehouses that really run: the same rows on each of them, and what becomes of their faults.
+//!
+//! Tests of a missing engine are reported as skipped, and fail in CI.
+
+mod answers;
+mod builds;
+mod catalog;
+mod configuration;
+mod faults;
+mod lookups;
+mod tls;
+mod types;
+
+use terrane_system_tests::engines::{Engine, Kind, Missing};
+
+const PROJECT: &str = "tests/system/projects/engines";
+
+/// Starts the engine, or reports it as missing and returns `None`.
+pub(crate) fn start(kind: Kind) -> Option<Engine> {
+    if let Some(missing) = kind.missing() {
+        skip(kind, &missing);
+        return None;
+    }
+    Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.warehouse())))
+}
+
+pub(crate) fn skip(kind: Kind, Missing(why): &Missing) {
+    crate::skip(&format!("cases of {}", kind.warehouse()), why);
+}

@@ -75,12 +75,6 @@ impl Call {
         Ok(Call { scopes: context.scopes, context, credential, request })
     }
 
-    /// Records that a handler denies the request.
-    pub(crate) async fn deny(&self, app: &App, reason: &'static str) -> Result<(), ApiError> {
-        let recorded = app.ports.access.denied(&self.context, reason).await;
-        recorded.map_err(|error| ApiError::from_store(&error))
-    }
-
     /// The caller, for changes of its own credentials.
     pub(crate) fn identity(&self) -> Identity {
         let RequestContext { caller, scopes, auth_method, tenant, .. } = &self.context;
@@ -159,6 +153,11 @@ impl Call {
             }
         }
     }
+}
+
+/// Records that a handler denies a request.
+pub(crate) async fn deny(app: &App, context: &RequestContext, reason: &'static str) -> Result<(), ApiError> {
+    app.ports.access.denied(context, reason).await.map_err(|error| ApiError::from_store(&error))
 }
 
 /// The name of a method that is none of HTTP's.

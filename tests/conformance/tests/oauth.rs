@@ -13,6 +13,7 @@ use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::credentials::Credentials as _;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::security::api_key::base64url;
+use terrane_app::security::oauth::Transport;
 use terrane_conformance_tests::case::{Answered, Caller, World, ask};
 use terrane_conformance_tests::provider::{ProviderServer, SteppedClock, public_jwk};
 use terrane_conformance_tests::security::Security;

@@ -188,7 +188,7 @@ async fn rows(engine: &Services, project: &Project, terminal: Terminal) -> DataR
     report
 }
 
-fn summary(engine: Option<&Engine>, problems: &[Diagnostic]) -> String {
+fn summary(engine: Option<&Services>, problems: &[Diagnostic]) -> String {
     match engine {
         Some(engine) if problems.is_empty() => format!("ok: {}", contents(&engine.catalog.snapshot())),
         Some(engine) => format!("{}; {}", report::counts(problems), contents(&engine.catalog.snapshot())),

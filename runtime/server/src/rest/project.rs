@@ -7,7 +7,7 @@ use terrane_app::security::access;
 use terrane_compiler::Access as Visible;
 
 use crate::app::{App, Scope};
-use crate::call::Call;
+use crate::call::{Call, deny};
 use crate::edge::json_response;
 use crate::error::{ApiError, Code};
 use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
@@ -54,7 +54,7 @@ async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
     };
     if !call.scopes.hold(Scope::Write) {
         // Reading another project's files is loading it.
-        call.deny(&app, access::MISSING_SCOPE).await?;
+        deny(&app, &call.context, access::MISSING_SCOPE).await?;
         return Err(ApiError::missing_scope(Scope::Write));
     }
     let is_operator = call.scopes.hold(Scope::Admin);

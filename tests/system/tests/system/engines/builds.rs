@@ -11,7 +11,6 @@ use terrane_app::ports::warehouse::{Statement, WarehouseErrorKind};
 use terrane_app::services::Services;
 use terrane_cli::config::Environment;
 use terrane_cli::rows::Rows;
-use terrane_cli::wiring;
 use terrane_system_tests::engines::{Engine, Kind, small_tables};
 use terrane_system_tests::path;
 

@@ -1,7 +1,7 @@
 //! Conditions on columns, as the contract's arena: row filters of governance hooks, predicates of checks.
 //!
-//! In: names of members and values. Out: an [`Arena`] with one root a condition. Conditions are made of
-//! tests of one column each, and of `all`, `any` and `not` of them, which is what the contract allows.
+//! In: names of members and values. Out: an [`Arena`] with one root per condition. Conditions are tests of one column
+//! each, and `all`, `any` and `not` of them, which is all that the contract allows.
 
 use crate::LogicalType;
 use crate::bindings::terrane::types::ir::{Arena, Node, Op, Scalar};
@@ -27,27 +27,27 @@ enum Condition {
     Constant(bool),
 }
 
-/// A column that is to be tested: a member's name within its cube, like `region`.
+/// Returns a column to test: a member's name within its cube, such as `region`.
 pub fn column(name: &str) -> Column {
     Column(name.to_owned())
 }
 
-/// All of them hold; of none, always.
+/// Holds if all conditions hold; without conditions, always.
 pub fn all(parts: impl IntoIterator<Item = Filter>) -> Filter {
     group(Op::And, parts, true)
 }
 
-/// At least one of them holds; of none, never.
+/// Holds if at least one condition holds; without conditions, never.
 pub fn any(parts: impl IntoIterator<Item = Filter>) -> Filter {
     group(Op::Or, parts, false)
 }
 
-/// It does not hold.
+/// Holds if the condition does not.
 pub fn not(part: Filter) -> Filter {
     Filter(Condition::Group { op: Op::Not, parts: vec![part] })
 }
 
-/// No row.
+/// Holds for no row.
 pub fn never() -> Filter {
     Filter(Condition::Constant(false))
 }
@@ -61,7 +61,7 @@ fn group(op: Op, parts: impl IntoIterator<Item = Filter>, of_none: bool) -> Filt
     }
 }
 
-/// See [`column`].
+/// A column to test; see [`column`].
 #[derive(Debug, Clone)]
 pub struct Column(String);
 
@@ -70,7 +70,7 @@ impl Column {
         self.test(Op::Eq, [value.into()])
     }
 
-    /// A null meets it too.
+    /// Holds for other values and for null.
     pub fn ne(self, value: impl Into<Scalar>) -> Filter {
         self.test(Op::Ne, [value.into()])
     }
@@ -91,12 +91,12 @@ impl Column {
         self.test(Op::Ge, [value.into()])
     }
 
-    /// Both bounds inclusive.
+    /// Holds between both bounds, inclusive.
     pub fn between(self, lowest: impl Into<Scalar>, highest: impl Into<Scalar>) -> Filter {
         self.test(Op::Between, [lowest.into(), highest.into()])
     }
 
-    /// One of the values; of none, never.
+    /// Holds for one of the values; without values, never.
     pub fn in_list<S: Into<Scalar>>(self, values: impl IntoIterator<Item = S>) -> Filter {
         let values: Vec<Scalar> = values.into_iter().map(Into::into).collect();
         if values.is_empty() { never() } else { self.test(Op::InList, values) }
@@ -110,7 +110,8 @@ impl Column {
         self.test(Op::IsNotNull, [])
     }
 
-    /// Case matters, and `%` and `_` are ordinary characters; as for the next two.
+    /// Holds for texts that contain the value. Case matters, and `%` and `_` are ordinary characters, here and in the
+    /// next two functions.
     pub fn contains(self, part: &str) -> Filter {
         self.test(Op::Contains, [part.into()])
     }
@@ -129,13 +130,13 @@ impl Column {
 }
 
 impl Filter {
-    /// An arena whose only root is this condition.
+    /// Returns an arena whose only root is this condition.
     pub fn to_arena(&self) -> Arena {
         arena([self])
     }
 }
 
-/// An arena with a root for each condition, in their order.
+/// Returns an arena with a root for each condition, in their order.
 pub fn arena<'a>(filters: impl IntoIterator<Item = &'a Filter>) -> Arena {
     let mut arena = empty_arena();
     for filter in filters {
@@ -145,12 +146,12 @@ pub fn arena<'a>(filters: impl IntoIterator<Item = &'a Filter>) -> Arena {
     arena
 }
 
-/// An arena without anything in it.
+/// Returns an empty arena.
 pub fn empty_arena() -> Arena {
     Arena { nodes: vec![], args: vec![], columns: vec![], literals: vec![], names: vec![], roots: vec![] }
 }
 
-/// Adds a condition, its children first, and tells its node.
+/// Adds a condition, its children first, and returns its node.
 fn add(arena: &mut Arena, filter: &Filter) -> u32 {
     match &filter.0 {
         Condition::Constant(value) => add_literal(arena, &Scalar::Boolean(*value)),

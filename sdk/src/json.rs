@@ -1,7 +1,7 @@
 //! Reads the JSON texts of the contract: configurations, attributes, settings.
 //!
-//! In: a text. Out: a [`Json`] value. Small on purpose: guests need it for a few short texts. Not here:
-//! writing JSON, and types by derive; take `serde_json` where you need these.
+//! In: a text. Out: a [`Json`] value. Small on purpose: guests need it for a few short texts. Not here: writing JSON,
+//! and derived types, for which `serde_json` is the library.
 
 use crate::Issue;
 
@@ -16,7 +16,7 @@ pub enum Json {
     Number(f64),
     Text(String),
     List(Vec<Json>),
-    /// In the order of the text; of a name that stands twice, the last counts.
+    /// In the order of the text; of duplicate names the last counts.
     Object(Vec<(String, Json)>),
 }
 
@@ -32,7 +32,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// What is wrong, and at which byte.
+    /// The problem, and its byte.
     pub fn parse(text: &str) -> Result<Json, String> {
         let mut reader = Reader { text, at: 0 };
         let value = reader.value(0)?;
@@ -40,10 +40,10 @@ impl Json {
         if reader.at < text.len() { Err(reader.wrong("the end")) } else { Ok(value) }
     }
 
-    /// A configuration: empty text is an object without fields.
+    /// Parses a configuration: empty text is an object without fields.
     ///
     /// # Errors
-    /// No JSON, or no object.
+    /// The text is not a JSON object.
     pub fn config(text: &str) -> Result<Json, String> {
         if text.trim().is_empty() {
             return Ok(Json::Object(Vec::new()));
@@ -54,7 +54,7 @@ impl Json {
         }
     }
 
-    /// A field of an object.
+    /// Returns a field of an object.
     pub fn get(&self, name: &str) -> Option<&Json> {
         match self {
             Json::Object(fields) => fields.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value),
@@ -62,7 +62,7 @@ impl Json {
         }
     }
 
-    /// A field of a field.
+    /// Returns a nested field.
     pub fn at(&self, path: &[&str]) -> Option<&Json> {
         path.iter().try_fold(self, |value, name| value.get(name))
     }
@@ -79,17 +79,17 @@ impl Json {
         if let Json::Bool(value) = self { Some(*value) } else { None }
     }
 
-    /// The items of a list; empty for anything else.
+    /// Returns the items of a list; empty for anything else.
     pub fn items(&self) -> &[Json] {
         if let Json::List(items) = self { items } else { &[] }
     }
 
-    /// The fields of an object; empty for anything else.
+    /// Returns the fields of an object; empty for anything else.
     pub fn fields(&self) -> &[(String, Json)] {
         if let Json::Object(fields) = self { fields } else { &[] }
     }
 
-    /// One text, or the texts of a list; what is no text is left out.
+    /// Returns one text, or the texts of a list, without items of other types.
     pub fn texts(&self) -> Vec<&str> {
         match self {
             Json::Text(text) => vec![text],
@@ -98,10 +98,10 @@ impl Json {
     }
 }
 
-/// Typed readers of a configuration, for `check_config`: what is of another shape is told with its path, where
-/// [`Json::items`] and [`Json::texts`] read it as empty.
+/// Typed readers of a configuration, for `check_config`: a value of another type is reported with its path, where
+/// [`Json::items`] and [`Json::texts`] return an empty list.
 impl Json {
-    /// Sees that an object has no fields but these.
+    /// Checks that an object has no other fields than these.
     ///
     /// ```
     /// use terrane_sdk::json::Json;
@@ -123,7 +123,7 @@ impl Json {
         if issues.is_empty() { Ok(()) } else { Err(issues) }
     }
 
-    /// The texts of the list in a field; none where there is no such field.
+    /// Returns the texts of the list in a field; empty if the field is missing.
     ///
     /// ```
     /// use terrane_sdk::json::Json;
@@ -134,7 +134,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// It is no list, or holds something else; the issue has the place.
+    /// The field is not a list of texts; the issue has its path.
     pub fn text_list(&self, name: &str) -> Result<Vec<&str>, Issue> {
         let place = pointer(name);
         match self.get(name) {
@@ -148,7 +148,7 @@ impl Json {
     }
 }
 
-/// The JSON pointer of a field.
+/// Returns the JSON pointer of a field.
 fn pointer(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
@@ -173,7 +173,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether this byte comes next, which is then behind us.
+    /// Consumes the next byte if it is this one.
     fn takes(&mut self, byte: u8) -> bool {
         self.skip_space();
         let is_next = self.peek() == Some(byte);

@@ -1,4 +1,4 @@
-//! Everything a Terrane plugin is made of.
+//! The building blocks of Terrane plugins.
 //!
 //! A plugin is a WebAssembly component with one role. Its code is plain Rust: implement the role's
 //! trait, name the type in the export macro, and build for `wasm32-unknown-unknown`. On the host the
@@ -41,8 +41,7 @@ pub mod json;
 pub mod log;
 pub mod manifest;
 pub mod memo;
-#[cfg(any(test, all(feature = "memory", target_arch = "wasm32")))]
-mod memory;
+pub mod panic;
 mod plugin;
 
 pub use bindings::exports::terrane::types::plugin::Info;

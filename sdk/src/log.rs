@@ -1,7 +1,6 @@
 //! Lines for the operator. In a component they go to the host, in native tests to standard error.
 //!
-//! The host keeps 20 lines and 8 KiB a call and drops the rest. A component with debug assertions (not one built
-//! with `--release`) also writes why and where it panicked.
+//! The host keeps 20 lines and 8 KiB a call and drops the rest. Panics are reported without the log (`panic`).
 
 pub use crate::bindings::terrane::host::log::Level;
 
@@ -24,17 +23,4 @@ pub fn warn(message: &str) {
 
 pub fn info(message: &str) {
     write(Level::Info, message, &[]);
-}
-
-/// From now on a panic is written as a line before it traps. The export macros see to it where the plugin's crate has
-/// debug assertions: without them a component that logs nothing need not import the log, which makes its instances
-/// quicker to have.
-#[doc(hidden)]
-#[cfg(target_arch = "wasm32")]
-pub extern "C" fn tell_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let message = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
-        let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line())).unwrap_or_default();
-        write(Level::Error, &format!("panicked: {message}"), &[("at", &place)]);
-    }));
 }

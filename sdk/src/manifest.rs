@@ -1,11 +1,11 @@
-//! The manifest beside a plugin, `plugin.toml`, held against what the component says of itself.
+//! Compares the manifest beside a plugin, `plugin.toml`, with the plugin's own identity.
 //!
-//! In: the manifest's text. Out: a panic that names the first line that differs, for native tests. The kit
-//! embeds the manifest in the component, and a host compares it too.
+//! In: the manifest's text. Out: a panic that names the first missing line, for native tests. The kit embeds the
+//! manifest in the component, and a host compares it too.
 
 use crate::{API, PluginInfo};
 
-/// The manifest says who the component says it is.
+/// Checks that the manifest has the plugin's identity.
 ///
 /// ```
 /// let info = terrane_sdk::PluginInfo::new("detector-far", "1.0.0", "Far");
@@ -21,7 +21,7 @@ use crate::{API, PluginInfo};
 /// ```
 ///
 /// # Panics
-/// Where they differ.
+/// A line is missing.
 pub fn check(info: PluginInfo, toml: &str) {
     for (key, value) in [("id", info.id), ("version", info.version), ("display_name", info.display_name), ("api", API)]
     {

@@ -1,9 +1,8 @@
-//! A small memory between calls, where the operator grants `memo`. In native tests it is a map of the
-//! thread.
+//! A small memory between calls, for plugins with the grant `memo`. In native tests it is a map of the thread.
 //!
-//! A component that calls this and has no grant is refused when it is loaded.
+//! A component that calls this without the grant is refused when it is loaded.
 
-/// What was kept under this key, if it is still there.
+/// Returns the value of this key, unless it has expired or was evicted.
 pub fn get(key: &str) -> Option<Vec<u8>> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::terrane::host::memo::get(key);
@@ -11,10 +10,10 @@ pub fn get(key: &str) -> Option<Vec<u8>> {
     native::MEMO.with_borrow(|memo| memo.get(key).cloned())
 }
 
-/// Keeps a value; 0 seconds: for as long as there is room.
+/// Stores a value; 0 seconds means no expiry.
 ///
 /// # Errors
-/// Which of the host's bounds was met.
+/// The host's limit that was exceeded.
 pub fn put(key: &str, value: &[u8], ttl_seconds: u32) -> Result<(), String> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::terrane::host::memo::put(key, value, ttl_seconds);

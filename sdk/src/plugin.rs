@@ -1,4 +1,4 @@
-//! Who a plugin is: constants that the export macro turns into the contract's `describe`.
+//! The identity of a plugin: constants that the export macro turns into the contract's `describe`.
 
 use crate::bindings::exports::terrane::types::plugin::Info;
 use crate::bindings::terrane::types::common::{CallContext, Issue};
@@ -6,7 +6,7 @@ use crate::bindings::terrane::types::common::{CallContext, Issue};
 /// The contract that this SDK is built from.
 pub const API: &str = "terrane:plugins@0.1.0";
 
-/// Identity of a plugin; the same as in its `plugin.toml`.
+/// The identity of a plugin; the same as in its `plugin.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginInfo {
     /// `[a-z][a-z0-9_-]*`, at most 64 bytes.
@@ -14,12 +14,12 @@ pub struct PluginInfo {
     /// Semantic version.
     pub version: &'static str,
     pub display_name: &'static str,
-    /// JSON Schema of the configuration; empty where there is none.
+    /// A JSON Schema of the configuration; empty if there is none.
     pub config_schema_json: &'static str,
 }
 
 impl PluginInfo {
-    /// A plugin without configuration.
+    /// Returns the identity of a plugin without configuration.
     pub const fn new(id: &'static str, version: &'static str, display_name: &'static str) -> PluginInfo {
         PluginInfo { id, version, display_name, config_schema_json: "" }
     }
@@ -43,7 +43,7 @@ impl PluginInfo {
 }
 
 impl CallContext {
-    /// A context for native tests: the epoch, UTC, no configuration.
+    /// Returns a context for native tests: the epoch, UTC, no configuration.
     pub fn for_tests() -> CallContext {
         CallContext {
             now_unix_ms: 0,
@@ -56,7 +56,7 @@ impl CallContext {
     }
 }
 
-/// The answer of a plugin that has no settings.
+/// Checks the configuration of a plugin that has no settings.
 pub(crate) fn takes_no_config(id: &str, config_json: &str) -> Result<(), Vec<Issue>> {
     if config_json.is_empty() || config_json.trim() == "{}" {
         return Ok(());
@@ -64,8 +64,8 @@ pub(crate) fn takes_no_config(id: &str, config_json: &str) -> Result<(), Vec<Iss
     Err(vec![Issue { path: String::new(), message: format!("{id} takes no configuration") }])
 }
 
-/// Exports the role `$role` (an interface module of the bindings) of a type, and who it is. One component
-/// has one role, so this stands once in a crate; the macros of the roles call it.
+/// Exports the role `$role` (an interface module of the bindings) of a type, and its identity. A component has one
+/// role, so that this is used once in a crate; the macros of the roles call it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! export_role {
@@ -74,10 +74,9 @@ macro_rules! export_role {
         #[allow(unsafe_code, reason = "generated: the component's exported functions")]
         const _: () = {
             // The generated exports run constructors before anything of the plugin's.
-            #[cfg(debug_assertions)]
             #[used]
             #[unsafe(link_section = ".init_array")]
-            static TELL_PANICS: extern "C" fn() = $crate::log::tell_panics;
+            static REPORT_PANICS: extern "C" fn() = $crate::panic::set_hook;
 
             impl $crate::bindings::exports::terrane::types::plugin::Guest for $plugin {
                 fn describe() -> $crate::Info {

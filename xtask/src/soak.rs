@@ -61,6 +61,6 @@ pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCo
 fn run_hostile_guests(context: &Context, calls: u64) -> Result<bool> {
     let mut command = context.cargo();
     command.env("TERRANE_SOAK_CALLS", calls.to_string());
-    command.args(["test", "--quiet", "--workspace", "--test", "survival", "--", "hostile_returns", "--nocapture"]);
+    command.args(["test", "--quiet", "--workspace", "--test", "host", "--", "hostile_returns", "--nocapture"]);
     Ok(command.status().context("starting the test of hostile guests")?.success())
 }

@@ -4,7 +4,7 @@
 //!
 //! A missing value moves the state as if it had been what was foretold.
 
-/// How fast each part follows the series, 0 to 1.
+/// The smoothing factor of each part, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Smoothing {
     pub alpha: f64,
@@ -12,19 +12,19 @@ pub struct Smoothing {
     pub gamma: f64,
 }
 
-/// What was learned.
+/// The learned state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     level: f64,
     trend: f64,
-    /// Of the next season's points, the next point first. Empty: too little was known.
+    /// The seasonal parts of the next season's points, the next point first. Empty without enough history.
     season: Vec<f64>,
-    /// Of the one-step errors, the root of their mean square.
+    /// The root mean square of the one-step errors.
     deviation: f64,
 }
 
 impl Model {
-    /// Learns from a history; of less than two seasons, or one with gaps in these, it learns nothing.
+    /// Learns from a history. A history of less than two seasons, or with gaps in these, gives an empty model.
     pub fn fit(values: &[f64], season: usize, smoothing: Smoothing) -> Model {
         let nothing = Model { level: f64::NAN, trend: f64::NAN, season: vec![], deviation: f64::NAN };
         let start = values.get(..2 * season).filter(|start| start.iter().all(|value| !value.is_nan()));
@@ -48,7 +48,7 @@ impl Model {
         model
     }
 
-    /// Moves on by one point; tells how far it was from what was foretold.
+    /// Advances by one point; returns its distance from the forecast.
     fn follow(&mut self, value: f64, smoothing: Smoothing) -> Option<f64> {
         let Smoothing { alpha, beta, gamma } = smoothing;
         let season = self.season.remove(0);
@@ -63,7 +63,7 @@ impl Model {
         (!value.is_nan()).then_some(value - foretold)
     }
 
-    /// What the point so many steps after the history will be; `None` where nothing was learned.
+    /// Returns the forecast `steps` after the history; `None` for an empty model.
     pub fn forecast(&self, steps: usize) -> Option<f64> {
         let season = self.season.get((steps - 1) % self.season.len().max(1))?;
         let forecast = self.level + steps as f64 * self.trend + season;
@@ -74,13 +74,13 @@ impl Model {
         self.deviation
     }
 
-    /// Level, trend, deviation, season: little-endian doubles.
+    /// Returns level, trend, deviation and season as little-endian doubles.
     pub fn to_bytes(&self) -> Vec<u8> {
         let numbers = [self.level, self.trend, self.deviation].into_iter().chain(self.season.iter().copied());
         numbers.flat_map(f64::to_le_bytes).collect()
     }
 
-    /// `None` for anything else than [`Model::to_bytes`] wrote.
+    /// Parses the output of [`Model::to_bytes`]; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Model> {
         let (chunks, rest) = bytes.as_chunks::<8>();
         let numbers: Vec<f64> = chunks.iter().map(|chunk| f64::from_le_bytes(*chunk)).collect();

@@ -1,4 +1,4 @@
-//! What a monitor may set: the season's length, and how fast level, trend and season follow.
+//! The monitor's settings: the season's length, and the smoothing factors of level, trend and season.
 
 use terrane_sdk::PluginError;
 use terrane_sdk::detector::Params;

@@ -1,10 +1,9 @@
 //! The first-party checks: completeness, validity, uniqueness, consistency, accuracy, outliers, skewness and
 //! cardinality.
 //!
-//! In: a cube's columns, then the warehouse's numbers about them. Out: a score for each side of quality that
-//! a column can be judged by, also where it is 1, and observations without a score. Rules and thresholds are
-//! the interface specification's "Profiling rules" and `quality_thresholds`; where it is silent, each
-//! module says what it takes.
+//! In: a cube's columns, then the warehouse's numbers about them. Out: a score for each quality dimension that applies
+//! to a column, even if it is 1, and observations without a score. Rules and thresholds are the interface
+//! specification's "Profiling rules" and `quality_thresholds`; each module documents its choices beyond it.
 
 mod cardinality;
 mod completeness;
@@ -80,16 +79,16 @@ impl Check for Standard {
     }
 }
 
-/// What a condition counts.
+/// The values that a condition counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
-    /// Values that stand for no value, or that can't be meant.
+    /// Placeholders for missing values, and implausible values.
     Invalid,
-    /// Values written in another way than the rest.
+    /// Values in another notation than the rest.
     Inconsistent,
 }
 
-/// All conditions, in the order in which they are asked.
+/// All conditions, in the order of the requests.
 fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted, Filter)> {
     let of_column = |(index, column): (usize, &Column)| {
         let invalid = validity::condition(context, column).map(|condition| (index, Counted::Invalid, condition));
@@ -99,13 +98,13 @@ fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted,
     columns.iter().enumerate().flat_map(of_column).flatten().collect()
 }
 
-/// One column, with what the warehouse said of it.
+/// One column, with the warehouse's numbers.
 struct Look<'a> {
     index: usize,
     column: &'a Column,
     /// Never 0.
     rows: f64,
-    /// It alone tells rows apart.
+    /// The column is the whole key of its rows.
     is_key: bool,
     answers: Answers<'a>,
     thresholds: &'a Thresholds,
@@ -117,7 +116,7 @@ impl Look<'_> {
         self.answers.number(self.index, aggregate)
     }
 
-    /// Rows in which there is a value.
+    /// Returns the number of rows with a value.
     fn values(&self) -> Option<f64> {
         Some(self.rows - self.number(&Aggregate::NullCount)?)
     }
@@ -128,7 +127,7 @@ impl Look<'_> {
         self.number(&Aggregate::CountWhere(at as u32))
     }
 
-    /// A finding with a score: how many of how many are as they should be.
+    /// Creates a finding with a score: the share of correct values.
     fn scored(&self, dimension: QualityDimension, code: &str, wrong: f64, of: f64, what: &str) -> Option<Finding> {
         if of <= 0.0 {
             return None;
@@ -152,7 +151,7 @@ fn is_number(ty: LogicalType) -> bool {
     matches!(ty, LogicalType::Integer | LogicalType::Decimal | LogicalType::Float)
 }
 
-/// A number as people write it: without a fraction where there is none, else with three digits.
+/// Returns a number for people: without a fraction if it is an integer, else with three digits.
 fn shown(value: f64) -> String {
     if value == value.trunc() { format!("{value:.0}") } else { format!("{value:.3}") }
 }

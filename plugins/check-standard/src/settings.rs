@@ -15,10 +15,10 @@ pub(crate) struct Thresholds {
 }
 
 impl Thresholds {
-    /// The specification's defaults, and in their place what the profile's configuration says.
+    /// Returns the specification's defaults, replaced by those of the profile's configuration.
     ///
     /// # Errors
-    /// A configuration that is no JSON object, or a threshold that is not from 0 to 1.
+    /// The configuration is not a JSON object, or a threshold is not from 0 to 1.
     pub(crate) fn of(context: &CallContext) -> Result<Thresholds, PluginError> {
         let text = context.extra.iter().find(|(name, _)| name == "profile-config").map_or("", |(_, text)| text);
         let config = Json::config(text).map_err(PluginError::InvalidInput)?;

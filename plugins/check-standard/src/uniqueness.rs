@@ -1,7 +1,7 @@
-//! Uniqueness: different values by values, of a column that alone tells rows apart.
+//! Uniqueness: distinct values by values, of a column that is the whole key.
 //!
-//! Of other columns nobody expects different values, and of a key of several columns no aggregate of the
-//! contract counts combinations: they are not scored.
+//! Other columns are not expected to have distinct values, and no aggregate of the contract counts combinations of
+//! several key columns: neither is scored.
 
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};
 

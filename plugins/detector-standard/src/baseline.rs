@@ -1,7 +1,7 @@
-//! What a sample says of one value: how far out it is, and where the ordinary ends.
+//! Judges one value by a sample: its distance, and the bounds of ordinary values.
 //!
-//! In: a kind, a sample of history, a sensitivity. Out: a [`Baseline`], asked for each point. The rules are
-//! the interface specification's "Detector rules". Not here: series and seasons.
+//! In: a kind, a sample of history, a sensitivity. Out: a [`Baseline`], which judges each point. The rules are the
+//! interface specification's "Detector rules". Not here: series and seasons.
 
 use crate::statistics::{mean_and_deviation, median, median_deviation, quantile, sort};
 
@@ -16,29 +16,29 @@ pub(crate) enum Rule {
     Mad,
 }
 
-/// What is ordinary, by one rule over one sample.
+/// The ordinary values by one rule over one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Baseline {
-    /// The middle: the mean or the median.
+    /// The center: the mean or the median.
     pub(crate) expected: f64,
-    /// From here distances are measured down and up: the quartiles for the IQR rule, else the middle.
+    /// The points from which distances are measured down and up: the quartiles for the IQR rule, else the center.
     edges: (f64, f64),
-    /// One unit of distance. Zero: every other value is as far out as can be.
+    /// The unit of distance. With zero, every other value has the greatest distance.
     unit: f64,
     sensitivity: f64,
 }
 
-/// One value, judged.
+/// The judgement of one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) score: f64,
-    /// Signed: below what is expected it is negative. NaN where there is no unit.
+    /// Signed: negative below the expected value. NaN without a unit.
     pub(crate) raw: f64,
     pub(crate) is_anomalous: bool,
 }
 
 impl Baseline {
-    /// `None` for an empty sample.
+    /// Returns the baseline of a sample; `None` for an empty sample.
     pub(crate) fn of(rule: Rule, history: &[f64], sensitivity: f64) -> Option<Baseline> {
         let (expected, edges, unit) = match rule {
             Rule::ZScore => {
@@ -59,12 +59,12 @@ impl Baseline {
         Some(Baseline { expected, edges, unit, sensitivity })
     }
 
-    /// A middle and a unit that were found in another way.
+    /// Returns the baseline of a given center and unit.
     pub(crate) fn around(expected: f64, unit: f64, sensitivity: f64) -> Baseline {
         Baseline { expected, edges: (expected, expected), unit, sensitivity }
     }
 
-    /// Outside of these a value is anomalous.
+    /// The bounds outside of which a value is anomalous.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         let reach = self.sensitivity * self.unit;
         (self.edges.0 - reach, self.edges.1 + reach)
@@ -86,7 +86,7 @@ impl Baseline {
         if self.unit <= 0.0 {
             return Verdict { score: 1.0, raw: f64::NAN, is_anomalous: true };
         }
-        // A distance may overflow where values themselves don't.
+        // A distance may overflow even if the values don't.
         let raw = (distance / self.unit).clamp(f64::MIN, f64::MAX);
         let score = (raw.abs() / (2.0 * self.sensitivity)).clamp(0.0, 1.0);
         Verdict { score, raw, is_anomalous: raw.abs() > self.sensitivity }

@@ -116,14 +116,14 @@ impl Detector for Standard {
     }
 }
 
-/// The values of each series.
+/// Returns the values of each series.
 fn series(batch: &SeriesBatch) -> Result<Vec<&[f64]>, PluginError> {
     let part = |pair: &[u32]| batch.values.get(pair[0] as usize..pair[1] as usize);
     let parts: Option<Vec<&[f64]>> = batch.offsets.windows(2).map(part).collect();
     parts.ok_or_else(|| PluginError::InvalidInput("offsets: they go beyond the values".to_owned()))
 }
 
-/// How many points make a season: what the monitor says; else a day of hours, a week of days, a year of
+/// Returns the number of points in a season: the monitor's setting; else a day of hours, a week of days, a year of
 /// weeks, an hour of minutes, a minute of seconds.
 fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
     let by_step = |step: u64| match step {
@@ -143,12 +143,12 @@ fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
     }
 }
 
-/// The answer, as it grows.
+/// The answer under construction.
 struct Judged(Detection);
 
 impl Judged {
-    /// Values that are judged by the same baseline. Columns are made longer first and written then: most columns of
-    /// a series hold one number all over.
+    /// Appends values that are judged by the same baseline. Columns are extended first and written then: most columns
+    /// of a series contain one number throughout.
     fn extend(&mut self, values: &[f64], baseline: Option<&Baseline>) {
         let out = &mut self.0;
         let (start, end) = (out.scores.len(), out.scores.len() + values.len());

@@ -95,7 +95,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     time.part = format!("EXTRACT({week} FROM {{0}})");
 }
 
-/// The reasons of BigQuery's error table; `invalidQuery` is told apart by its text.
+/// The reasons of BigQuery's error table; `invalidQuery` is classified by its text.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("accessDenied"), ErrorClass::Permission),
     (Sign::Code("notFound"), ErrorClass::MissingObject),

@@ -12,9 +12,9 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct DuckDb;
 
-/// Where DuckDB differs from the standard. `/` divides integers to a double, `avg` is a double, sums
-/// of integers are HUGEINT and sums of decimals have 38 digits. Text compares by code point.
-/// `approx_count_distinct` misses by up to 25 % in 1.5.6, so the exact count stays in its place.
+/// The differences from the standard. `/` divides integers to a double, `avg` is a double, sums of integers are HUGEINT
+/// and sums of decimals have 38 digits. Text compares by code point. `approx_count_distinct` is wrong by up to 25 % in
+/// 1.5.6, so that the exact count is used.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "contains({0}, {1})"),
     (Op::StartsWith, "starts_with({0}, {1})"),

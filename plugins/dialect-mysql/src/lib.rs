@@ -12,9 +12,9 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct MySql;
 
-/// Where both differ from the standard. Text is compared as UTF-8 bytes: the collations by code point
-/// that keep trailing spaces have another name on each of the two. `/` has four digits more than its
-/// arguments, so it is done in doubles.
+/// The differences from the standard, for both engines. Text is compared as UTF-8 bytes: the collations by code point
+/// that keep trailing spaces have different names in the two engines. `/` has four digits more than its arguments, so
+/// that division is done in doubles.
 const OPS: &[(Op, &str)] = &[
     (Op::NullSafeEq, "{0} <=> {1}"),
     (
@@ -74,7 +74,7 @@ pub fn profile() -> Profile {
         .function("mask_hash", 1, "SHA2({0}, 256)")
         .function("mask_partial", 2, "CONCAT(LEFT(CONVERT({0} USING utf8mb4), 1), {1})")
         .without_op(Op::Percentile)
-        // CONVERT_TZ gives null where nobody loaded the zones, and the time itself before 1970 and after 2037.
+        // CONVERT_TZ returns null if no zones are loaded, and the time itself before 1970 and after 2037.
         .without_op(Op::ToTimeZone)
         .times(time)
         .type_names(TYPES)

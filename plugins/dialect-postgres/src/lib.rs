@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Postgres;
 
-/// Where PostgreSQL differs from the standard. Sums of integers widen by themselves, sums of `NUMERIC`
-/// have no end. `C` compares by code point in a UTF-8 database; the cast is for `uuid` and enums.
+/// The differences from the standard. Sums of integers widen by themselves, sums of `NUMERIC` have no end. `C` compares
+/// by code point in a UTF-8 database; the cast is for `uuid` and enums.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "strpos({0}, {1}) > 0"),
     (Op::StartsWith, "starts_with({0}, {1})"),
@@ -65,7 +65,7 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Of a date, `date_trunc` would make an instant, so a date becomes a time first.
+/// Bucket templates. `date_trunc` makes an instant of a date, so that a date becomes a time first.
 fn time(unit: &str, time: &mut TimeTemplate) {
     time.trunc = format!("date_trunc('{unit}', CAST({{0}} AS TIMESTAMP))");
     let step = if unit == "quarter" { "3 month" } else { unit };

@@ -52,7 +52,7 @@ impl Hook for Standards {
         let rules = Rules::read(&context.config_json).map_err(PluginError::InvalidConfig)?;
         Ok(match step {
             Transition::Certify => rules.certification(item),
-            // Told early, while it can still be mended.
+            // Reported early, while it can still be corrected.
             Transition::Submit => {
                 let advice = |finding| GateFinding { blocking: false, ..finding };
                 rules.certification(item).into_iter().map(advice).collect()
@@ -105,11 +105,11 @@ mod tests {
     }
 
     fn certify(config: &str, item: &Artifact, step: Transition) -> Vec<GateFinding> {
-        Standards::on_certify(&context(config), &Principal::nobody(), item, step, "").unwrap()
+        Standards::on_certify(&context(config), &Principal::anonymous(), item, step, "").unwrap()
     }
 
     fn change(config: &str, before: Option<&Artifact>, after: Option<&Artifact>) -> Vec<GateFinding> {
-        Standards::on_metadata_change(&context(config), &Principal::nobody(), before, after).unwrap()
+        Standards::on_metadata_change(&context(config), &Principal::anonymous(), before, after).unwrap()
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let misnamed = Artifact { id: "orders.NetRevenue".to_owned(), ..orders() };
         assert_eq!(found(&change("", None, Some(&misnamed))), [("name_case", true)]);
         assert_eq!(found(&change("", Some(&old), Some(&misnamed))), [("name_case", true)]);
-        // What was there before is not held against whoever changes something else.
+        // An existing problem does not block other changes.
         assert_eq!(found(&change("", Some(&misnamed), Some(&misnamed))), []);
         assert_eq!(found(&change("", Some(&old), Some(&nameless))), [("owner_removed", true)]);
         assert_eq!(found(&change("", Some(&nameless), Some(&nameless))), []);

@@ -1,7 +1,7 @@
-//! The rules, as the operator set them.
+//! The rules, as the operator sets them.
 //!
-//! In: the configuration. Out: findings about one artifact. A key that is not known, or of another type, is
-//! an issue with its place: a rule that is not understood must not count as kept.
+//! In: the configuration. Out: findings about one artifact. An unknown key, or one of another type, is an issue with
+//! its path: a rule that is not understood must not count as fulfilled.
 
 use terrane_sdk::Issue;
 use terrane_sdk::governance::{Artifact, GateFinding, Severity};
@@ -16,13 +16,15 @@ pub(crate) struct Rules {
     owner_required: bool,
     domains: Vec<String>,
     descriptions_required: bool,
-    /// Empty: all.
+    /// Empty for all.
     kinds: Vec<String>,
 }
 
 impl Rules {
+    /// Reads the rules.
+    ///
     /// # Errors
-    /// Everything that is wrong.
+    /// Every problem of the configuration.
     pub(crate) fn read(config_json: &str) -> Result<Rules, Vec<Issue>> {
         let config = Json::config(config_json).map_err(|message| vec![Issue { path: String::new(), message }])?;
         let mut reader = Reader { config: &config, issues: Vec::new() };
@@ -42,7 +44,7 @@ impl Rules {
         if reader.issues.is_empty() { Ok(rules) } else { Err(reader.issues) }
     }
 
-    /// All that stands against certifying an artifact.
+    /// Returns every objection to the certification of an artifact.
     pub(crate) fn certification(&self, item: &Artifact) -> Vec<GateFinding> {
         if !self.looks_at(item) {
             return Vec::new();
@@ -57,7 +59,7 @@ impl Rules {
         findings
     }
 
-    /// What a change makes worse.
+    /// Returns the findings that a change adds.
     pub(crate) fn change(&self, before: Option<&Artifact>, after: &Artifact) -> Vec<GateFinding> {
         if !self.looks_at(after) {
             return Vec::new();
@@ -135,7 +137,7 @@ fn is_blank(text: Option<&str>) -> bool {
     text.is_none_or(|text| text.trim().is_empty())
 }
 
-/// `net_revenue`: begins with a letter, no `_` beside another or at the end.
+/// Returns whether the name has the form `net_revenue`: a letter first, no `_` beside another or at the end.
 fn is_snake_case(name: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     name.starts_with(|first: char| first.is_ascii_lowercase()) && name.split('_').all(is_part)
@@ -152,7 +154,7 @@ impl<'a> Reader<'a> {
         self.issues.push(Issue { path, message });
     }
 
-    /// Whether a section, the whole for an empty name, is an object of known keys.
+    /// Checks that a section (the whole for an empty name) is an object of known keys.
     fn known(&mut self, section: &str, keys: &[&str]) {
         let path: Vec<&str> = Some(section).filter(|name| !name.is_empty()).into_iter().collect();
         let Some(found) = self.config.at(&path) else { return };
@@ -191,7 +193,7 @@ impl<'a> Reader<'a> {
         length.map(|number| number as usize)
     }
 
-    /// A list of texts, each one of `words` where there are any.
+    /// Returns a list of texts, each one of `words` unless that is empty.
     fn texts(&mut self, path: &[&str], words: Option<&[&str]>) -> Vec<String> {
         let Some(found) = self.config.at(path) else { return Vec::new() };
         let texts = found.texts();

@@ -1,7 +1,9 @@
-//! Whether the warehouse has the tables and columns that sources declare.
+//! Checks that the warehouse has the tables and columns that sources declare.
 //!
-//! In: a snapshot and the warehouse. Out: a warning at each name that it doesn't have. Every table is described, none
-//! is read. Not here: tables that nobody declares, whose columns cubes and models are checked by (`described`).
+//! In: a snapshot and the warehouse. Out: a warning for each missing table and column. Tables are described, not read.
+//! Not here: tables that no source declares; cubes and models are checked by their own columns (`described`).
+
+mod readers;
 
 use std::time::Duration;
 
@@ -12,29 +14,27 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::sql::{SourceProbe, source_probes};
 
+use self::readers::ReportedReaders;
 use crate::catalog::Snapshot;
 use crate::described::{complaint, hint_to};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
-/// A table or a column that a source declares is not there.
+/// The code of a missing table or column.
 const NOT_FOUND: Code = Code::SourceNotFound;
-/// How many tables are asked about.
+/// The number of tables that are described.
 const MAX_TABLES: usize = 500;
-/// How long all of it may take.
+/// The time limit for all tables.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How many statements run at once.
+/// The number of concurrent statements.
 const AT_ONCE: usize = 4;
 
-/// What sources declare and the warehouse doesn't have, in the order of the files, but for tables and columns that
-/// `is_told` of: what reads them was told of already.
-pub async fn absent(
-    snapshot: &Snapshot,
-    warehouse: &dyn Warehouse,
-    is_told: impl Fn(&str) -> bool + Sync,
-) -> Vec<Diagnostic> {
+/// Returns a warning for each table and column that sources declare and the warehouse does not have, in the order of the
+/// files. Tables and columns whose readers have one of the `reported` problems are left out.
+pub async fn absent(snapshot: &Snapshot, warehouse: &dyn Warehouse, reported: &[Diagnostic]) -> Vec<Diagnostic> {
+    let readers = ReportedReaders::new(snapshot, reported);
     let probes = source_probes(&snapshot.definitions, &snapshot.profile);
     let first = probes.iter().take(MAX_TABLES);
-    let asked: Vec<BoxFuture<'_, _>> = first.map(|probe| absent_of(probe, warehouse, &is_told).boxed()).collect();
+    let asked: Vec<BoxFuture<'_, _>> = first.map(|probe| absent_of(probe, warehouse, &readers).boxed()).collect();
     let (mut found, mut answered) = (Vec::new(), 0);
     let mut answers = stream::iter(asked).buffered(AT_ONCE);
     let gather = async {
@@ -52,15 +52,11 @@ pub async fn absent(
     found
 }
 
-async fn absent_of(
-    probe: &SourceProbe<'_>,
-    warehouse: &dyn Warehouse,
-    is_told: &(dyn Fn(&str) -> bool + Sync),
-) -> Vec<Diagnostic> {
+async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: &ReportedReaders) -> Vec<Diagnostic> {
     let (name, table) = (&probe.name, probe.table);
     let schema = match warehouse.describe(Statement::plain(&probe.text)).await {
         Ok(schema) => schema,
-        Err(error) if error.kind == WarehouseErrorKind::Refused && !is_told(&table.name.value) => {
+        Err(error) if error.kind == WarehouseErrorKind::Refused && !readers.have(name, None) => {
             // The table is there, with a column of a type that nobody can answer.
             if error.message.contains("has no Arrow type") {
                 return Vec::new();
@@ -75,7 +71,7 @@ async fn absent_of(
     // Case is nothing: warehouses disagree about names without quotes.
     let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let is_there = |column: &str| columns.iter().any(|known| known.to_lowercase() == column.to_lowercase());
-    let is_missing = |column: &str| !is_there(column) && !is_told(column);
+    let is_missing = |column: &str| !is_there(column) && !readers.have(name, Some(column));
     let missing = table.columns.iter().filter(|column| is_missing(&column.name.value));
     let told = missing.map(|column| {
         let message = format!("the warehouse's table of source `{name}` has no column `{}`", column.name.value);

@@ -1,13 +1,13 @@
-//! The caller that `--as` names, to rehearse policies as somebody else.
+//! Reads the caller of `--as`, to try policies as another caller.
 //!
-//! In: a JSON file like a token's claims. Out: the context of a request. Without a file the caller is
-//! nobody: no roles, no groups, no attributes.
+//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller is anonymous: no
+//! roles, no groups, no attributes.
 
 use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
-use terrane_app::security::{AuthMethod, Scopes, caller_json};
+use terrane_app::security::caller_json;
 use terrane_compiler::SecurityContext;
 
 use crate::failure::Failure;
@@ -15,9 +15,9 @@ use crate::failure::Failure;
 /// Reads the file.
 ///
 /// # Errors
-/// It can't be read, or something in it isn't what a caller is made of.
+/// The file can't be read, or does not describe a caller.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
-    let Some(path) = path else { return Ok(operator()) };
+    let Some(path) = path else { return Ok(RequestContext::operator(SecurityContext::default())) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
@@ -26,15 +26,5 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
-    Ok(asking(caller))
-}
-
-/// The operator without roles or attributes.
-pub fn operator() -> RequestContext {
-    asking(SecurityContext::default())
-}
-
-/// The operator, who sees to the server from its own machine, in the place of somebody else.
-fn asking(caller: SecurityContext) -> RequestContext {
-    RequestContext { caller, auth_method: AuthMethod::Operator, scopes: Scopes::READ, ..RequestContext::default() }
+    Ok(RequestContext::operator(caller))
 }

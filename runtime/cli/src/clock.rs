@@ -1,11 +1,11 @@
-//! The machine's clocks behind the `Clock` port.
+//! The clocks of the machine, for the `Clock` port.
 
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use terrane_app::ports::clock::Clock;
 
-/// Time as this machine tells it.
+/// The time of this machine.
 #[derive(Debug)]
 pub struct SystemClock {
     started: Instant,

@@ -1,19 +1,20 @@
-//! Why a command ended: words for a person, and what the shell is told.
+//! The error that ends a command.
 //!
-//! In: what went wrong. Out: a [`Failure`] that `main` prints once. Exit codes: 1 for a project, its
-//! configuration or its data, 2 for how the command was called (clap's own).
+//! In: errors of all kinds. Out: a [`Failure`] that `main` prints once. Exit codes: 1 for problems of a project, its
+//! configuration or its data, 2 for an incorrect call (from clap).
 
 use std::fmt;
 
+use terrane_authoring::AuthoringError;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
 
 /// A problem that ends a command with exit code 1.
 #[derive(Debug)]
 pub enum Failure {
-    /// One thing, and what to do about it.
+    /// A message, and an action that solves the problem.
     Plain { message: String, hint: Option<String> },
-    /// What is wrong with a project, with the texts to show.
+    /// The problems of a project, and its texts to show their places.
     Project { problems: Vec<Diagnostic>, tree: SourceTree },
 }
 
@@ -28,6 +29,12 @@ impl Failure {
             Failure::Plain { message, .. } => Failure::Plain { message, hint: Some(hint.into()) },
             Failure::Project { .. } => self,
         }
+    }
+}
+
+impl From<AuthoringError> for Failure {
+    fn from(error: AuthoringError) -> Self {
+        Failure::Plain { message: error.message, hint: error.hint }
     }
 }
 

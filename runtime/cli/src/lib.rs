@@ -4,24 +4,20 @@
 //! configuration or data problem, 2 a wrong call. A library too, so that the system tests run a
 //! project's expectations in process. Not here: what a query means (compiler), HTTP (server).
 
-pub mod authoring;
 pub mod caller;
 pub mod clock;
 pub mod commands;
 pub mod config;
-mod ending;
-pub mod expectations;
+mod data_source;
 pub mod failure;
-pub mod import;
-pub mod init;
 mod plugin_lines;
 pub mod project;
 pub mod project_files;
 mod reload;
 pub mod report;
-pub mod rows;
+mod shutdown_signal;
 pub mod start_rules;
-pub mod tree;
+mod table;
 pub mod wire;
 pub mod wiring;
 
@@ -43,8 +39,8 @@ use failure::Failure;
 use project::Project;
 use report::Style;
 
-/// Of every program that links this. Loading a project and answering a query ask for many small pieces of memory on
-/// several threads.
+/// The allocator of every program that links this crate. Loading projects and answering queries allocate many small
+/// blocks on several threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

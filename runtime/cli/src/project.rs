@@ -1,6 +1,6 @@
-//! A project as a command meets it: its folder, its texts, its configuration, and what is wrong so far.
+//! Reads a project: its folder, texts and configuration, with the problems found so far.
 //!
-//! In: a folder and the environment. Out: a [`Project`]. Nothing is connected to yet (`wiring`).
+//! In: a folder and the environment. Out: a [`Project`]. Not here: connections (`wiring`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::config::{self, Config, Environment, PROJECT_FILE};
 use crate::failure::Failure;
 use crate::project_files::ProjectFolder;
 
-/// A project's texts and configuration.
+/// The texts and configuration of a project.
 #[derive(Debug)]
 pub struct Project {
     pub folder: ProjectFolder,
     pub config: Config,
-    /// The texts as they lie in the folder, for people to be shown.
+    /// The texts of the folder, to show the places of problems.
     pub tree: SourceTree,
-    /// The texts to compile: the environment may have changed what the project file defines.
+    /// The texts to compile. The environment may change the definitions of the project file.
     pub source: SourceTree,
     pub inputs: Inputs,
-    /// What it was read with, to read it again.
+    /// The environment, to read the project again.
     pub environment: Environment,
-    /// Of the configuration and the files; the compiler's own come with the snapshot.
+    /// Problems of the configuration and the files. Those of the compiler come with the snapshot.
     pub problems: Vec<Diagnostic>,
 }
 
@@ -32,17 +32,18 @@ impl Project {
     /// Reads all texts of a project.
     ///
     /// # Errors
-    /// There is no project. Whatever is wrong inside one is among its problems.
+    /// The folder contains no project. Problems inside a project are in [`Project::problems`].
     pub fn read(path: &Path, environment: &Environment) -> Result<Self, Failure> {
         let folder = ProjectFolder::open(path)?;
         let mut problems = Vec::new();
-        // A project file that can't be read is told by `collect`.
+        // `collect` reports a project file that can't be read.
         let settings = folder.settings().ok();
         let (config, found) = config::read(settings.as_deref(), environment);
         problems.extend(found);
         let (tree, found) = folder.collect(&config.folders);
-        let unread_files = found.iter().filter(|told| told.is_error()).map(place).collect();
-        let unread = found.iter().filter(|told| told.code == Code::NotUtf8).filter_map(|told| told.span.as_ref());
+        let unread_files = found.iter().filter(|problem| problem.is_error()).map(place).collect();
+        let unread =
+            found.iter().filter(|problem| problem.code == Code::NotUtf8).filter_map(|problem| problem.span.as_ref());
         let unread = unread.flat_map(|span| folder.names_in(&span.file)).collect();
         problems.extend(found);
         let mut source = tree.clone();
@@ -61,7 +62,7 @@ impl Project {
     }
 }
 
-/// Where a problem of the files stands; what has no place is the whole project's.
-fn place(told: &Diagnostic) -> Span {
-    told.span.clone().unwrap_or_else(|| Span { file: PROJECT_FILE.into(), line: 1, column: 1, length: 1 })
+/// Returns the place of a problem, or the project file for a problem without a place.
+fn place(problem: &Diagnostic) -> Span {
+    problem.span.clone().unwrap_or_else(|| Span { file: PROJECT_FILE.into(), line: 1, column: 1, length: 1 })
 }

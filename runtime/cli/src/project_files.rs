@@ -1,8 +1,8 @@
-//! A project's folder, opened so that nothing outside it can be read.
+//! Reads the files of a project. Nothing outside its folder can be read.
 //!
-//! In: a folder's path. Out: the texts of the project as a [`SourceTree`], and a diagnostic for each
-//! file that can't be part of it. Bounds on count, size and depth keep a wrong folder (`/`, a home)
-//! from being read whole. Not here: what the texts mean, and data files, which the warehouse reads.
+//! In: the path of a folder. Out: the texts of the project as a [`SourceTree`], and a diagnostic for each unusable
+//! file. Limits on the number, size and depth of files stop reading a wrong folder (`/`, a home folder). Not here: the
+//! meaning of the texts, and data files, which the warehouse reads.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Read as _};
@@ -10,8 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::OFlags;
+use cap_std::fs::{Dir, Metadata, MetadataExt as _};
+use terrane_authoring::regular_file;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::nearest::resembling;
 use terrane_compiler::project::{SourceTree, names_in};
@@ -23,9 +23,9 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
-/// Of a project that are not definitions.
+/// Folders of a project without definitions.
 const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", TESTS];
-const TESTS: &str = crate::expectations::FOLDER;
+const TESTS: &str = terrane_expectations::FOLDER;
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];
 
 /// An open project folder.
@@ -36,10 +36,10 @@ pub struct ProjectFolder {
 }
 
 impl ProjectFolder {
-    /// Opens the folder that holds the project file; the file's own path will do too.
+    /// Opens a folder that contains the project file. The path may also name the file.
     ///
     /// # Errors
-    /// There is no such folder, or it holds no project file.
+    /// The folder does not exist, or contains no project file.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let folder = if path.ends_with(PROJECT_FILE) && path.is_file() { path.parent().unwrap_or(path) } else { path };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -56,12 +56,12 @@ impl ProjectFolder {
         Ok(ProjectFolder { root, dir })
     }
 
-    /// The folder, absolute and without links.
+    /// Returns the absolute path of the folder, without links.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The absolute path of a file inside the project, which need not exist yet.
+    /// Returns the absolute path of a file inside the project. The file may be missing.
     ///
     /// # Errors
     /// The path leaves the project.
@@ -77,17 +77,17 @@ impl ProjectFolder {
         Ok(self.root.join(relative))
     }
 
-    /// The project file's text.
+    /// Returns the text of the project file.
     ///
     /// # Errors
-    /// It can't be read: too large, no UTF-8, a link that leaves the folder.
+    /// The file is too large, not UTF-8, or a link out of the folder.
     pub fn settings(&self) -> Result<Arc<str>, Diagnostic> {
         let mut bytes_left = MAX_TOTAL_BYTES;
         read_text(&self.dir, PROJECT_FILE, &mut bytes_left)
     }
 
-    /// The project file and every YAML and SQL file of the project's folders. What can't be read is
-    /// reported and left out.
+    /// Reads the project file and every YAML and SQL file of the project's folders. Unreadable files are reported and
+    /// left out.
     pub fn collect(&self, folders: &Folders) -> (SourceTree, Vec<Diagnostic>) {
         let mut walk = Walk::new(&self.dir);
         walk.file(PROJECT_FILE);
@@ -99,10 +99,10 @@ impl ProjectFolder {
         (walk.tree, walk.diagnostics)
     }
 
-    /// What looks like names in a file that is no UTF-8: whoever refers to one is not told that it isn't there.
+    /// Returns the possible names in a file that is not UTF-8. References to them are not reported as unknown.
     pub fn names_in(&self, path: &str) -> BTreeSet<Arc<str>> {
         let mut bytes = Vec::new();
-        let file = open_regular(&self.dir, path);
+        let file = regular_file::open(&self.dir, path);
         let read = file.and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes));
         if read.is_err() {
             return BTreeSet::new();
@@ -112,7 +112,7 @@ impl ProjectFolder {
         names_in(&String::from_utf8_lossy(&bytes)).collect()
     }
 
-    /// The YAML files of one folder, by path.
+    /// Reads the YAML files of one folder.
     pub fn collect_folder(&self, name: &str) -> (SourceTree, Vec<Diagnostic>) {
         let mut walk = Walk::new(&self.dir);
         walk.start(name);
@@ -120,17 +120,17 @@ impl ProjectFolder {
     }
 }
 
-/// What was found so far, and how much more may be looked at. Every path counts from the project's
-/// folder, so that a link may lead from one of its folders to another.
+/// The files found so far, and the remaining limits. Paths are relative to the project's folder, so that a link may
+/// lead from one of its folders to another.
 struct Walk<'a> {
     dir: &'a Dir,
     tree: SourceTree,
     diagnostics: Vec<Diagnostic>,
     bytes_left: u64,
     entries_left: usize,
-    /// The folder of models is being looked into.
+    /// The current folder is the folder of models.
     is_of_models: bool,
-    /// The folders that were looked into, by device and number.
+    /// The folders that were read, by device and inode.
     seen: HashSet<(u64, u64)>,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One of the project's folders, which need not exist.
+    /// Reads one of the project's folders, if it exists.
     fn start(&mut self, name: &str) {
         let name = name.trim_start_matches("./").trim_end_matches('/');
         let path = if name == "." { "" } else { name };
@@ -162,8 +162,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Tells of folders that nobody reads and that are called nearly like one that is read. What might hold policies
-    /// is an error, so that the project is closed and not open without them.
+    /// Reports folders that are not read and whose names resemble one that is. A folder that may contain policies is an
+    /// error, since the project would be open without them.
     fn misnamed(&mut self, folders: &Folders) {
         let plain = |name: &str| name.trim_start_matches("./").trim_end_matches('/').to_owned();
         let read = [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies];
@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
                 Ok(metadata) if metadata.is_file() && has_known_ending(&inner) => self.file(&inner),
                 Ok(_) if self.is_of_models && inner.to_ascii_lowercase().ends_with(".sql") => {
                     let message = format!("the file `{inner}` is not read");
-                    let hint = "models are files that end with `.sql`, in small letters: rename it";
+                    let hint = "Rename it: files of models end in `.sql`, in lower case.";
                     self.diagnostics
                         .push(Diagnostic::warning(Code::FileNotRead, message).hint(hint).at(start_of(&inner)));
                 }
@@ -251,7 +251,7 @@ impl<'a> Walk<'a> {
         self.seen.contains(&(folder.dev(), folder.ino()))
     }
 
-    /// False when the folder is too large to be a project; told once.
+    /// Returns false if the folder has too many entries for a project, which is reported once.
     fn count_entry(&mut self, path: &str) -> bool {
         if self.entries_left == 1 {
             let message = format!("the project's folders hold more than {MAX_ENTRIES} files");
@@ -280,19 +280,8 @@ fn has_known_ending(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| is_known(ending))
 }
 
-/// Opens a file that is one: a pipe that nobody writes to would hold whoever opens it for ever.
-///
-/// # Errors
-/// The system's, and a path that leads to a pipe, a device or a socket.
-pub(crate) fn open_regular(dir: &Dir, path: &str) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits() as i32;
-    let file = dir.open_with(path, OpenOptions::new().read(true).custom_flags(flags))?;
-    let found = file.metadata()?;
-    if found.is_file() || found.is_dir() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
-}
-
 fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Diagnostic> {
-    let file = open_regular(dir, path).map_err(|error| explain(path, &error))?;
+    let file = regular_file::open(dir, path).map_err(|error| explain(path, &error))?;
     let mut bytes = Vec::new();
     let limit = MAX_FILE_BYTES.min(*bytes_left);
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| explain(path, &error))?;
@@ -321,7 +310,7 @@ fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Di
     Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).into())
 }
 
-/// It begins with a mark of that encoding, or with a letter that has a zero beside it.
+/// Returns true for text that begins with a byte order mark of UTF-16, or with an ASCII letter beside a zero byte.
 fn is_utf_16(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..])
 }
@@ -330,7 +319,7 @@ fn start_of(path: &str) -> Span {
     Span { file: path.into(), line: 1, column: 1, length: 1 }
 }
 
-/// Why a path of the project can't be used.
+/// Returns the diagnostic for an unusable path.
 fn explain(path: &str, error: &io::Error) -> Diagnostic {
     if is_escape(error) || Path::new(path).is_absolute() {
         return outside(path).at(start_of(path));
@@ -340,8 +329,8 @@ fn explain(path: &str, error: &io::Error) -> Diagnostic {
         .at(start_of(path))
 }
 
-/// The sandbox refuses what leaves the folder with the kind of error that missing permissions have,
-/// but without a number of the system's.
+/// Returns true if a path leaves the folder. The sandbox reports this as missing permissions without an error number of
+/// the operating system.
 fn is_escape(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
@@ -359,7 +348,7 @@ fn missing_folder(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// Looks around for the project that was meant.
+/// Returns a hint that names a nearby project.
 fn where_instead(root: &Path) -> String {
     if let Some(above) = root.ancestors().skip(1).take(8).find(|folder| folder.join(PROJECT_FILE).is_file()) {
         return format!("did you mean {}?", above.display());

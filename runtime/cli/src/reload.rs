@@ -1,9 +1,8 @@
-//! Loads the served project anew: on SIGHUP, and when its files change if somebody wants that.
+//! Reloads the served project on SIGHUP, and when its files change if the operator enables that.
 //!
-//! In: the project's folder and the use case. Out: what is served, changed whole, and a line in the log. A
-//! project with errors leaves the one before it serving. Editors write a file in several steps and version
-//! control writes many, so a change is answered once its folder has been quiet for a moment. Not here: how a
-//! project is loaded (app).
+//! In: the project's folder and the use case. Out: a new snapshot and a line in the log. If the new project has errors,
+//! the previous one stays. Editors write a file in several steps and version control writes many files, so a reload
+//! waits until the folder has been quiet for a moment. Not here: loading a project (app).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +17,12 @@ use tokio::sync::mpsc;
 
 use crate::failure::Failure;
 
-/// How long a folder must be quiet.
+/// The time without changes before a reload.
 const QUIET: Duration = Duration::from_millis(100);
-/// The longest that a folder which is never quiet is waited for.
+/// The maximum wait for a folder that keeps changing.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Watches a project's folder as long as it lives.
+/// Watches a project's folder until it is dropped.
 #[derive(Debug)]
 pub(crate) struct FolderWatch {
     _watcher: RecommendedWatcher,
@@ -31,10 +30,10 @@ pub(crate) struct FolderWatch {
 }
 
 impl FolderWatch {
-    /// Begins to watch.
+    /// Starts to watch.
     ///
     /// # Errors
-    /// The system watches no more files.
+    /// The operating system watches no more files.
     pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
         // One place: a change that waits stands for all behind it.
         let (tell, changes) = mpsc::channel(1);
@@ -61,7 +60,7 @@ impl FolderWatch {
         Ok(FolderWatch { _watcher: watcher, changes })
     }
 
-    /// Waits for a change, and for the quiet after it.
+    /// Waits for a change, and until the folder is quiet.
     async fn changed(&mut self) {
         if self.changes.recv().await.is_none() {
             return std::future::pending().await;
@@ -72,17 +71,17 @@ impl FolderWatch {
     }
 }
 
-/// A definition, or a folder that may hold some. Nothing hidden is one: state, version control.
+/// Returns true for definitions and folders. Hidden files such as state and version control are ignored.
 fn is_definition(root: &Path, path: &Path) -> bool {
     let inside = path.strip_prefix(root).unwrap_or(path);
     let is_hidden = inside.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
     !is_hidden && path.extension().is_none_or(|ending| ["yml", "yaml", "sql"].iter().any(|known| ending == *known))
 }
 
-/// Loads anew on SIGHUP and when the folder changes, for ever.
+/// Reloads on SIGHUP and when the folder changes. The future never completes.
 ///
 /// # Errors
-/// The system takes no handler of the signal.
+/// The operating system refuses the signal handler.
 pub(crate) fn keep_loaded(
     projects: Arc<ProjectService>,
     watch: Option<FolderWatch>,

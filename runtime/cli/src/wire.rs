@@ -1,7 +1,6 @@
-//! A query as people write it on the command line and in `tests/`: what REST accepts, and refuses, by
-//! REST's own code.
+//! Queries as REST reads, refuses and explains them.
 //!
-//! In: JSON. Out: a query for the app, an answer, or a refusal in the words that REST would use.
+//! In: JSON. Out: a query for the app, an answer, or a refusal as the server would send it.
 
 use serde_json::{Map, Value as Json};
 use terrane_app::query::{Answer, RequestContext};
@@ -12,7 +11,7 @@ use terrane_server::{Refused, read_query, refuse};
 /// Reads a query.
 ///
 /// # Errors
-/// As the server would refuse the body.
+/// The refusal that the server would send.
 pub fn parse(query: &str) -> Result<SemanticQuery, Refused> {
     read_query(query.as_bytes())
 }
@@ -20,25 +19,25 @@ pub fn parse(query: &str) -> Result<SemanticQuery, Refused> {
 /// Runs a query.
 ///
 /// # Errors
-/// As the server would refuse it, with the warehouse's own words.
+/// The refusal that the server would send, with the warehouse's message.
 pub async fn run(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, Refused> {
     let session = engine.queries.session(caller);
     async { session.prepare(query).await?.run().await }.await.map_err(refuse)
 }
 
-/// The statement with its values written in.
+/// Returns the statement with its values as literals.
 ///
 /// # Errors
-/// As the server would refuse it.
+/// The refusal that the server would send.
 pub async fn inline_sql(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<String, Refused> {
     let session = engine.queries.session(caller);
     async { session.prepare(query).await?.inline_sql().await }.await.map_err(refuse)
 }
 
-/// What `POST /api/v1/query/explain` would answer the operator.
+/// Returns the body that `POST /api/v1/query/explain` sends to an operator.
 ///
 /// # Errors
-/// As the server would refuse it.
+/// The refusal that the server would send.
 pub async fn explain(
     engine: &Services,
     caller: &RequestContext,
@@ -51,25 +50,7 @@ pub async fn explain(
     Ok(terrane_server::explanation(&explanation, plan))
 }
 
-/// What a refusal says besides its message: the names that could have been meant, what the warehouse
-/// said.
-pub fn hint(refusal: &Refused) -> Option<String> {
-    let hints = refusal.details.iter().filter_map(|(key, value)| {
-        let text = match value {
-            serde_json::Value::Array(names) => {
-                names.iter().filter_map(serde_json::Value::as_str).take(8).collect::<Vec<_>>().join(", ")
-            }
-            serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Number(number) => number.to_string(),
-            _ => return None,
-        };
-        (!text.is_empty()).then(|| format!("{}: {text}", key.replace('_', " ")))
-    });
-    let text = hints.collect::<Vec<_>>().join("; ");
-    (!text.is_empty()).then_some(text)
-}
-
-/// Whether a hook that is required could not answer. Why stands on standard error (`plugin_lines`).
-pub fn is_hook_away(refusal: &Refused) -> bool {
+/// Returns true if a required hook gave no answer. Its fault is on standard error (`plugin_lines`).
+pub(crate) fn is_policy_unavailable(refusal: &Refused) -> bool {
     refusal.details.get("reason").is_some_and(|reason| reason == "policy_unavailable")
 }

@@ -36,6 +36,7 @@ use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::{model, project};
+use terrane_expectations::Subject;
 use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
 use terrane_server::telemetry::{LogOutput, LogSettings};
@@ -134,7 +135,7 @@ async fn open(
     let plugins = plugins::host(project, &mut problems);
     let warehouse = warehouse::open(project, &registered, usage, &mut problems).await;
     let mut loaded = None;
-    let hooks = plugins.as_ref().and_then(|host| hooks(host, &mut problems));
+    let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some((warehouse, builder))) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
         let known = Known { described: &Described::default(), kept: &Arc::default() };
@@ -277,6 +278,11 @@ fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     }
 }
 
+/// Returns the parts of the use cases that expectations need.
+pub fn subject(services: &Services) -> Subject<'_> {
+    Subject { queries: &services.queries, warehouse: &*services.warehouse, clock: &*services.clock }
+}
+
 /// Returns the use case of building models, one run of the project at a time.
 pub fn builds(project: &Project, services: &Services, store: &Arc<StateStore>) -> Builds {
     services.builds(store.clone(), store.clone(), process_id(), build_timeout(&project.config))
@@ -333,14 +339,6 @@ pub fn log_settings(project: &Project) -> LogSettings {
         file.path = project.folder.root().join(&file.path);
     }
     settings
-}
-
-/// What asks the configured governance hooks.
-fn hooks(host: &Arc<PluginHost>, problems: &mut Vec<Diagnostic>) -> Option<Hooks> {
-    let hooks = Hooks::new(Arc::clone(host));
-    hooks
-        .map_err(|error| problems.push(Diagnostic::error(Code::NoPlugins, format!("hooks can't be run here: {error}"))))
-        .ok()
 }
 
 fn mark(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {

@@ -252,7 +252,9 @@ fn public_cube<'m>(access: &Access<'m>, name: &str) -> Result<&'m Cube, QueryErr
 
 fn dimension(access: &Access<'_>, cube: &Cube, name: &str) -> Result<DimensionId, QueryError> {
     match cube.member(name) {
-        Some(member @ Member::Dimension(id)) if access.sees(member) => open_dimension(access, cube, id).map(|()| id),
+        Some(member @ Member::Dimension(id)) if access.can_name(member) => {
+            open_dimension(access, cube, id).map(|()| id)
+        }
         _ => Err(unknown(cube, name)),
     }
 }
@@ -280,7 +282,9 @@ fn column(access: &Access<'_>, cube: &Cube, name: &str) -> Result<Column, QueryE
                 Snippet { parts: vec![SqlPart::Dimension(id)], is_atomic: true, is_total: true, has_query: false };
             Ok(Column { sql, ty: model.dimension(id).column_type })
         }
-        Some(member @ Member::Measure(id)) if access.offers(member) => beneath(access, cube, id),
+        Some(member @ Member::Measure(id)) if access.can_name(member) && access.offers(member) => {
+            beneath(access, cube, id)
+        }
         _ => Err(unknown(cube, name)),
     }
 }

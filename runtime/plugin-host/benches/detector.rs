@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 
-#[path = "../tests/standard/mod.rs"]
+#[path = "../tests/host/standard.rs"]
 mod standard;
 
 use std::hint::black_box;

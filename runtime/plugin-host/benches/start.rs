@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 
-#[path = "../tests/guests/mod.rs"]
+#[path = "../tests/host/guests.rs"]
 mod guests;
 
 use std::fs;

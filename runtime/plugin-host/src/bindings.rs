@@ -1,10 +1,10 @@
-//! What `wasmtime` writes from `wit/`: a module a role. The shared interfaces are written once, with the
-//! dialect's world, and the others use them, so that a context or an arena is one type for all roles.
+//! The bindings that wasmtime generates from `wit/`, one module per role. The shared interfaces are generated once,
+//! with the dialect's world, so that a context or an arena is one type for all roles.
 //!
-//! In: the contract. Out: types and call functions; `Deserialize` is for the workbench, which makes calls with
-//! values of any type. Not here: judging what comes back.
+//! In: the contract. Out: types and call functions; `Deserialize` is for the `test_bench`, which makes calls with
+//! values of any type. Not here: checks of answers.
 
-/// The dialect's world, and what all worlds share.
+/// The dialect's world, and the interfaces that all worlds share.
 pub(crate) mod dialect {
     #![allow(unreachable_pub, clippy::all, reason = "generated")]
 

@@ -1,20 +1,19 @@
-//! Keeps callers away from a function that keeps failing.
+//! A circuit breaker for one function of a plugin.
 //!
-//! In: the end of each call and the time as the host's clock tells it. Out: whether the next call may run.
-//! Five faults within a minute, or a fifth of at least twenty calls, open it. It then refuses for a second;
-//! one call is let through to try, and while such tries fail the wait doubles up to a minute. Three openings
-//! within ten minutes quarantine the plugin, which somebody has to look at; not those by time alone, which
-//! may be a machine that is short of it, and no failed tries: a guest that some questions bring down serves
-//! again a while after they end. Not here: clocks, whose calls count together (`callers`), and what counts as
-//! a fault (`health`).
+//! In: the end of each call, and the time. Out: whether the next call may run. Five faults within a minute, or faults
+//! of a fifth of at least 20 calls, open the breaker for a second. Then one call is let through as a probe; each failed
+//! probe doubles the wait, up to a minute. Three openings within ten minutes quarantine the plugin until an operator
+//! resets it. Openings by timeouts alone do not count towards the quarantine, since the machine may be busy; nor do
+//! failed probes, so that a guest that only some calls bring down recovers after those calls end. Not here: clocks, the
+//! callers that share a breaker (`callers`), and the definition of a fault (`health`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Calls count for so long.
+/// The time for which calls count.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
-/// Of this many calls at least, one in [`SHARE`] is too many.
+/// From this number of calls on, one fault in [`SHARE`] opens the breaker.
 const MIN_CALLS: u64 = 20;
 const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -22,24 +21,24 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const OPENINGS: usize = 3;
 pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 
-/// Of one function of one plugin, for one caller or for all (`callers`).
+/// The state of one function of one plugin, for one caller or for all callers (`callers`).
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: State,
-    /// Seconds in which there were calls, of the last minute.
+    /// The seconds of the last minute that had calls.
     seconds: VecDeque<Second>,
-    /// By more than time alone.
+    /// Openings with faults other than timeouts.
     openings: VecDeque<Duration>,
-    /// A try closed it, after this wait, and nothing was called since.
-    tried: Option<Duration>,
-    /// Goes up when it opens and when a call may try, so that a call that began before settles nothing.
-    era: u64,
+    /// The wait before the probe that closed the breaker, until the next call.
+    last_probe_wait: Option<Duration>,
+    /// Increases when the breaker opens and when a probe begins, so that calls that began earlier change nothing.
+    generation: u64,
 }
 
-/// Of a call that was let in.
+/// The permission for one call.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
-    era: u64,
+pub(crate) struct Admission {
+    generation: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +49,8 @@ enum State {
         until: Duration,
         wait: Duration,
     },
-    /// One call is on its way to find out.
-    Trying {
+    /// A probe is running.
+    HalfOpen {
         wait: Duration,
     },
 }
@@ -61,84 +60,84 @@ struct Second {
     at: u64,
     calls: u64,
     faults: u64,
-    /// Faults other than of time.
-    grave: u64,
+    /// Faults other than timeouts.
+    severe: u64,
 }
 
 impl Second {
-    fn add(&mut self, ended: Ended) {
+    fn add(&mut self, outcome: CallOutcome) {
         self.calls += 1;
-        self.faults += u64::from(matches!(ended, Ended::Faulted | Ended::Late));
-        self.grave += u64::from(ended == Ended::Faulted);
+        self.faults += u64::from(matches!(outcome, CallOutcome::Fault | CallOutcome::Timeout));
+        self.severe += u64::from(outcome == CallOutcome::Fault);
     }
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Well,
-    Faulted,
-    /// It ran out of time, as a guest without fault may where the machine is busy.
-    Late,
-    /// It says nothing of the guest: there was no room for it.
+pub(crate) enum CallOutcome {
+    Success,
+    Fault,
+    /// The call ran out of time. On a busy machine that can happen to a guest without a fault.
+    Timeout,
+    /// The guest was not called.
     NotRun,
 }
 
-/// What became of the breaker.
+/// The change of a breaker's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     None,
     Opened,
     Closed,
-    /// Opened too often.
+    /// The breaker opened too often.
     Quarantined,
 }
 
 impl Breaker {
-    /// Whether a call may run now.
+    /// Permits a call.
     ///
     /// # Errors
-    /// How long to wait.
-    pub(crate) fn enter(&mut self, now: Duration) -> Result<Pass, Duration> {
+    /// The time to wait.
+    pub(crate) fn enter(&mut self, now: Duration) -> Result<Admission, Duration> {
         match self.state {
             State::Closed => {}
             State::Open { until, wait } if until <= now => {
-                self.state = State::Trying { wait };
-                self.era += 1;
+                self.state = State::HalfOpen { wait };
+                self.generation += 1;
             }
             State::Open { until, .. } => return Err(until - now),
-            State::Trying { wait } => return Err(wait),
+            State::HalfOpen { wait } => return Err(wait),
         }
-        Ok(Pass { era: self.era })
+        Ok(Admission { generation: self.generation })
     }
 
-    /// A call that was let in is over.
-    pub(crate) fn leave(&mut self, now: Duration, pass: &Pass, ended: Ended) -> Change {
-        if pass.era == self.era && self.state == State::Closed && ended != Ended::NotRun {
-            self.tried = None;
-            self.second(now).add(ended);
-            return self.judge(now);
+    /// Records the end of a permitted call.
+    pub(crate) fn leave(&mut self, now: Duration, admission: &Admission, outcome: CallOutcome) -> Change {
+        if admission.generation == self.generation && self.state == State::Closed && outcome != CallOutcome::NotRun {
+            self.last_probe_wait = None;
+            self.second(now).add(outcome);
+            return self.evaluate(now);
         }
-        self.settle(now, pass, ended)
+        self.finish_probe(now, admission, outcome)
     }
 
-    /// The same of a call that counts elsewhere: only a try is settled by it.
-    pub(crate) fn settle(&mut self, now: Duration, pass: &Pass, ended: Ended) -> Change {
-        if pass.era != self.era {
+    /// Records the end of a call that counts elsewhere: only a probe changes the state.
+    pub(crate) fn finish_probe(&mut self, now: Duration, admission: &Admission, outcome: CallOutcome) -> Change {
+        if admission.generation != self.generation {
             return Change::None;
         }
-        match (self.state, ended) {
-            (State::Trying { wait }, Ended::NotRun) => {
+        match (self.state, outcome) {
+            (State::HalfOpen { wait }, CallOutcome::NotRun) => {
                 self.state = State::Open { until: now, wait };
                 Change::None
             }
-            (State::Trying { wait }, Ended::Well) => {
+            (State::HalfOpen { wait }, CallOutcome::Success) => {
                 self.state = State::Closed;
                 self.seconds.clear();
-                self.tried = Some(wait);
+                self.last_probe_wait = Some(wait);
                 Change::Closed
             }
-            (State::Trying { wait }, Ended::Faulted | Ended::Late) => {
+            (State::HalfOpen { wait }, CallOutcome::Fault | CallOutcome::Timeout) => {
                 self.wait_longer(now, wait);
                 Change::None
             }
@@ -146,9 +145,9 @@ impl Breaker {
         }
     }
 
-    /// A call that had ended well turned out to be a fault.
+    /// Counts a successful call as a fault after its answer was rejected.
     pub(crate) fn blame(&mut self, now: Duration) -> Change {
-        match (self.state, self.tried.take()) {
+        match (self.state, self.last_probe_wait.take()) {
             (State::Closed, Some(wait)) => {
                 self.wait_longer(now, wait);
                 Change::None
@@ -156,61 +155,61 @@ impl Breaker {
             (State::Closed, None) => {
                 let second = self.second(now);
                 second.faults += 1;
-                second.grave += 1;
-                self.judge(now)
+                second.severe += 1;
+                self.evaluate(now)
             }
-            (State::Open { .. } | State::Trying { .. }, _) => Change::None,
+            (State::Open { .. } | State::HalfOpen { .. }, _) => Change::None,
         }
     }
 
-    /// Opens it for what was counted elsewhere.
-    pub(crate) fn trip(&mut self, now: Duration, is_grave: bool) -> Change {
-        if self.state == State::Closed { self.open(now, is_grave) } else { Change::None }
+    /// Opens the breaker for faults that were counted elsewhere.
+    pub(crate) fn trip(&mut self, now: Duration, is_severe: bool) -> Change {
+        if self.state == State::Closed { self.open(now, is_severe) } else { Change::None }
     }
 
     fn wait_longer(&mut self, now: Duration, wait: Duration) {
         let wait = (wait * 2).min(LONGEST_WAIT);
         self.state = State::Open { until: now + wait, wait };
-        self.era += 1;
+        self.generation += 1;
     }
 
-    /// As new; calls under way count no more.
-    pub(crate) fn forgive(&mut self) {
-        *self = Breaker { era: self.era + 1, ..Breaker::default() };
+    /// Resets the breaker. Running calls no longer count.
+    pub(crate) fn reset(&mut self) {
+        *self = Breaker { generation: self.generation + 1, ..Breaker::default() };
     }
 
-    /// Whether a call would be refused now. While one call tries, that is for it to say.
+    /// Returns whether a call would be rejected now. While a probe runs, the breaker does not count as open.
     pub(crate) fn is_open(&self, now: Duration) -> bool {
         matches!(self.state, State::Open { until, .. } if until > now)
     }
 
-    /// The second that it is, with those that are over forgotten.
+    /// Returns the counts of the current second, and removes expired ones.
     fn second(&mut self, now: Duration) -> &mut Second {
         let at = now.as_secs();
         while self.seconds.front().is_some_and(|second| second.at + WINDOW.as_secs() <= at) {
             self.seconds.pop_front();
         }
         if self.seconds.back().is_none_or(|second| second.at != at) {
-            self.seconds.push_back(Second { at, calls: 0, faults: 0, grave: 0 });
+            self.seconds.push_back(Second { at, calls: 0, faults: 0, severe: 0 });
         }
         let last = self.seconds.len() - 1;
         &mut self.seconds[last]
     }
 
-    /// Opens it where too much has failed.
-    fn judge(&mut self, now: Duration) -> Change {
+    /// Opens the breaker if there are too many faults.
+    fn evaluate(&mut self, now: Duration) -> Change {
         let calls: u64 = self.seconds.iter().map(|second| second.calls).sum();
         let faults: u64 = self.seconds.iter().map(|second| second.faults).sum();
-        let is_grave = self.seconds.iter().any(|second| second.grave > 0);
+        let is_severe = self.seconds.iter().any(|second| second.severe > 0);
         let is_too_much = faults >= FAULTS || calls >= MIN_CALLS && faults * SHARE >= calls;
-        if is_too_much { self.open(now, is_grave) } else { Change::None }
+        if is_too_much { self.open(now, is_severe) } else { Change::None }
     }
 
-    fn open(&mut self, now: Duration, is_grave: bool) -> Change {
+    fn open(&mut self, now: Duration, is_severe: bool) -> Change {
         self.state = State::Open { until: now + FIRST_WAIT, wait: FIRST_WAIT };
-        self.era += 1;
+        self.generation += 1;
         self.seconds.clear();
-        if !is_grave {
+        if !is_severe {
             return Change::Opened;
         }
         self.openings.push_back(now);
@@ -229,25 +228,25 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Calls that all end so, until they are no longer let in.
-    fn end(breaker: &mut Breaker, now: Duration, calls: usize, ended: Ended) -> Change {
+    /// Makes calls with one outcome, as long as they are permitted.
+    fn end(breaker: &mut Breaker, now: Duration, calls: usize, outcome: CallOutcome) -> Change {
         let mut change = Change::None;
         for _ in 0..calls {
-            let pass = breaker.enter(now).unwrap();
-            change = breaker.leave(now, &pass, ended);
+            let admission = breaker.enter(now).unwrap();
+            change = breaker.leave(now, &admission, outcome);
         }
         change
     }
 
     fn fail(breaker: &mut Breaker, now: Duration, calls: usize) -> Change {
-        end(breaker, now, calls, Ended::Faulted)
+        end(breaker, now, calls, CallOutcome::Fault)
     }
 
     #[test]
     fn five_faults_within_a_minute_open_it_and_four_do_not() {
         let mut breaker = Breaker::default();
         assert_eq!(fail(&mut breaker, at(0), 4), Change::None);
-        // The four are over.
+        // The first four have expired.
         assert_eq!(fail(&mut breaker, at(60), 4), Change::None);
         assert_eq!(fail(&mut breaker, at(119), 1), Change::Opened);
         assert_eq!(breaker.enter(at(119)), Err(at(1)));
@@ -258,15 +257,15 @@ mod tests {
         let mut breaker = Breaker::default();
         let late = breaker.enter(at(0)).unwrap();
         assert_eq!(fail(&mut breaker, at(0), 5), Change::Opened);
-        assert_eq!(breaker.leave(at(0), &late, Ended::Faulted), Change::None);
+        assert_eq!(breaker.leave(at(0), &late, CallOutcome::Fault), Change::None);
         let tries = breaker.enter(at(1)).unwrap();
-        for ended in [Ended::Well, Ended::Faulted, Ended::Late, Ended::NotRun] {
-            assert_eq!(breaker.leave(at(1), &late, ended), Change::None);
+        for outcome in [CallOutcome::Success, CallOutcome::Fault, CallOutcome::Timeout, CallOutcome::NotRun] {
+            assert_eq!(breaker.leave(at(1), &late, outcome), Change::None);
             assert!(breaker.enter(at(1)).is_err(), "the one that tries is still on its way");
         }
-        assert_eq!(breaker.leave(at(1), &tries, Ended::Well), Change::Closed);
+        assert_eq!(breaker.leave(at(1), &tries, CallOutcome::Success), Change::Closed);
         for _ in 0..10 {
-            assert_eq!(breaker.leave(at(1), &late, Ended::Faulted), Change::None);
+            assert_eq!(breaker.leave(at(1), &late, CallOutcome::Fault), Change::None);
         }
     }
 
@@ -275,18 +274,18 @@ mod tests {
         let mut breaker = Breaker::default();
         fail(&mut breaker, at(0), 5);
         let old = breaker.enter(at(1)).unwrap();
-        breaker.forgive();
+        breaker.reset();
         fail(&mut breaker, at(1), 5);
         let _new = breaker.enter(at(2)).unwrap();
-        assert_eq!(breaker.leave(at(2), &old, Ended::Well), Change::None);
+        assert_eq!(breaker.leave(at(2), &old, CallOutcome::Success), Change::None);
     }
 
     #[test]
     fn a_call_for_which_there_was_no_room_is_no_fault() {
         let mut breaker = Breaker::default();
-        assert_eq!(end(&mut breaker, at(0), 100, Ended::NotRun), Change::None);
+        assert_eq!(end(&mut breaker, at(0), 100, CallOutcome::NotRun), Change::None);
         fail(&mut breaker, at(0), 5);
-        assert_eq!(end(&mut breaker, at(1), 1, Ended::NotRun), Change::None);
+        assert_eq!(end(&mut breaker, at(1), 1, CallOutcome::NotRun), Change::None);
         assert!(breaker.enter(at(1)).is_ok());
     }
 
@@ -298,12 +297,12 @@ mod tests {
         for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
             assert_eq!(breaker.enter(now), Err(at(wait)));
             now += at(wait);
-            let pass = breaker.enter(now).unwrap();
+            let admission = breaker.enter(now).unwrap();
             assert!(breaker.enter(now).is_err(), "one at a time");
-            assert_eq!(breaker.leave(now, &pass, Ended::Faulted), Change::None);
+            assert_eq!(breaker.leave(now, &admission, CallOutcome::Fault), Change::None);
         }
         now += at(60);
-        assert_eq!(end(&mut breaker, now, 1, Ended::Well), Change::Closed);
+        assert_eq!(end(&mut breaker, now, 1, CallOutcome::Success), Change::Closed);
         assert!(!breaker.is_open(now));
         assert_eq!(fail(&mut breaker, now, 4), Change::None);
     }
@@ -311,7 +310,7 @@ mod tests {
     #[test]
     fn a_fifth_of_many_calls_opens_it() {
         let mut breaker = Breaker::default();
-        assert_eq!(end(&mut breaker, at(0), 16, Ended::Well), Change::None);
+        assert_eq!(end(&mut breaker, at(0), 16, CallOutcome::Success), Change::None);
         assert_eq!(fail(&mut breaker, at(0), 3), Change::None);
         assert_eq!(fail(&mut breaker, at(0), 1), Change::Opened);
     }
@@ -324,7 +323,7 @@ mod tests {
             for time in times {
                 change = fail(&mut breaker, at(time), 5);
                 if change != Change::Quarantined {
-                    assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+                    assert_eq!(end(&mut breaker, at(time + 1), 1, CallOutcome::Success), Change::Closed);
                 }
             }
             assert_eq!(change, last);
@@ -335,8 +334,8 @@ mod tests {
     fn openings_by_time_alone_are_no_quarantine() {
         let mut breaker = Breaker::default();
         for time in [0, 10, 20, 30] {
-            assert_eq!(end(&mut breaker, at(time), 5, Ended::Late), Change::Opened);
-            assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+            assert_eq!(end(&mut breaker, at(time), 5, CallOutcome::Timeout), Change::Opened);
+            assert_eq!(end(&mut breaker, at(time + 1), 1, CallOutcome::Success), Change::Closed);
         }
     }
 
@@ -345,10 +344,10 @@ mod tests {
         let mut breaker = Breaker::default();
         let mut change = Change::None;
         for time in [0, 10, 20] {
-            end(&mut breaker, at(time), 4, Ended::Late);
+            end(&mut breaker, at(time), 4, CallOutcome::Timeout);
             change = fail(&mut breaker, at(time), 1);
             if time < 20 {
-                assert_eq!(end(&mut breaker, at(time + 1), 1, Ended::Well), Change::Closed);
+                assert_eq!(end(&mut breaker, at(time + 1), 1, CallOutcome::Success), Change::Closed);
             }
         }
         assert_eq!(change, Change::Quarantined);

@@ -1,9 +1,8 @@
-//! What all guests of a host may use together: memory, and instances at once.
+//! The resources that all guests of a host share: memory, and instances at once.
 //!
-//! In: numbers. Out: turns, of which there are so many, and bytes that are given back. Calls that take
-//! milliseconds, describing included, have their turns here; those that take seconds have turns of their own
-//! (`blocking`), so that detectors never keep a hook waiting. The line has an end: who comes then is told to
-//! come again. Not here: what one guest may use (`limits`).
+//! In: numbers. Out: permits, and reserved bytes. Calls of milliseconds, including those that describe a component,
+//! take their permits here; calls of seconds have a limiter of their own (`call_limiter`), so that detectors never
+//! delay a hook. The number of waiting callers is bounded. Not here: the limits of one guest (`limits`).
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,28 +10,28 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Bounds of a host.
+/// The limits of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostLimits {
-    /// Linear memories of all guests together.
+    /// The linear memories of all guests together.
     pub memory_bytes: usize,
-    /// Calls of dialects and hooks at once, and calls that describe a component of any role.
+    /// Calls of dialects and hooks at once, including calls that describe a component of any role.
     pub short_calls: usize,
     /// Calls of detectors and checks at once.
     pub long_calls: usize,
-    /// How long a short call waits for its turn.
+    /// The time that a short call waits for a permit.
     pub short_wait: Duration,
     pub long_wait: Duration,
-    /// Callers that wait, of each kind.
+    /// Waiting callers of each kind.
     pub waiting: usize,
 }
 
-/// As many as the engine has room for.
+/// The engine's pool has room for these.
 const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 
 impl Default for HostLimits {
-    /// Two short calls a core, since a guest that waits for a core runs out of its time meanwhile.
+    /// Two short calls per core: a guest that waits for a core uses up its time.
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         HostLimits {
@@ -46,11 +45,11 @@ impl Default for HostLimits {
     }
 }
 
-/// Shared by all guests of a host.
+/// The resources of a host.
 #[derive(Debug)]
 pub(crate) struct Budget {
     memory_free: AtomicUsize,
-    short: Arc<Line>,
+    short: Arc<ConcurrencyLimiter>,
 }
 
 impl Budget {
@@ -58,29 +57,29 @@ impl Budget {
         let turns = limits.short_calls.clamp(1, MAX_SHORT_CALLS);
         Arc::new(Budget {
             memory_free: AtomicUsize::new(limits.memory_bytes),
-            short: Arc::new(Line::new(turns, limits.waiting, limits.short_wait)),
+            short: Arc::new(ConcurrencyLimiter::new(turns, limits.waiting, limits.short_wait)),
         })
     }
 
-    /// A turn for a short call, or none within the time that it may wait.
-    pub(crate) fn turn(&self) -> Option<Turn> {
-        Line::turn(&self.short)
+    /// Returns a permit for a short call, or `None` if there is none in time.
+    pub(crate) fn permit(&self) -> Option<Permit> {
+        ConcurrencyLimiter::permit(&self.short)
     }
 
-    /// Whether there were so many bytes; they are then taken.
-    pub(crate) fn take(&self, bytes: usize) -> bool {
-        let take = |free: usize| free.checked_sub(bytes);
-        self.memory_free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    /// Reserves memory. Returns `false` if there is not enough.
+    pub(crate) fn reserve(&self, bytes: usize) -> bool {
+        let reserve = |free: usize| free.checked_sub(bytes);
+        self.memory_free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
     }
 
-    pub(crate) fn give_back(&self, bytes: usize) {
+    pub(crate) fn release(&self, bytes: usize) {
         self.memory_free.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-/// Turns and who waits for one.
+/// Permits, and the callers that wait for one.
 #[derive(Debug)]
-struct Line {
+struct ConcurrencyLimiter {
     state: Mutex<State>,
     freed: Condvar,
     most_waiting: usize,
@@ -93,39 +92,39 @@ struct State {
     waiting: usize,
 }
 
-impl Line {
-    fn new(turns: usize, most_waiting: usize, wait: Duration) -> Line {
+impl ConcurrencyLimiter {
+    fn new(turns: usize, most_waiting: usize, wait: Duration) -> ConcurrencyLimiter {
         let state = Mutex::new(State { free: turns, waiting: 0 });
-        Line { state, freed: Condvar::new(), most_waiting, wait }
+        ConcurrencyLimiter { state, freed: Condvar::new(), most_waiting, wait }
     }
 
-    fn turn(line: &Arc<Line>) -> Option<Turn> {
-        let mut state = line.lock();
+    fn permit(limiter: &Arc<ConcurrencyLimiter>) -> Option<Permit> {
+        let mut state = limiter.lock();
         if state.free == 0 {
-            if state.waiting >= line.most_waiting {
+            if state.waiting >= limiter.most_waiting {
                 return None;
             }
             state.waiting += 1;
-            let waited = line.freed.wait_timeout_while(state, line.wait, |state| state.free == 0);
+            let waited = limiter.freed.wait_timeout_while(state, limiter.wait, |state| state.free == 0);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             state.waiting -= 1;
         }
         state.free = state.free.checked_sub(1)?;
         drop(state);
-        Some(Turn(Arc::clone(line)))
+        Some(Permit(Arc::clone(limiter)))
     }
 
-    /// Two numbers that are changed in one step each can't be left half changed.
+    /// Both numbers change in one step each, so that a panic leaves them consistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// May run until it is dropped.
+/// Permits one call until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn(Arc<Line>);
+pub(crate) struct Permit(Arc<ConcurrencyLimiter>);
 
-impl Drop for Turn {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.lock().free += 1;
         self.0.freed.notify_one();
@@ -144,21 +143,21 @@ mod tests {
     #[test]
     fn turns_end_and_come_back() {
         let budget = budget(1);
-        let first = budget.turn().unwrap();
-        let second = budget.turn().unwrap();
-        assert!(budget.turn().is_none());
+        let first = budget.permit().unwrap();
+        let second = budget.permit().unwrap();
+        assert!(budget.permit().is_none());
         drop(first);
-        assert!(budget.turn().is_some());
+        assert!(budget.permit().is_some());
         drop(second);
     }
 
     #[test]
     fn a_line_without_room_is_refused_at_once() {
         let budget = budget(0);
-        let held = [budget.turn().unwrap(), budget.turn().unwrap()];
-        assert!(budget.turn().is_none());
+        let held = [budget.permit().unwrap(), budget.permit().unwrap()];
+        assert!(budget.permit().is_none());
         drop(held);
-        assert!(budget.turn().is_some());
+        assert!(budget.permit().is_some());
     }
 
     #[test]
@@ -169,7 +168,7 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..200 {
                 scope.spawn(|| {
-                    let _turn = budget.turn().unwrap();
+                    let _turn = budget.permit().unwrap();
                     ran.fetch_add(1, Ordering::Relaxed);
                 });
             }
@@ -181,8 +180,8 @@ mod tests {
     #[test]
     fn bytes_are_given_back() {
         let budget = budget(0);
-        assert!(budget.take(60) && !budget.take(41) && budget.take(40) && !budget.take(1));
-        budget.give_back(40);
-        assert!(budget.take(40));
+        assert!(budget.reserve(60) && !budget.reserve(41) && budget.reserve(40) && !budget.reserve(1));
+        budget.release(40);
+        assert!(budget.reserve(40));
     }
 }

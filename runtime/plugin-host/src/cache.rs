@@ -1,11 +1,10 @@
 //! Compiled components on disk, so that a program that starts often compiles once.
 //!
-//! In: a folder that belongs to this user alone. Out: a component that this machine compiled before, or
-//! nothing. What is loaded here is native code, so three things must hold: the folder is ours and nobody
-//! else may write there, each file begins with a MAC by a key that lies in the same folder, and the file's
-//! name, which the MAC covers, holds the component's digest and all that the compiler depends on. Whatever
-//! does not fit is a miss, and never an error. Not here: a folder of a project, which may come from
-//! somebody else with files already in it.
+//! In: a folder that only this user can access. Out: a component that this machine has compiled before, or nothing. The
+//! files are native code, so three things must hold: only this user can write to the folder, each file begins with a
+//! MAC by a key in the same folder, and the file's name, which the MAC covers, contains the component's digest and
+//! everything that the compiler depends on. Anything else is a miss, and never an error. Not here: a project's folder,
+//! which may contain foreign files.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -19,14 +18,14 @@ use sha2::Sha256;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::regular;
+use crate::regular_file;
 
-/// As long as a block of SHA-256.
+/// The block size of SHA-256.
 const KEY_BYTES: usize = 64;
 const MAC_BYTES: usize = 32;
-/// Compiled code is some ten times its component.
+/// Compiled code is about ten times as large as its component.
 const MAX_ENTRY_BYTES: u64 = 128 * 1024 * 1024;
-/// More entries push out the oldest.
+/// The oldest entries are removed beyond this number.
 const MAX_ENTRIES: usize = 64;
 const EXTENSION: &str = "compiled";
 
@@ -37,10 +36,10 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Opens the folder, or makes it.
+    /// Opens the folder, or creates it.
     ///
     /// # Errors
-    /// It can't be written, or others can.
+    /// It can't be written, or other users can write to it.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let found = fs::symlink_metadata(folder)?;
@@ -50,18 +49,18 @@ impl Cache {
         Ok(Cache { folder: folder.to_owned(), key })
     }
 
-    /// The component with this digest, if it was compiled here by an engine like this one.
+    /// Returns the component with this digest, if an engine with the same configuration has compiled it here.
     pub(crate) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = entry_name(engine, digest);
         let mut bytes = Vec::new();
-        let file = regular::open(&self.folder.join(&name)).ok()?;
+        let file = regular_file::open(&self.folder.join(&name)).ok()?;
         file.take(MAX_ENTRY_BYTES).read_to_end(&mut bytes).ok()?;
         let (mac, code) = bytes.split_at_checked(MAC_BYTES)?;
         self.mac(&name, code).verify_slice(mac).ok()?;
         deserialize(engine, code)
     }
 
-    /// Keeps a component. What can't be kept is compiled again next time.
+    /// Stores a component. A failure means that it is compiled again next time.
     pub(crate) fn put(&self, engine: &Engine, digest: &str, component: &Component) {
         let kept = component.serialize().map_err(|error| error.to_string()).and_then(|code| {
             let name = entry_name(engine, digest);
@@ -102,8 +101,8 @@ fn entry_name(engine: &Engine, digest: &str) -> String {
     format!("{digest}-{:016x}.{EXTENSION}", hasher.finish())
 }
 
-/// The key of the folder, made when it is new. Where two programs make it at once, one of them wins and
-/// the other reads it.
+/// Returns the folder's key, and creates it in a new folder. If two programs create it at once, one wins and the other
+/// reads it.
 fn key(folder: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
     let path = folder.join("key");
     if !path.exists() {
@@ -111,7 +110,7 @@ fn key(folder: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
         getrandom::fill(&mut fresh).map_err(io::Error::other)?;
         write(folder, "key", &[&fresh])?;
     }
-    let mut file = regular::open(&path)?;
+    let mut file = regular_file::open(&path)?;
     let found = file.metadata()?;
     if found.uid() != owner || found.mode() & 0o077 != 0 {
         return Err(not_ours());
@@ -121,7 +120,7 @@ fn key(folder: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
-/// Whole or not at all, whatever happens in between.
+/// Writes a file completely or not at all.
 fn write(folder: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
     let unfinished = folder.join(format!("{name}.{}", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
@@ -139,9 +138,9 @@ fn not_ours() -> io::Error {
 
 #[allow(unsafe_code, reason = "what a compiler wrote is native code, which nothing can check but who wrote it")]
 fn deserialize(engine: &Engine, code: &[u8]) -> Option<Component> {
-    // SAFETY: the bytes were written by `put`, after wasmtime of this version and configuration made them:
-    // the MAC over them and their name was right, and its key can be read by this user alone. wasmtime
-    // itself refuses another version or configuration.
+    // SAFETY: `put` wrote the bytes, as wasmtime of this version and configuration compiled them: the MAC over them and
+    // their name is right, and only this user can read its key. wasmtime itself refuses another version or
+    // configuration.
     unsafe { Component::deserialize(engine, code) }.ok()
 }
 

@@ -1,64 +1,64 @@
-//! The breakers of one function: one for each caller, and one for all of them.
+//! The circuit breakers of one function: one for each caller, and one for all callers.
 //!
-//! In: who calls, and how each call ended. Out: whether the next one may run. A function that one caller's
-//! questions bring down is let alone for that caller and goes on for those it answers; so nobody can take it
-//! from others by asking what it can't bear. Once it has failed for several callers within a minute, and for
-//! more than it answered, it is let alone for all. Not here: when a breaker opens (`breaker`).
+//! In: the caller, and the outcome of each call. Out: whether the next call may run. A function that fails for one
+//! caller is closed to that caller and stays open to the others, so that no caller can take it away from others. It is
+//! closed to all after it has failed for several callers within a minute, and for more callers than it has answered.
+//! Not here: the conditions that open a breaker (`breaker`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::breaker::{self, Breaker, Change, Ended, OPENINGS_WITHIN, WINDOW};
+use crate::breaker::{self, Breaker, CallOutcome, Change, OPENINGS_WITHIN, WINDOW};
 
-/// So many callers must have seen it fail before it is let alone for those who did not.
+/// The number of callers that must have seen a fault before the function is closed to all.
 const FAILED_CALLERS: usize = 5;
-/// More are not told apart for long: who was seen longest ago makes room.
+/// The number of callers that are distinguished; the one that was seen longest ago is forgotten first.
 const MAX_CALLERS: usize = 1_024;
 
-/// Of one function of one plugin.
+/// The breakers of one function of one plugin.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     common: Breaker,
-    own: HashMap<Arc<str>, Own>,
+    by_caller: HashMap<Arc<str>, CallerState>,
 }
 
-/// What is known of one caller.
+/// The state of one caller.
 #[derive(Debug, Default)]
-struct Own {
+struct CallerState {
     breaker: Breaker,
     seen: Duration,
     answered: Option<Duration>,
     failed: Option<Duration>,
 }
 
-/// Of a call that was let in.
+/// The permissions for one call.
 #[derive(Debug)]
-pub(crate) struct Pass {
-    common: breaker::Pass,
-    own: breaker::Pass,
+pub(crate) struct Admission {
+    common: breaker::Admission,
+    by_caller: breaker::Admission,
 }
 
-/// For whom something changed.
+/// The callers that a change affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Others are answered.
+pub(crate) enum AffectedCallers {
+    /// One caller; others are answered.
     One,
-    /// Nobody is left whom it was good for within the last minute.
-    Asking,
+    /// All callers of the last minute.
+    Active,
     All,
 }
 
-impl Reach {
+impl AffectedCallers {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Reach::One => "one",
-            Reach::Asking | Reach::All => "all",
+            AffectedCallers::One => "one",
+            AffectedCallers::Active | AffectedCallers::All => "all",
         }
     }
 }
 
-impl Own {
+impl CallerState {
     fn has_failed(&self, now: Duration) -> bool {
         self.failed.is_some_and(|at| at + WINDOW > now)
     }
@@ -69,100 +69,116 @@ impl Own {
 }
 
 impl Callers {
-    /// Whether a call of this caller may run now.
+    /// Permits a call of this caller.
     ///
     /// # Errors
-    /// How long to wait.
-    pub(crate) fn enter(&mut self, now: Duration, caller: &Arc<str>) -> Result<Pass, Duration> {
-        if !self.own.contains_key(caller) {
+    /// The time to wait.
+    pub(crate) fn enter(&mut self, now: Duration, caller: &Arc<str>) -> Result<Admission, Duration> {
+        if !self.by_caller.contains_key(caller) {
             self.make_room(now);
         }
-        let own = self.own.entry(Arc::clone(caller)).or_default();
-        own.seen = now;
-        let pass = own.breaker.enter(now)?;
+        let by_caller = self.by_caller.entry(Arc::clone(caller)).or_default();
+        by_caller.seen = now;
+        let admission = by_caller.breaker.enter(now)?;
         match self.common.enter(now) {
-            Ok(common) => Ok(Pass { common, own: pass }),
+            Ok(common) => Ok(Admission { common, by_caller: admission }),
             Err(wait) => {
-                own.breaker.leave(now, &pass, Ended::NotRun);
+                by_caller.breaker.leave(now, &admission, CallOutcome::NotRun);
                 Err(wait)
             }
         }
     }
 
-    /// A call that was let in is over.
-    pub(crate) fn leave(&mut self, now: Duration, caller: &str, pass: &Pass, ended: Ended) -> (Change, Reach) {
-        let settled = self.common.settle(now, &pass.common, ended);
-        // Who made room meanwhile is not remembered.
-        let Some(own) = self.own.get_mut(caller) else { return (settled, Reach::All) };
-        let change = own.breaker.leave(now, &pass.own, ended);
-        match ended {
-            Ended::Well => own.answered = Some(now),
-            Ended::Faulted | Ended::Late => own.failed = Some(now),
-            Ended::NotRun => {}
+    /// Records the end of a permitted call.
+    pub(crate) fn leave(
+        &mut self,
+        now: Duration,
+        caller: &str,
+        admission: &Admission,
+        outcome: CallOutcome,
+    ) -> (Change, AffectedCallers) {
+        let probe_change = self.common.finish_probe(now, &admission.common, outcome);
+        // The caller was forgotten meanwhile.
+        let Some(by_caller) = self.by_caller.get_mut(caller) else { return (probe_change, AffectedCallers::All) };
+        let change = by_caller.breaker.leave(now, &admission.by_caller, outcome);
+        match outcome {
+            CallOutcome::Success => by_caller.answered = Some(now),
+            CallOutcome::Fault | CallOutcome::Timeout => by_caller.failed = Some(now),
+            CallOutcome::NotRun => {}
         }
-        match (settled, ended) {
-            (Change::None, Ended::Faulted | Ended::Late) => self.failed(now, change, ended == Ended::Faulted),
-            (Change::None, _) => (change, self.reach(now)),
-            (settled, _) => (settled, Reach::All),
+        match (probe_change, outcome) {
+            (Change::None, CallOutcome::Fault | CallOutcome::Timeout) => {
+                self.failed(now, change, outcome == CallOutcome::Fault)
+            }
+            (Change::None, _) => (change, self.affected_callers(now)),
+            (probe_change, _) => (probe_change, AffectedCallers::All),
         }
     }
 
-    /// The last call of this caller ended well, and its answer turned out to be a fault.
-    pub(crate) fn blame(&mut self, now: Duration, caller: &str) -> (Change, Reach) {
-        let Some(own) = self.own.get_mut(caller) else { return (Change::None, Reach::One) };
-        let change = own.breaker.blame(now);
-        (own.failed, own.answered) = (Some(now), None);
+    /// Counts the caller's last successful call as a fault after its answer was rejected.
+    pub(crate) fn blame(&mut self, now: Duration, caller: &str) -> (Change, AffectedCallers) {
+        let Some(by_caller) = self.by_caller.get_mut(caller) else { return (Change::None, AffectedCallers::One) };
+        let change = by_caller.breaker.blame(now);
+        (by_caller.failed, by_caller.answered) = (Some(now), None);
         self.failed(now, change, true)
     }
 
-    /// Whether all must wait, now that one more call failed.
-    fn failed(&mut self, now: Duration, own: Change, is_grave: bool) -> (Change, Reach) {
-        let failed = self.own.values().filter(|own| own.has_failed(now)).count();
-        let answered = self.own.values().filter(|own| !own.has_failed(now) && own.was_answered(now, WINDOW)).count();
+    /// Opens the common breaker if the function has failed for too many callers.
+    fn failed(&mut self, now: Duration, by_caller: Change, is_severe: bool) -> (Change, AffectedCallers) {
+        let failed = self.by_caller.values().filter(|by_caller| by_caller.has_failed(now)).count();
+        let answered = self
+            .by_caller
+            .values()
+            .filter(|by_caller| !by_caller.has_failed(now) && by_caller.was_answered(now, WINDOW))
+            .count();
         if failed >= FAILED_CALLERS && failed > answered {
-            let common = self.common.trip(now, is_grave);
+            let common = self.common.trip(now, is_severe);
             if common != Change::None {
-                return (common, Reach::All);
+                return (common, AffectedCallers::All);
             }
         }
-        (own, self.reach(now))
+        (by_caller, self.affected_callers(now))
     }
 
-    fn reach(&self, now: Duration) -> Reach {
-        let is_answered = |own: &Own| !own.breaker.is_open(now) && own.was_answered(now, WINDOW);
-        if self.own.values().any(is_answered) { Reach::One } else { Reach::Asking }
+    fn affected_callers(&self, now: Duration) -> AffectedCallers {
+        let is_answered =
+            |by_caller: &CallerState| !by_caller.breaker.is_open(now) && by_caller.was_answered(now, WINDOW);
+        if self.by_caller.values().any(is_answered) { AffectedCallers::One } else { AffectedCallers::Active }
     }
 
-    /// As new; calls under way count no more.
-    pub(crate) fn forgive(&mut self) {
-        self.common.forgive();
-        self.own.values_mut().for_each(|own| {
-            own.breaker.forgive();
-            own.failed = None;
+    /// Resets all breakers. Running calls no longer count.
+    pub(crate) fn reset(&mut self) {
+        self.common.reset();
+        self.by_caller.values_mut().for_each(|by_caller| {
+            by_caller.breaker.reset();
+            by_caller.failed = None;
         });
     }
 
-    /// Whether nobody who asks is answered now: it is closed to all, or to everybody it was not good for within
-    /// the last minute.
+    /// Returns whether no active caller is answered: the function is closed to all, or to all callers of the last
+    /// minute.
     pub(crate) fn is_open(&self, now: Duration) -> bool {
-        let is_held = self.own.values().any(|own| own.breaker.is_open(now));
-        self.common.is_open(now) || is_held && self.reach(now) == Reach::Asking
+        let is_held = self.by_caller.values().any(|by_caller| by_caller.breaker.is_open(now));
+        self.common.is_open(now) || is_held && self.affected_callers(now) == AffectedCallers::Active
     }
 
-    /// Whether it was good, within ten minutes, for somebody that `is_meant` names.
-    pub(crate) fn has_answered(&self, now: Duration, is_meant: impl Fn(&str) -> bool) -> bool {
-        self.own.iter().any(|(caller, own)| is_meant(caller) && own.was_answered(now, OPENINGS_WITHIN))
+    /// Returns whether a caller for which `is_included` holds was answered within ten minutes.
+    pub(crate) fn has_answered(&self, now: Duration, is_included: impl Fn(&str) -> bool) -> bool {
+        self.by_caller
+            .iter()
+            .any(|(caller, by_caller)| is_included(caller) && by_caller.was_answered(now, OPENINGS_WITHIN))
     }
 
     fn make_room(&mut self, now: Duration) {
-        if self.own.len() < MAX_CALLERS {
+        if self.by_caller.len() < MAX_CALLERS {
             return;
         }
-        self.own.retain(|_, own| own.seen + OPENINGS_WITHIN > now);
-        if self.own.len() >= MAX_CALLERS {
-            let oldest = self.own.iter().min_by_key(|(_, own)| own.seen).map(|(caller, _)| Arc::clone(caller));
+        self.by_caller.retain(|_, by_caller| by_caller.seen + OPENINGS_WITHIN > now);
+        if self.by_caller.len() >= MAX_CALLERS {
+            let oldest =
+                self.by_caller.iter().min_by_key(|(_, by_caller)| by_caller.seen).map(|(caller, _)| Arc::clone(caller));
             if let Some(caller) = oldest {
-                self.own.remove(&caller);
+                self.by_caller.remove(&caller);
             }
         }
     }
@@ -176,36 +192,36 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn call(callers: &mut Callers, now: Duration, caller: &str, ended: Ended) -> (Change, Reach) {
-        let pass = callers.enter(now, &caller.into()).unwrap();
-        callers.leave(now, caller, &pass, ended)
+    fn call(callers: &mut Callers, now: Duration, caller: &str, outcome: CallOutcome) -> (Change, AffectedCallers) {
+        let admission = callers.enter(now, &caller.into()).unwrap();
+        callers.leave(now, caller, &admission, outcome)
     }
 
-    fn fail(callers: &mut Callers, now: Duration, caller: &str) -> (Change, Reach) {
+    fn fail(callers: &mut Callers, now: Duration, caller: &str) -> (Change, AffectedCallers) {
         for _ in 0..4 {
-            call(callers, now, caller, Ended::Faulted);
+            call(callers, now, caller, CallOutcome::Fault);
         }
-        call(callers, now, caller, Ended::Faulted)
+        call(callers, now, caller, CallOutcome::Fault)
     }
 
     #[test]
     fn what_fails_for_one_caller_goes_on_for_those_it_answers() {
         let mut callers = Callers::default();
-        call(&mut callers, at(0), "ada", Ended::Well);
-        assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, Reach::One));
+        call(&mut callers, at(0), "ada", CallOutcome::Success);
+        assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, AffectedCallers::One));
         assert_eq!(callers.enter(at(0), &"eve".into()).err(), Some(at(1)));
         assert!(!callers.is_open(at(0)));
         for _ in 0..100 {
-            assert_eq!(call(&mut callers, at(0), "ada", Ended::Well), (Change::None, Reach::One));
+            assert_eq!(call(&mut callers, at(0), "ada", CallOutcome::Success), (Change::None, AffectedCallers::One));
         }
     }
 
     #[test]
     fn what_fails_for_everybody_who_asked_is_open_and_a_newcomer_may_try() {
         let mut callers = Callers::default();
-        assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, Reach::Asking));
+        assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, AffectedCallers::Active));
         assert!(callers.is_open(at(0)));
-        assert_eq!(call(&mut callers, at(0), "ada", Ended::Well), (Change::None, Reach::One));
+        assert_eq!(call(&mut callers, at(0), "ada", CallOutcome::Success), (Change::None, AffectedCallers::One));
         assert!(!callers.is_open(at(0)));
         assert!(callers.enter(at(0), &"eve".into()).is_err(), "it is not good for her because it is for others");
     }
@@ -214,12 +230,12 @@ mod tests {
     fn what_fails_for_more_callers_than_it_answers_is_let_alone_for_all() {
         let mut callers = Callers::default();
         for caller in ["a", "b", "c", "d"] {
-            assert_eq!(call(&mut callers, at(0), caller, Ended::Faulted).0, Change::None);
+            assert_eq!(call(&mut callers, at(0), caller, CallOutcome::Fault).0, Change::None);
         }
-        assert_eq!(call(&mut callers, at(0), "e", Ended::Faulted), (Change::Opened, Reach::All));
+        assert_eq!(call(&mut callers, at(0), "e", CallOutcome::Fault), (Change::Opened, AffectedCallers::All));
         assert_eq!(callers.enter(at(0), &"new".into()).err(), Some(at(1)));
-        // One call tries for all.
-        assert_eq!(call(&mut callers, at(1), "new", Ended::Well), (Change::Closed, Reach::All));
+        // One call is the probe for all.
+        assert_eq!(call(&mut callers, at(1), "new", CallOutcome::Success), (Change::Closed, AffectedCallers::All));
         assert!(callers.enter(at(1), &"other".into()).is_ok());
     }
 
@@ -227,24 +243,24 @@ mod tests {
     fn a_few_callers_can_not_close_it_to_many() {
         let mut callers = Callers::default();
         for number in 0..20 {
-            call(&mut callers, at(0), &format!("user-{number}"), Ended::Well);
+            call(&mut callers, at(0), &format!("user-{number}"), CallOutcome::Success);
         }
         for number in 0..19 {
-            assert_eq!(fail(&mut callers, at(0), &format!("eve-{number}")), (Change::Opened, Reach::One));
+            assert_eq!(fail(&mut callers, at(0), &format!("eve-{number}")), (Change::Opened, AffectedCallers::One));
         }
-        assert_eq!(call(&mut callers, at(0), "user-0", Ended::Well), (Change::None, Reach::One));
+        assert_eq!(call(&mut callers, at(0), "user-0", CallOutcome::Success), (Change::None, AffectedCallers::One));
     }
 
     #[test]
     fn an_answer_that_turns_out_to_be_a_fault_counts_as_one() {
         let mut callers = Callers::default();
         for number in 1..=5 {
-            call(&mut callers, at(0), "ada", Ended::Well);
+            call(&mut callers, at(0), "ada", CallOutcome::Success);
             let expected = if number == 5 { Change::Opened } else { Change::None };
             assert_eq!(callers.blame(at(0), "ada").0, expected, "{number}");
         }
-        // Neither does such an answer close it again.
-        assert_eq!(call(&mut callers, at(1), "ada", Ended::Well).0, Change::Closed);
+        // Such an answer does not close the breaker again.
+        assert_eq!(call(&mut callers, at(1), "ada", CallOutcome::Success).0, Change::Closed);
         callers.blame(at(1), "ada");
         assert_eq!(callers.enter(at(1), &"ada".into()).err(), Some(at(2)));
     }
@@ -253,11 +269,11 @@ mod tests {
     fn callers_are_bounded_and_the_oldest_make_room() {
         let mut callers = Callers::default();
         for number in 0..3 * MAX_CALLERS as u64 {
-            call(&mut callers, Duration::from_millis(number), &number.to_string(), Ended::Well);
+            call(&mut callers, Duration::from_millis(number), &number.to_string(), CallOutcome::Success);
         }
-        assert_eq!(callers.own.len(), MAX_CALLERS);
-        assert!(!callers.own.contains_key("0") && callers.own.contains_key("3000"));
-        call(&mut callers, at(100_000), "late", Ended::Well);
-        assert_eq!(callers.own.len(), 1);
+        assert_eq!(callers.by_caller.len(), MAX_CALLERS);
+        assert!(!callers.by_caller.contains_key("0") && callers.by_caller.contains_key("3000"));
+        call(&mut callers, at(100_000), "late", CallOutcome::Success);
+        assert_eq!(callers.by_caller.len(), 1);
     }
 }

@@ -1,8 +1,8 @@
 //! The interface `terrane:profiling/check` behind the port `Checks`.
 //!
-//! In: columns, then answers. Out: plans and findings that were checked: indexes that exist, sizes within
-//! the contract's, conditions over the cube's own dimensions, scores from 0 to 1. Not here: what the
-//! warehouse is asked (app), and the SQL of it (compiler).
+//! In: columns, then answers. Out: checked plans and findings: indexes in range, sizes within the contract's,
+//! conditions over the cube's own dimensions, scores from 0 to 1. Not here: the warehouse's statements (app), and their
+//! SQL (compiler).
 
 pub(crate) mod finding;
 pub(crate) mod plan;
@@ -21,12 +21,12 @@ use crate::bindings::check::exports::terrane::profiling::check as wire;
 use crate::bindings::common::CallContext;
 use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::{Caller, Configured, Plugin};
+use crate::plugin::{Caller, ConfiguredPlugin, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
 use crate::wire::values::{logical_type, logical_type_of, scalar};
 
-/// The checks among the components of a host.
+/// The check components of a host.
 pub struct ComponentChecks {
     host: Arc<PluginHost>,
 }
@@ -36,9 +36,9 @@ impl ComponentChecks {
         ComponentChecks { host }
     }
 
-    async fn configured(&self) -> Result<Vec<Configured<CheckPlugin>>, ComponentFault> {
+    async fn configured(&self) -> Result<Vec<ConfiguredPlugin<CheckPlugin>>, ComponentFault> {
         let host = Arc::clone(&self.host);
-        let found = self.host.blocking.run(plan::CALL, move || Ok(host.registry.configured::<CheckPlugin>())).await;
+        let found = self.host.long_calls.run(plan::CALL, move || Ok(host.registry.configured::<CheckPlugin>())).await;
         found.map_err(|fault| ComponentFault { component: "host".into(), fault })
     }
 }
@@ -49,17 +49,17 @@ impl Checks for ComponentChecks {
         let mut plans = Vec::new();
         let configured = match self.configured().await {
             Ok(configured) => configured,
-            // Checks that nobody could look for are not checks that there aren't.
+            // A search that failed must not look like a search without results.
             Err(fault) => return vec![Err(fault)],
         };
         for entry in configured {
             let (component, outcome) = match entry {
-                Configured::Down { id, fault, .. } => (id, Err(fault)),
-                Configured::Active(plugin) => {
+                ConfiguredPlugin::Unavailable { id, fault, .. } => (id, Err(fault)),
+                ConfiguredPlugin::Active(plugin) => {
                     let (called, columns) = (Arc::clone(&plugin), Arc::clone(&columns));
                     let context = context(call, &plugin);
                     let work = move || make_plan(&called, &context, &columns);
-                    (Arc::clone(&plugin.id), self.host.blocking.run(plan::CALL, work).await)
+                    (Arc::clone(&plugin.id), self.host.long_calls.run(plan::CALL, work).await)
                 }
             };
             plans.push(match outcome {
@@ -80,7 +80,7 @@ impl Checks for ComponentChecks {
         let failed = |fault| ComponentFault { component: component.into(), fault };
         let configured = self.configured().await?;
         let active = configured.into_iter().find_map(|entry| match entry {
-            Configured::Active(plugin) if &*plugin.id == component => Some(plugin),
+            ConfiguredPlugin::Active(plugin) if &*plugin.id == component => Some(plugin),
             _ => None,
         });
         let Some(plugin) = active else {
@@ -88,13 +88,13 @@ impl Checks for ComponentChecks {
         };
         let context = context(call, &plugin);
         let work = move || evaluate(&plugin, &context, &columns, answers);
-        self.host.blocking.run(finding::CALL, work).await.map_err(failed)
+        self.host.long_calls.run(finding::CALL, work).await.map_err(failed)
     }
 }
 
 fn make_plan(
     plugin: &Plugin<CheckPlugin>,
-    (caller, context): &Asking,
+    (caller, context): &CallTarget,
     columns: &[ProfiledColumn],
 ) -> Result<Vec<terrane_app::ports::checks::CheckRequest>, PluginFault> {
     let wired: Vec<wire::Column> = columns.iter().map(column).collect();
@@ -109,7 +109,7 @@ fn make_plan(
 
 fn evaluate(
     plugin: &Plugin<CheckPlugin>,
-    (caller, context): &Asking,
+    (caller, context): &CallTarget,
     columns: &[ProfiledColumn],
     answers: Vec<CheckAnswer>,
 ) -> Result<Vec<Finding>, PluginFault> {
@@ -130,16 +130,16 @@ fn evaluate(
     })
 }
 
-/// For whom a component is called, and what it is told.
-type Asking = (Caller, CallContext);
+/// The caller, and the context of the call.
+type CallTarget = (Caller, CallContext);
 
-fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> Asking {
+fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> CallTarget {
     let mut context = Moment::of_call(&call.facts).context(plugin.limits, &plugin.config_json);
     context.extra.push(("profile-config".to_owned(), call.profile_config_json.to_string()));
     (Caller::of_tenant(call.facts.tenant.as_ref()), context)
 }
 
-/// The column that a guest was told of.
+/// Returns the column that was sent to a guest.
 pub(crate) fn profiled(column: &wire::Column) -> ProfiledColumn {
     ProfiledColumn {
         cube: column.cube.as_str().into(),

@@ -1,16 +1,16 @@
 //! The interface `terrane:anomaly/detector` behind the port `Detectors`.
 //!
-//! In: series. Out: judgements that were checked: as many as there are points, scores from 0 to 1, NaN
-//! instead of infinities. Not here: which points are worth judging (app).
+//! In: series. Out: checked judgements: as many as points, scores from 0 to 1, NaN instead of infinities. Not here: the
+//! choice of points (app).
 //!
-//! A request is cut between series twice. A turn (`blocking`) has so many that they stay within what a detector may
-//! do at once: its calls share the limits of one, and count as one. A call has so few that what goes in and comes back stays in the
-//! memory that is kept of an instance (`engine`): a guest's pages are then cleared, and not mapped anew, and a
-//! request costs half as much.
+//! A request is split between series twice. A turn is one permit of the `call_limiter`: its calls share the limits of
+//! one call, and count as one. A call has so few points that its memory stays within the part of an instance that is
+//! kept resident (`engine`): the guest's pages are then cleared instead of mapped again, which halves the cost of a
+//! request.
 
 mod batches;
+pub(crate) mod catalog;
 pub(crate) mod check;
-pub(crate) mod offers;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,42 +22,42 @@ use terrane_app::ports::detectors::{
 };
 use terrane_app::ports::plugins::PluginFault;
 
-use self::offers::Offers;
+use self::catalog::DetectorCatalog;
 use crate::bindings::common::{CallContext, PluginError};
 use crate::bindings::detector::DetectorPlugin;
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::host::PluginHost;
-use crate::plugin::{Caller, Parts, Plugin};
+use crate::plugin::{CallSequence, Caller, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
 
 pub(crate) const TRAIN: &str = "train";
 pub(crate) const DETECT: &str = "detect";
 
-/// The detectors among the components of a host.
+/// The detector components of a host.
 pub struct ComponentDetectors {
     host: Arc<PluginHost>,
-    offers: Offers,
+    catalog: DetectorCatalog,
 }
 
 impl ComponentDetectors {
     pub fn new(host: Arc<PluginHost>) -> Self {
-        ComponentDetectors { host, offers: Offers::default() }
+        ComponentDetectors { host, catalog: DetectorCatalog::default() }
     }
 
-    /// Asks each component once for what it can do; the answers are kept by digest and configuration.
-    async fn ask_for_offers(&self) -> (Vec<offers::Offer>, Vec<ComponentFault>) {
-        let (host, offers) = (Arc::clone(&self.host), self.offers.clone());
-        let ask = move || Ok(offers.of(&host.registry.configured::<DetectorPlugin>()));
-        let asked = self.host.blocking.run(offers::CALL, ask).await;
+    /// Returns the kinds of all detectors. Each component is called once per digest and configuration.
+    async fn catalog_entries(&self) -> (Vec<catalog::CatalogEntry>, Vec<ComponentFault>) {
+        let (host, catalog) = (Arc::clone(&self.host), self.catalog.clone());
+        let ask = move || Ok(catalog.entries(&host.registry.configured::<DetectorPlugin>()));
+        let asked = self.host.long_calls.run(catalog::CALL, ask).await;
         asked.unwrap_or_else(|fault| (Vec::new(), vec![ComponentFault { component: "host".into(), fault }]))
     }
 
     async fn of_kind(&self, kind: &str) -> Result<(DetectorKind, Arc<Plugin<DetectorPlugin>>), DetectorError> {
-        let (offers, faults) = self.ask_for_offers().await;
-        let known = || offers.iter().map(|offer| Arc::clone(&offer.kind.kind)).collect();
-        match offers.iter().find(|offer| &*offer.kind.kind == kind) {
-            Some(offer) => Ok((offer.kind.clone(), Arc::clone(&offer.plugin))),
+        let (entries, faults) = self.catalog_entries().await;
+        let known = || entries.iter().map(|entry| Arc::clone(&entry.kind.kind)).collect();
+        match entries.iter().find(|entry| &*entry.kind.kind == kind) {
+            Some(entry) => Ok((entry.kind.clone(), Arc::clone(&entry.plugin))),
             None => Err(DetectorError::Unknown { kind: kind.to_owned(), known: known(), faults }),
         }
     }
@@ -69,7 +69,7 @@ impl ComponentDetectors {
         work: impl FnOnce(&Plugin<DetectorPlugin>) -> Result<T, SeriesFault> + Send + 'static,
     ) -> Result<T, DetectorError> {
         let called = Arc::clone(plugin);
-        let answer = self.host.blocking.run(call, move || Ok(work(&called))).await;
+        let answer = self.host.long_calls.run(call, move || Ok(work(&called))).await;
         let answer = answer.unwrap_or_else(|fault| Err(SeriesFault { fault, series: 0..0 }));
         answer.map_err(|SeriesFault { fault, series }| DetectorError::Fault {
             fault: ComponentFault { component: Arc::clone(&plugin.id), fault },
@@ -81,8 +81,8 @@ impl ComponentDetectors {
 #[async_trait]
 impl Detectors for ComponentDetectors {
     async fn kinds(&self) -> DetectorList {
-        let (offers, faults) = self.ask_for_offers().await;
-        DetectorList { kinds: offers.into_iter().map(|offer| offer.kind).collect(), faults }
+        let (entries, faults) = self.catalog_entries().await;
+        DetectorList { kinds: entries.into_iter().map(|entry| entry.kind).collect(), faults }
     }
 
     async fn train(
@@ -93,11 +93,11 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Vec<Vec<u8>>, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let question = Arc::new(Question::new(call, &plugin, kind, params));
+        let series_call = Arc::new(SeriesCall::new(call, &plugin, kind, params));
         let mut models = Vec::with_capacity(history.count());
         for turn in batches::turns(&[&history])? {
-            let (question, history) = (Arc::clone(&question), Arc::clone(&history));
-            let work = move |plugin: &Plugin<DetectorPlugin>| question.train(plugin, turn, &history);
+            let (series_call, history) = (Arc::clone(&series_call), Arc::clone(&history));
+            let work = move |plugin: &Plugin<DetectorPlugin>| series_call.train(plugin, turn, &history);
             models.extend(self.call(&plugin, TRAIN, work).await?);
         }
         Ok(models)
@@ -113,35 +113,36 @@ impl Detectors for ComponentDetectors {
         params: &DetectorParams,
     ) -> Result<Detection, DetectorError> {
         let (_, plugin) = self.of_kind(kind).await?;
-        let (question, models) = (Arc::new(Question::new(call, &plugin, kind, params)), Arc::new(models));
+        let (series_call, models) = (Arc::new(SeriesCall::new(call, &plugin, kind, params)), Arc::new(models));
         let mut whole = Detection::default();
         for turn in batches::turns(&[&points, &history])? {
-            let (question, models) = (Arc::clone(&question), Arc::clone(&models));
+            let (series_call, models) = (Arc::clone(&series_call), Arc::clone(&models));
             let (history, points) = (Arc::clone(&history), Arc::clone(&points));
-            let work = move |plugin: &Plugin<DetectorPlugin>| question.detect(plugin, turn, &models, &history, &points);
+            let work =
+                move |plugin: &Plugin<DetectorPlugin>| series_call.detect(plugin, turn, &models, &history, &points);
             check::join(&mut whole, self.call(&plugin, DETECT, work).await?);
         }
         Ok(whole)
     }
 }
 
-/// A fault, and the series that the call was about.
+/// A fault, and the series of the call.
 struct SeriesFault {
     fault: PluginFault,
     series: Range<usize>,
 }
 
-/// For whom a component is called, what it is told, and how it shall judge.
-struct Question {
+/// The caller, the context and the parameters of a request.
+struct SeriesCall {
     caller: Caller,
     context: CallContext,
     kind: String,
     params: wire::Params,
 }
 
-impl Question {
-    fn new(call: &CallFacts, plugin: &Plugin<DetectorPlugin>, kind: &str, params: &DetectorParams) -> Question {
-        Question {
+impl SeriesCall {
+    fn new(call: &CallFacts, plugin: &Plugin<DetectorPlugin>, kind: &str, params: &DetectorParams) -> SeriesCall {
+        SeriesCall {
             caller: Caller::of_tenant(call.tenant.as_ref()),
             context: Moment::of_call(call).context(plugin.limits, &plugin.config_json),
             kind: kind.to_owned(),
@@ -149,7 +150,7 @@ impl Question {
         }
     }
 
-    /// The models of some series.
+    /// Returns the models of some series.
     fn train(
         &self,
         plugin: &Plugin<DetectorPlugin>,
@@ -171,7 +172,7 @@ impl Question {
         Ok(all)
     }
 
-    /// The judgements of some series; `models` are those of all, or none.
+    /// Returns the judgements of some series. `models` are those of all series, or empty.
     fn detect(
         &self,
         plugin: &Plugin<DetectorPlugin>,
@@ -194,16 +195,16 @@ impl Question {
         Ok(all)
     }
 
-    /// One call after the other, each told how much time is left; the first fault ends them.
+    /// Makes one call after another, each with the time that is left, until the first fault.
     fn in_calls(
         &self,
         plugin: &Plugin<DetectorPlugin>,
         export: &'static str,
         calls: Vec<Range<usize>>,
-        mut call: impl FnMut(&mut Parts<'_, DetectorPlugin>, &CallContext, Range<usize>) -> Result<(), PluginFault>,
+        mut call: impl FnMut(&mut CallSequence<'_, DetectorPlugin>, &CallContext, Range<usize>) -> Result<(), PluginFault>,
     ) -> Result<(), SeriesFault> {
         let (mut context, mut under_way) = (self.context.clone(), 0..0);
-        let ended = plugin.call_in_parts(&self.caller, export, |parts| {
+        let ended = plugin.call_in_sequence(&self.caller, export, |parts| {
             calls.into_iter().try_for_each(|series| {
                 context.budget_ms = u32::try_from(parts.left().time_ms).unwrap_or(u32::MAX);
                 under_way = series.clone();

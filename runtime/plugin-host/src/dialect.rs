@@ -1,8 +1,7 @@
-//! The interface `terrane:dialect/dialect`: asks a component for its profile, once, and checks it.
+//! The interface `terrane:dialect/dialect`: calls a component for its profile once, and checks it.
 //!
-//! In: a loaded component. Out: who it is, and a [`DialectProfile`]. What comes back is untrusted until
-//! `DialectProfile::check` has passed. Not here: `render`, `parse-explain`, `classify-error` and
-//! `map-types`, which nothing asks for yet.
+//! In: a loaded component. Out: a [`DialectProfile`]. The answer is untrusted until `DialectProfile::check` has passed.
+//! Not here: `render`, `parse-explain`, `classify-error` and `map-types`, which nothing calls yet.
 
 mod to_raw;
 
@@ -11,16 +10,15 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
 use crate::limits::CallLimits;
-use crate::role::{Linked, error_text};
+use crate::role::{LinkedComponent, error_text};
 use crate::wire::context::Moment;
 
-/// The profile of a component that said who it is. It depends on nothing but the component and its
-/// configuration.
+/// Returns the profile of a component. It depends on the component and its configuration only.
 ///
 /// # Errors
-/// Whatever it did wrong.
+/// The component's fault.
 pub(crate) fn profile(
-    guest: &Linked<DialectPlugin>,
+    guest: &LinkedComponent<DialectPlugin>,
     asked: &str,
     config_json: &str,
     limits: CallLimits,

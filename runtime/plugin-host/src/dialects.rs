@@ -1,8 +1,8 @@
-//! Dialects by their warehouse's type: each asked once, then only remembered.
+//! Dialects by their warehouse's type. Each is called once; then its profile is cached.
 //!
-//! In: a name, the operator's list, a search path. Out: a checked profile. A component that failed is tried
-//! again the next time it is asked for, so that a repaired file needs no restart. A profile that was read
-//! serves as long as the process: it is part of what the project was loaded with.
+//! In: a name, the operator's list, a search path. Out: a checked profile. A component that failed is loaded again on
+//! the next request, so that a repaired file needs no restart. A profile is cached as long as the process runs: it is
+//! part of the loaded project.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,20 +12,20 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
 use crate::dialect;
+use crate::factory::PluginFactory;
 use crate::loader::SearchPath;
-use crate::making::Workshop;
 use crate::plugin::PluginSettings;
+use crate::plugin_slot::status_of;
 use crate::signature::PublicKey;
-use crate::slot::status_of;
 
 pub(crate) struct Dialects {
-    workshop: Arc<Workshop>,
+    factory: Arc<PluginFactory>,
     search: SearchPath,
     listed: BTreeMap<String, PluginSettings>,
-    /// What is not listed and did not come with the program must be signed by one of these, unless empty.
+    /// The keys of which one must have signed each dialect that is not listed and not the program's. Empty if no
+    /// signature is required.
     keys: Vec<PublicKey>,
-    /// By component name. The lock is held while a component is loaded, so that two callers that ask
-    /// at once load it once.
+    /// By component name. The lock is held while a component is loaded, so that concurrent requests load it once.
     components: Mutex<BTreeMap<String, Component>>,
 }
 
@@ -35,26 +35,26 @@ struct Component {
 }
 
 impl Dialects {
-    /// Loads those that are listed.
+    /// Loads the listed dialects.
     pub(crate) fn new(
-        workshop: Arc<Workshop>,
+        factory: Arc<PluginFactory>,
         search: SearchPath,
         keys: Vec<PublicKey>,
         listed: Vec<PluginSettings>,
     ) -> Dialects {
         let listed = listed.into_iter().map(|settings| (settings.id.clone(), settings)).collect();
-        let dialects = Dialects { workshop, search, listed, keys, components: Mutex::default() };
+        let dialects = Dialects { factory, search, listed, keys, components: Mutex::default() };
         for id in dialects.listed.keys() {
-            // What is wrong with it is in its status.
+            // A failure is in its status.
             let _ = dialects.profile(id.strip_prefix("dialect-").unwrap_or(id));
         }
         dialects
     }
 
-    /// The checked profile of a dialect.
+    /// Returns the checked profile of a dialect.
     ///
     /// # Errors
-    /// There is no such component, or it isn't fit to be used.
+    /// The component does not exist, or can't be used.
     pub(crate) fn profile(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError> {
         if !is_dialect_name(name) {
             return Err(PluginError::Name { name: name.to_owned() });
@@ -79,7 +79,7 @@ impl Dialects {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What became of the component is in the status as well.
+    /// Loads a dialect. The status contains the outcome too.
     fn load(&self, dialect: &str, name: &str) -> (PluginStatus, Result<DialectProfile, PluginError>) {
         let found = match self.listed.get(name) {
             Some(settings) => Ok(settings.clone()),
@@ -92,7 +92,7 @@ impl Dialects {
             Ok(settings) => settings,
             Err(error) => return (refused(PluginStatus::unknown(name, PluginRole::Dialect), &error), Err(error)),
         };
-        let mut status = status_of(&settings, PluginRole::Dialect, self.listed.contains_key(name));
+        let mut status = status_of(&settings, PluginRole::Dialect);
         match self.ask(&settings, dialect, &mut status) {
             Ok(profile) => (status, Ok(profile)),
             Err(fault) => {
@@ -108,19 +108,19 @@ impl Dialects {
         dialect: &str,
         status: &mut PluginStatus,
     ) -> Result<DialectProfile, PluginFault> {
-        let made = match self.workshop.make::<DialectPlugin>(settings) {
-            Ok(made) => made,
+        let loaded = match self.factory.load::<DialectPlugin>(settings) {
+            Ok(loaded) => loaded,
             Err((digest, fault)) => {
                 status.digest = digest;
                 return Err(fault);
             }
         };
-        status.digest = Some(made.digest.to_string());
-        let profile = dialect::profile(&made.linked, dialect, &settings.config_json, self.workshop.describe)?;
-        status.describe_fuel = Some(made.linked.fuel());
-        status.limits.memory_bytes = made.memory_bytes as u64;
-        status.id = Some(made.info.id);
-        status.version = Some(made.info.version);
+        status.digest = Some(loaded.digest.to_string());
+        let profile = dialect::profile(&loaded.linked, dialect, &settings.config_json, self.factory.describe)?;
+        status.describe_fuel = Some(loaded.linked.fuel());
+        status.limits.memory_bytes = loaded.memory_bytes as u64;
+        status.id = Some(loaded.info.id);
+        status.version = Some(loaded.info.version);
         Ok(profile)
     }
 }
@@ -130,7 +130,7 @@ fn refused(mut status: PluginStatus, error: &PluginError) -> PluginStatus {
     status
 }
 
-/// It becomes part of a file's name, so it may name nothing else.
+/// Returns whether the name can be part of a file's name.
 fn is_dialect_name(name: &str) -> bool {
     let is_first = |b: u8| b.is_ascii_lowercase();
     let is_rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';

@@ -1,8 +1,7 @@
-//! The wasmtime engine: what every guest runs on.
+//! The wasmtime engine.
 //!
-//! In: nothing. Out: an [`Engine`] that makes stores inside limits. Synchronous; fuel and epochs both
-//! on; pooled instances where the address space allows it, else on demand. Not here: when a call's time is
-//! over (`ticker`).
+//! In: limits. Out: an [`Engine`] that creates stores inside them. Synchronous; fuel and epochs are both on; instances
+//! are pooled if the address space allows it, else created on demand. Not here: the end of a call's time (`watchdog`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,30 +10,31 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 
 use crate::limits::{CallLimits, GuestLimits, Limiter, MEMORIES};
 use crate::log::LogBudget;
-use crate::memo::MemoDoor;
-use crate::terms::Terms;
-use crate::ticker::{Running, Ticker};
+use crate::memo::MemoHandle;
+use crate::panic_message::PanicMessage;
+use crate::sandbox_limits::SandboxLimits;
+use crate::watchdog::{RunningCall, Watchdog};
 
 const GUEST_STACK_BYTES: usize = 512 * 1024;
-/// Instances that may live at once in the pool: one for each turn (`budget`), with all that each may have.
+/// Instances in the pool: one for each permit (`budget`, `call_limiter`).
 const POOL_INSTANCES: u32 = 64;
-/// Kept in memory per slot where the kernel can tell which pages were touched; elsewhere all of it
-/// would have to be cleared by hand. A call of a detector has so many points that it gets by with it
-/// (`detector::batches`); the memories of all slots together keep 32 MiB.
+/// The memory that stays resident per slot, if the kernel reports touched pages; otherwise all of it would have to be
+/// cleared. A call of a detector has so many points that it fits (`detector::batches`). The memories of all slots
+/// together keep 32 MiB.
 const KEPT_RESIDENT_BYTES: usize = 512 * 1024;
 
-/// No engine could be made on this machine.
+/// This machine can't run WebAssembly.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("WebAssembly can't run here: {message}")]
+#[error("cannot run WebAssembly on this machine: {message}")]
 pub struct EngineError {
     pub message: String,
 }
 
-/// One for the whole process.
+/// The engine of the whole process.
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) guest: GuestLimits,
-    ticker: Arc<Ticker>,
+    watchdog: Arc<Watchdog>,
 }
 
 impl Engine {
@@ -44,33 +44,39 @@ impl Engine {
             wasmtime::Engine::new(&config(InstanceAllocationStrategy::OnDemand, &guest))
         });
         let wasmtime = wasmtime.map_err(|error| EngineError { message: format!("{error:#}") })?;
-        let ticker = Ticker::start(wasmtime.weak())?;
-        Ok(Engine { wasmtime, guest, ticker })
+        let watchdog = Watchdog::start(wasmtime.weak())?;
+        Ok(Engine { wasmtime, guest, watchdog })
     }
 
-    /// A fresh store on a plugin's terms, for one tenant; its clock and fuel run from now on. Hold the guard until
-    /// the call has returned.
-    pub(crate) fn store_on(&self, terms: &Terms, tenant: &str, limits: CallLimits) -> (Store<Guest>, Running) {
-        let mut store = Store::new(&self.wasmtime, terms.guest(tenant));
+    /// Creates a store with a plugin's limits, for one tenant, and starts its clock and fuel. Hold the guard until the
+    /// call returns.
+    pub(crate) fn new_store(
+        &self,
+        sandbox: &SandboxLimits,
+        tenant: &str,
+        limits: CallLimits,
+    ) -> (Store<Guest>, RunningCall) {
+        let mut store = Store::new(&self.wasmtime, sandbox.guest(tenant));
         store.limiter(|guest| &mut guest.limiter);
-        store.set_hostcall_fuel(terms.limits.transfer_bytes);
+        store.set_hostcall_fuel(sandbox.limits.transfer_bytes);
         // Infallible with `consume_fuel`, which `config` turns on.
         let _ = store.set_fuel(limits.fuel);
-        let running = self.ticker.begin(&mut store, Duration::from_millis(limits.time_ms));
+        let running = self.watchdog.begin(&mut store, Duration::from_millis(limits.time_ms));
         (store, running)
     }
 }
 
-/// A store's data: what the host keeps for one guest.
+/// A store's data: the host's state for one guest.
 pub(crate) struct Guest {
     pub(crate) limiter: Limiter,
     pub(crate) log: LogBudget,
-    /// Where it is granted.
-    pub(crate) memo: Option<MemoDoor>,
+    /// `None` unless the operator grants it.
+    pub(crate) memo: Option<MemoHandle>,
+    pub(crate) panic: PanicMessage,
 }
 
 impl Guest {
-    /// What its linear memories have, together.
+    /// Returns the size of its linear memories together.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.limiter.memory_bytes()
     }
@@ -79,7 +85,7 @@ impl Guest {
 fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
     let mut config = Config::new();
     if matches!(strategy, InstanceAllocationStrategy::OnDemand) {
-        // 4 GiB a memory, as by default, is what an address space that is short can't give.
+        // The default of 4 GiB for each memory does not fit into a small address space.
         config.memory_reservation(guest.memory_bytes as u64);
     }
     config
@@ -88,7 +94,7 @@ fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
         .epoch_interruption(true)
         .max_wasm_stack(GUEST_STACK_BYTES)
         .wasm_component_model(true)
-        // Guests give the same answer everywhere, and have nothing to share memory with.
+        // Guests give the same answer on every machine, and have nothing to share memory with.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false);
     config
@@ -113,6 +119,6 @@ fn pooling(guest: &GuestLimits) -> wasmtime::Result<wasmtime::Engine> {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.ticker.end();
+        self.watchdog.end();
     }
 }

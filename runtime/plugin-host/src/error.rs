@@ -1,4 +1,4 @@
-//! From wasmtime's errors to faults that say what happened and whose fault it was.
+//! Converts wasmtime's errors to faults that name the cause and the side to blame.
 
 use terrane_app::ports::plugins::{Limit, PluginFault};
 use wasmtime::{PoolConcurrencyLimitError, Trap};
@@ -9,7 +9,7 @@ use crate::log::plain;
 /// The longest message taken over from a guest or an engine.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// A call that did not come back with an answer.
+/// Returns the fault of a call without an answer.
 pub(crate) fn call_fault(call: &'static str, error: &wasmtime::Error) -> PluginFault {
     if let Some(LimitReached(limit)) = error.downcast_ref::<LimitReached>() {
         return PluginFault::Limit { call, limit: *limit };
@@ -24,7 +24,7 @@ pub(crate) fn call_fault(call: &'static str, error: &wasmtime::Error) -> PluginF
         Some(trap) => PluginFault::Trapped { call, message: trap.to_string() },
         None => {
             let message = shortened(&error.root_cause().to_string());
-            // wasmtime has no types for these; the tests of hostile guests notice other words.
+            // wasmtime has no types for these; the tests of hostile guests fail if the words change.
             if message.contains("fuel allocated for hostcalls") {
                 PluginFault::Limit { call, limit: Limit::Transfer }
             } else if message.contains("resource limit exceeded") {
@@ -36,7 +36,7 @@ pub(crate) fn call_fault(call: &'static str, error: &wasmtime::Error) -> PluginF
     }
 }
 
-/// A message that came from outside: one line, printable, not endless.
+/// Returns a foreign message as one printable line of bounded length.
 pub(crate) fn shortened(message: &str) -> String {
     let message = plain(&message.replace('\n', " "));
     match message.char_indices().nth(MAX_MESSAGE_CHARS) {

@@ -1,20 +1,19 @@
-//! The adapter of the `Governance` port: asks every configured hook, one after the other, in order of id.
+//! The adapter of the `Governance` port: calls every configured hook, one after another, in the order of ids.
 //!
-//! In: who asks, and the facts. Out: what each hook said, checked against the contract; a hook that is not
-//! there has a fault in place of an answer. Hooks that have been quick are asked on the spot (`pace`), others on a
-//! small pool of threads of their own with a bounded queue, so that a hook that loops takes each worker of the server
-//! for two calls in ten seconds at most (one that is slow now and then, for one in thirty-three); where the queue is
-//! full, or the turn does not come in time, each hook has the fault of being overloaded. Not here: what a fault means
-//! for the query (the app decides), and whether cubes and members exist (the compiler knows).
+//! In: the caller, and the facts. Out: each hook's answer, checked against the contract; an unavailable hook has a
+//! fault instead of an answer. The hooks of one query run as one piece of work of the hooks' `CallLimiter`, so a hook
+//! that loops never holds a worker of the server; if the limiter has no permit in time, each hook has the fault
+//! `Busy`. Not here: what a fault means for the query (the app decides), and whether cubes and members exist (the
+//! compiler knows).
 
 mod arena;
 pub(crate) mod from_wire;
 pub(crate) mod guest;
-mod pace;
-mod pool;
 mod to_wire;
 
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,77 +28,67 @@ use wasmtime::Store;
 
 use crate::bindings::common::PluginError;
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
-use crate::elapsed::Elapsed;
+use crate::call_limiter::{CallCapacity, CallLimiter};
 use crate::engine::Guest;
 use crate::host::PluginHost;
-use crate::plugin::{Caller, Configured, Plugin};
+use crate::plugin::{Caller, ConfiguredPlugin, Plugin};
 use crate::role::error_text;
 use crate::wire::context::Moment;
 use guest::{PolicyGuest, QueryFacts as LoweredFacts};
-use pace::Pace;
-use pool::{NotDone, Pool};
 use to_wire::{principal, surface};
 
-/// A worker of the server may be held so long: hooks that may take longer together, by limits that an operator has
-/// raised, are never asked on the spot. Five have room with the limit that they have by themselves.
-const ON_THE_SPOT: Duration = Duration::from_millis(50);
-
 const ON_QUERY: &str = "on-query";
+const ON_CERTIFY: &str = "on-certify";
+const ON_METADATA_CHANGE: &str = "on-metadata-change";
+
+/// Queries that wait for their hooks. At 10 ms for a hook that loops, two threads serve these in 1.3 seconds.
+const MAX_WAITING: usize = 256;
+/// The longest time that a query waits for its hooks to begin.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+const MAX_RUNNING: usize = 8;
 
 /// The configured hooks of a host.
 pub struct Hooks {
     host: Arc<PluginHost>,
-    pool: Pool,
-    pace: Arc<Pace>,
+    calls: CallLimiter,
 }
 
 impl Hooks {
-    /// Starts the pool's threads.
-    ///
-    /// # Errors
-    /// The system has no thread to give.
-    pub fn new(host: Arc<PluginHost>) -> std::io::Result<Hooks> {
-        let pace = Arc::new(Pace::new(Elapsed::default()));
-        Ok(Hooks { host, pool: Pool::start()?, pace })
+    pub fn new(host: Arc<PluginHost>) -> Hooks {
+        let cores = thread::available_parallelism().map_or(2, NonZero::get);
+        let running = cores.clamp(2, MAX_RUNNING);
+        Hooks { host, calls: CallLimiter::new(CallCapacity { running, waiting: MAX_WAITING, wait: MAX_WAIT }) }
     }
 
-    /// Asks on the caller's own thread, which a hook that loops keeps: for tools that have one to spare.
-    pub fn judge_here(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+    /// Calls the hooks on the caller's own thread, which a hook that loops blocks. For benchmarks.
+    pub fn judge_on_this_thread(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
         all_said(&self.configured(), judging(asking, facts))
     }
 
-    /// In order of id.
-    fn configured(&self) -> Vec<Configured<PolicyGuest>> {
+    /// Returns the hooks in the order of their ids.
+    fn configured(&self) -> Vec<ConfiguredPlugin<PolicyGuest>> {
         let mut hooks = self.host.registry.configured::<PolicyGuest>();
         hooks.sort_by(|one, other| hook_of(one).id.cmp(&hook_of(other).id));
         hooks
     }
 
-    /// Asks all hooks: on the spot where they are quick, else on the pool.
+    /// Calls all hooks in one piece of work. If it can't begin, each hook has the reason as its fault.
     async fn ask<T: Send + 'static>(
         &self,
+        call: &'static str,
         ask: impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault> + Send + 'static,
     ) -> Vec<Said<T>> {
         let hooks = self.configured();
-        let unanswered: Vec<Hook> = hooks.iter().map(hook_of).collect();
-        let longest: Duration = hooks.iter().map(time_limit).sum();
-        let pace = Arc::clone(&self.pace);
-        let is_on_the_spot = longest <= ON_THE_SPOT && self.pace.is_quick();
-        let question = move || pace.timed(is_on_the_spot, || all_said(&hooks, ask));
-        let said = if is_on_the_spot {
-            // A panic is the host's own; it must not end the request.
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(question)).map_err(|_| NotDone::BrokeOff)
-        } else {
-            self.pool.run(question).await
-        };
+        let called: Vec<Hook> = hooks.iter().map(hook_of).collect();
+        let said = self.calls.run(call, move || Ok(all_said(&hooks, ask))).await;
         said.unwrap_or_else(|reason| {
             let fault = HookFault { message: reason.to_string() };
-            unanswered.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
+            called.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
         })
     }
 }
 
-/// What one hook is asked of a query.
+/// Returns the call of one hook for a query.
 fn judging(
     asking: &Asking<'_>,
     facts: &Arc<QueryFacts>,
@@ -108,51 +97,43 @@ fn judging(
     let surface = surface(asking.context.surface);
     let caller = caller_of(asking);
     move |plugin| {
-        let query = LoweredFacts::new(&facts, surface, plugin.grants.query_values);
+        let query = LoweredFacts::new(&facts, surface, plugin.grants);
         let context = moment.context(plugin.limits, &plugin.config_json);
         let ask = |guest: &PolicyGuest, store: &mut Store<Guest>| guest.on_query(store, &context, &who, &query);
         call(plugin, (&caller, ON_QUERY), ask, |verdict| from_wire::decision(verdict.decision))
     }
 }
 
-fn hook_of(configured: &Configured<PolicyGuest>) -> Hook {
+fn hook_of(configured: &ConfiguredPlugin<PolicyGuest>) -> Hook {
     match configured {
-        Configured::Active(plugin) => {
+        ConfiguredPlugin::Active(plugin) => {
             Hook { id: plugin.id.clone(), is_required: plugin.is_required, is_monitored: plugin.is_monitored }
         }
-        Configured::Down { id, is_required, is_monitored, .. } => {
+        ConfiguredPlugin::Unavailable { id, is_required, is_monitored, .. } => {
             Hook { id: id.clone(), is_required: *is_required, is_monitored: *is_monitored }
         }
     }
 }
 
-fn time_limit(configured: &Configured<PolicyGuest>) -> Duration {
-    match configured {
-        Configured::Active(plugin) => Duration::from_millis(plugin.limits.time_ms),
-        Configured::Down { .. } => Duration::ZERO,
-    }
-}
-
 fn all_said<T>(
-    hooks: &[Configured<PolicyGuest>],
+    hooks: &[ConfiguredPlugin<PolicyGuest>],
     ask: impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
 ) -> Vec<Said<T>> {
     hooks.iter().map(|configured| said(configured, &ask)).collect()
 }
 
 fn said<T>(
-    configured: &Configured<PolicyGuest>,
+    configured: &ConfiguredPlugin<PolicyGuest>,
     ask: &impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
 ) -> Said<T> {
     let answer = match configured {
-        Configured::Active(plugin) => ask(plugin),
-        Configured::Down { fault, .. } => Err(fault.clone()),
+        ConfiguredPlugin::Active(plugin) => ask(plugin),
+        ConfiguredPlugin::Unavailable { fault, .. } => Err(fault.clone()),
     };
     Said { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
 
-/// One call on behalf of a caller: what the guest itself declined, and what `check` finds wrong with its
-/// answer, are faults of the call.
+/// Makes one call on behalf of a caller. A declined call and an error of `check` are faults.
 fn call<T, U>(
     plugin: &Plugin<PolicyGuest>,
     (caller, export): (&Caller, &'static str),
@@ -165,8 +146,8 @@ fn call<T, U>(
     })
 }
 
-/// Those without a tenant share one room of notes. Who proved nothing is told from others by the
-/// network alone.
+/// Returns the caller's identity for limits and the memo. Callers without a tenant share one partition of the memo;
+/// anonymous callers are distinguished by their network.
 fn caller_of(asking: &Asking<'_>) -> Caller {
     let RequestContext { caller, tenant, client, .. } = asking.context;
     let tenant = tenant.clone().unwrap_or_default();
@@ -184,7 +165,7 @@ impl Governance for Hooks {
     fn blame(&self, asking: &Asking<'_>, hook: &Hook, fault: &str) {
         let fault = PluginFault::Answer { call: ON_QUERY, message: fault.to_owned() };
         for configured in self.host.registry.configured::<PolicyGuest>() {
-            if let Configured::Active(plugin) = configured
+            if let ConfiguredPlugin::Active(plugin) = configured
                 && plugin.id == hook.id
             {
                 plugin.health.blame(ON_QUERY, &caller_of(asking).id, &fault);
@@ -193,7 +174,7 @@ impl Governance for Hooks {
     }
 
     async fn judge(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
-        self.ask(judging(asking, facts)).await
+        self.ask(ON_QUERY, judging(asking, facts)).await
     }
 
     async fn certify(
@@ -203,22 +184,20 @@ impl Governance for Hooks {
         step: Transition,
         notes: &str,
     ) -> Vec<Said<Vec<GateFinding>>> {
-        const CALL: &str = "on-certify";
         let (who, moment, notes) = (principal(asking.context), Moment::of_asking(asking), notes.to_owned());
         let (item, step) = (to_wire::artifact(item), to_wire::transition(step));
         let caller = caller_of(asking);
-        self.ask(move |plugin| {
+        self.ask(ON_CERTIFY, move |plugin| {
             let context = moment.context(plugin.limits, &plugin.config_json);
             let ask = |guest: &PolicyGuest, store: &mut Store<Guest>| {
                 guest.hook(&mut *store)?.call_on_certify(store, &context, &who, &item, step, &notes)
             };
-            call(plugin, (&caller, CALL), ask, from_wire::findings)
+            call(plugin, (&caller, ON_CERTIFY), ask, from_wire::findings)
         })
         .await
     }
 
     async fn change(&self, asking: &Asking<'_>, change: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
-        const CALL: &str = "on-metadata-change";
         let (who, moment) = (principal(asking.context), Moment::of_asking(asking));
         let (before, after): (Option<wire::Artifact>, Option<wire::Artifact>) = match change {
             MetadataChange::Added(after) => (None, Some(to_wire::artifact(after))),
@@ -228,13 +207,13 @@ impl Governance for Hooks {
             MetadataChange::Removed(before) => (Some(to_wire::artifact(before)), None),
         };
         let caller = caller_of(asking);
-        self.ask(move |plugin| {
+        self.ask(ON_METADATA_CHANGE, move |plugin| {
             let context = moment.context(plugin.limits, &plugin.config_json);
             let (before, after) = (before.as_ref(), after.as_ref());
             let ask = |guest: &PolicyGuest, store: &mut Store<Guest>| {
                 guest.hook(&mut *store)?.call_on_metadata_change(store, &context, &who, before, after)
             };
-            call(plugin, (&caller, CALL), ask, from_wire::findings)
+            call(plugin, (&caller, ON_METADATA_CHANGE), ask, from_wire::findings)
         })
         .await
     }

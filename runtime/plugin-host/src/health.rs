@@ -1,8 +1,7 @@
-//! How one plugin is doing: counts of its calls, and breakers for each of its functions.
+//! The health of one plugin: call counts, and circuit breakers for each of its functions.
 //!
-//! In: the end of each call, and whose it was. Out: whether the next one may run, and what operators are told.
-//! Only what is the guest's fault counts against it. Changes are logged here, once. Not here: the rules
-//! (`breaker`, `callers`).
+//! In: the end of each call, and its caller. Out: whether the next call may run, and figures for operators. Only faults
+//! of the guest count. Changes are logged here, once. Not here: the rules (`breaker`, `callers`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,71 +9,76 @@ use std::time::Duration;
 
 use terrane_app::ports::plugins::{Blame, ExportStatus, Limit, PluginFault, PluginState, Unavailable};
 
-use crate::breaker::{Change, Ended};
-use crate::callers::{Callers, Pass, Reach};
-use crate::elapsed::Elapsed;
-use crate::tally::Tally;
+use crate::breaker::{CallOutcome, Change};
+use crate::call_statistics::CallStatistics;
+use crate::callers::{Admission, AffectedCallers, Callers};
+use crate::monotonic_clock::MonotonicClock;
 
-/// Calls of a plugin that was just put in another's place; what opens a breaker within them is its doing.
+/// The number of calls within which an opened breaker counts against a reload.
 const FIRST_CALLS: u64 = 20;
-/// With more callers quarantined than this, all are.
+/// With more quarantined callers than this, the plugin is quarantined for all.
 const MAX_QUARANTINED: usize = 1_024;
 
-/// Of one loaded plugin.
+/// The health of one loaded plugin.
 pub(crate) struct Health {
     component: Arc<str>,
-    clock: Elapsed,
+    clock: MonotonicClock,
     condition: Mutex<Condition>,
 }
 
 #[derive(Default)]
 struct Condition {
     is_quarantined: bool,
-    /// Callers whose questions brought it down too often.
+    /// Callers for which the function failed too often.
     quarantined: BTreeSet<Arc<str>>,
-    /// What opened a breaker within the first calls.
-    early: Option<PluginFault>,
-    /// By the contract's names, so there are no more than the contract has.
+    /// The fault that opened a breaker within the first calls.
+    early_fault: Option<PluginFault>,
+    /// By the contract's function names, which bound their number.
     exports: BTreeMap<&'static str, Export>,
 }
 
 #[derive(Default)]
 struct Export {
     callers: Callers,
-    tally: Tally,
+    statistics: CallStatistics,
 }
 
-/// A call that was let in. Dropped without [`Health::leave`], it was not run: a try that broke off must not
-/// keep others from trying.
+/// A permitted call. If it is dropped without [`Health::leave`], it counts as not run, so that an aborted probe permits
+/// the next one.
 pub(crate) struct Entry<'a> {
     health: &'a Health,
     call: &'static str,
     caller: Arc<str>,
     began: Duration,
-    pass: Option<Pass>,
+    admission: Option<Admission>,
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        if let Some(pass) = self.pass.take() {
+        if let Some(admission) = self.admission.take() {
             let now = self.health.clock.now();
             let mut condition = self.health.lock();
-            condition.exports.entry(self.call).or_default().callers.leave(now, &self.caller, &pass, Ended::NotRun);
+            condition.exports.entry(self.call).or_default().callers.leave(
+                now,
+                &self.caller,
+                &admission,
+                CallOutcome::NotRun,
+            );
         }
     }
 }
 
 impl Health {
-    pub(crate) fn new(component: Arc<str>, clock: Elapsed) -> Health {
+    pub(crate) fn new(component: Arc<str>, clock: MonotonicClock) -> Health {
         Health { component, clock, condition: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Condition> {
-        // Counts are whole after any panic.
+        // Counts are consistent after any panic.
         self.condition.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a call of this caller in.
+    /// Permits a call of this caller.
     ///
     /// # Errors
     /// [`PluginFault::Unavailable`].
@@ -88,50 +92,56 @@ impl Health {
         } else {
             export.callers.enter(began, caller).map_err(|wait| Unavailable::BreakerOpen { wait })
         };
-        let entry = |pass| Entry { health: self, call, caller: Arc::clone(caller), began, pass: Some(pass) };
+        let entry =
+            |admission| Entry { health: self, call, caller: Arc::clone(caller), began, admission: Some(admission) };
         entered.map(entry).map_err(|reason| {
-            export.tally.refused += 1;
+            export.statistics.refused += 1;
             PluginFault::Unavailable { call, reason }
         })
     }
 
-    /// A call that was let in is over, with the fuel that it took.
+    /// Records the end of a permitted call and the fuel that it used.
     pub(crate) fn leave(&self, mut entry: Entry<'_>, fault: Option<&PluginFault>, fuel: u64) {
         let (now, call) = (self.clock.now(), entry.call);
-        let ended = match fault {
-            // It answered: callers who ask for what it can't do must not close it to others.
-            None | Some(PluginFault::Declined { .. }) => Ended::Well,
-            Some(PluginFault::Limit { limit: Limit::Time, .. }) => Ended::Late,
-            Some(fault) if fault.blame() == Blame::Guest => Ended::Faulted,
-            Some(_) => Ended::NotRun,
+        let outcome = match fault {
+            // The guest answered: callers that ask for unsupported things must not close it to others.
+            None | Some(PluginFault::Declined { .. }) => CallOutcome::Success,
+            Some(PluginFault::Limit { limit: Limit::Time, .. }) => CallOutcome::Timeout,
+            Some(fault) if fault.blame() == Blame::Guest => CallOutcome::Fault,
+            Some(_) => CallOutcome::NotRun,
         };
-        let Some(pass) = entry.pass.take() else { return };
+        let Some(admission) = entry.admission.take() else { return };
         let mut condition = self.lock();
         let export = condition.exports.entry(call).or_default();
-        let changed = export.callers.leave(now, &entry.caller, &pass, ended);
-        if ended != Ended::NotRun {
-            let is_fault = matches!(ended, Ended::Faulted | Ended::Late);
-            export.tally.count(is_fault, now.saturating_sub(entry.began), fuel);
+        let changed = export.callers.leave(now, &entry.caller, &admission, outcome);
+        if outcome != CallOutcome::NotRun {
+            let is_fault = matches!(outcome, CallOutcome::Fault | CallOutcome::Timeout);
+            export.statistics.count(is_fault, now.saturating_sub(entry.began), fuel);
         }
         condition.note(changed, &entry.caller, fault);
         drop(condition);
-        self.tell(call, changed, fault);
+        self.log_change(call, changed, fault);
     }
 
-    /// The last call of this caller ended well, and what it answered turned out to be this fault.
+    /// Counts the caller's last successful call as this fault, after its answer was rejected.
     pub(crate) fn blame(&self, call: &'static str, caller: &Arc<str>, fault: &PluginFault) {
         let now = self.clock.now();
         let mut condition = self.lock();
         let export = condition.exports.entry(call).or_default();
-        export.tally.faults += 1;
+        export.statistics.faults += 1;
         let changed = export.callers.blame(now, caller);
         condition.note(changed, caller, Some(fault));
         drop(condition);
-        self.tell(call, changed, Some(fault));
+        self.log_change(call, changed, Some(fault));
     }
 
-    fn tell(&self, call: &'static str, (change, reach): (Change, Reach), fault: Option<&PluginFault>) {
-        let (component, callers) = (&*self.component, reach.as_str());
+    fn log_change(
+        &self,
+        call: &'static str,
+        (change, affected_callers): (Change, AffectedCallers),
+        fault: Option<&PluginFault>,
+    ) {
+        let (component, callers) = (&*self.component, affected_callers.as_str());
         let error_message = fault.map(tracing::field::display);
         match change {
             Change::None => {}
@@ -143,22 +153,22 @@ impl Health {
         }
     }
 
-    /// As new, but for the counts.
-    pub(crate) fn forgive(&self) {
+    /// Resets the breakers and the quarantine. Counts stay.
+    pub(crate) fn reset(&self) {
         let mut condition = self.lock();
         condition.is_quarantined = false;
         condition.quarantined.clear();
-        condition.early = None;
+        condition.early_fault = None;
         for export in condition.exports.values_mut() {
-            export.callers.forgive();
+            export.callers.reset();
         }
     }
 
-    /// Active, degraded or quarantined.
+    /// Returns `Active`, `Degraded` or `Quarantined`.
     pub(crate) fn state(&self) -> PluginState {
         let now = self.clock.now();
         let condition = self.lock();
-        if condition.is_closed_for_good(now) {
+        if condition.is_quarantined_for_all(now) {
             PluginState::Quarantined
         } else if condition.exports.values().any(|export| export.callers.is_open(now)) {
             PluginState::Degraded
@@ -167,31 +177,31 @@ impl Health {
         }
     }
 
-    /// What it did wrong within its first calls, so that it was let alone for all who asked.
-    pub(crate) fn early_failure(&self) -> Option<PluginFault> {
-        self.lock().early.clone()
+    /// Returns the fault that closed a function to all callers within the first calls.
+    pub(crate) fn early_fault(&self) -> Option<PluginFault> {
+        self.lock().early_fault.clone()
     }
 
-    /// Whether a function would be refused now, of which `spared` is none.
-    pub(crate) fn is_open_but_for(&self, spared: &[&str]) -> bool {
+    /// Returns whether a function other than `exempt` would be rejected now.
+    pub(crate) fn is_open_except(&self, exempt: &[&str]) -> bool {
         let now = self.clock.now();
         let condition = self.lock();
-        let is_open = |(name, export): (&&'static str, &Export)| !spared.contains(name) && export.callers.is_open(now);
-        condition.is_closed_for_good(now) || condition.exports.iter().any(is_open)
+        let is_open = |(name, export): (&&'static str, &Export)| !exempt.contains(name) && export.callers.is_open(now);
+        condition.is_quarantined_for_all(now) || condition.exports.iter().any(is_open)
     }
 
     pub(crate) fn exports(&self) -> Vec<ExportStatus> {
         let now = self.clock.now();
         let condition = self.lock();
-        let is_quarantined = condition.is_closed_for_good(now);
+        let is_quarantined = condition.is_quarantined_for_all(now);
         let status = |(name, export): (&&'static str, &Export)| ExportStatus {
             name,
-            calls: export.tally.calls,
-            faults: export.tally.faults,
-            refused: export.tally.refused,
-            fuel: export.tally.fuel,
-            p50: export.tally.quantile(0.5),
-            p99: export.tally.quantile(0.99),
+            calls: export.statistics.calls,
+            faults: export.statistics.faults,
+            refused: export.statistics.refused,
+            fuel: export.statistics.fuel,
+            p50: export.statistics.quantile(0.5),
+            p99: export.statistics.quantile(0.99),
             is_open: is_quarantined || export.callers.is_open(now),
         };
         condition.exports.iter().map(status).collect()
@@ -199,19 +209,27 @@ impl Health {
 }
 
 impl Condition {
-    fn note(&mut self, (change, reach): (Change, Reach), caller: &Arc<str>, fault: Option<&PluginFault>) {
-        let calls: u64 = self.exports.values().map(|export| export.tally.calls).sum();
-        if matches!(change, Change::Opened | Change::Quarantined) && reach != Reach::One && calls <= FIRST_CALLS {
-            self.early = self.early.take().or_else(|| fault.cloned());
+    fn note(
+        &mut self,
+        (change, affected_callers): (Change, AffectedCallers),
+        caller: &Arc<str>,
+        fault: Option<&PluginFault>,
+    ) {
+        let calls: u64 = self.exports.values().map(|export| export.statistics.calls).sum();
+        if matches!(change, Change::Opened | Change::Quarantined)
+            && affected_callers != AffectedCallers::One
+            && calls <= FIRST_CALLS
+        {
+            self.early_fault = self.early_fault.take().or_else(|| fault.cloned());
         }
         if change == Change::Quarantined {
             self.quarantined.insert(Arc::clone(caller));
-            self.is_quarantined |= reach == Reach::All || self.quarantined.len() > MAX_QUARANTINED;
+            self.is_quarantined |= affected_callers == AffectedCallers::All || self.quarantined.len() > MAX_QUARANTINED;
         }
     }
 
-    /// Nobody is left whom it was good for in the last minutes.
-    fn is_closed_for_good(&self, now: Duration) -> bool {
+    /// Returns whether the plugin is quarantined for every caller that it answered in the last minutes.
+    fn is_quarantined_for_all(&self, now: Duration) -> bool {
         let is_free = |caller: &str| !self.quarantined.contains(caller);
         let answers = |export: &Export| export.callers.has_answered(now, is_free);
         self.is_quarantined || !self.quarantined.is_empty() && !self.exports.values().any(answers)
@@ -221,10 +239,10 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elapsed::tests::Still;
+    use crate::monotonic_clock::tests::ManualClock;
 
-    fn health() -> (Still, Health) {
-        let clock = Still::default();
+    fn health() -> (ManualClock, Health) {
+        let clock = ManualClock::default();
         let health = Health::new("test".into(), clock.elapsed());
         (clock, health)
     }
@@ -256,7 +274,7 @@ mod tests {
         let refused = PluginFault::Unavailable { call: "detect", reason: Unavailable::BreakerOpen { wait } };
         assert_eq!(refusal(&health, "detect"), Some(refused));
         clock.advance(wait);
-        // The next call may try, so nobody has to be sent elsewhere.
+        // The next call may be the probe, so the plugin counts as active.
         assert_eq!(health.state(), PluginState::Active);
         call(&health, "detect", None);
         let exports = health.exports();
@@ -302,9 +320,9 @@ mod tests {
         let (_, health) = health();
         (0..5).for_each(|_| call(&health, "on-certify", trap("on-certify")));
         assert_eq!(health.state(), PluginState::Degraded);
-        assert!(!health.is_open_but_for(&["on-certify"]) && health.is_open_but_for(&[]));
+        assert!(!health.is_open_except(&["on-certify"]) && health.is_open_except(&[]));
         (0..5).for_each(|_| call(&health, "on-query", trap("on-query")));
-        assert!(health.is_open_but_for(&["on-certify"]));
+        assert!(health.is_open_except(&["on-certify"]));
     }
 
     #[test]
@@ -320,7 +338,7 @@ mod tests {
         clock.advance(Duration::from_secs(100_000));
         let refused = PluginFault::Unavailable { call: "evaluate", reason: Unavailable::Quarantined };
         assert_eq!(refusal(&health, "evaluate"), Some(refused));
-        health.forgive();
+        health.reset();
         call(&health, "on-query", None);
         assert_eq!(health.state(), PluginState::Active);
     }
@@ -340,7 +358,7 @@ mod tests {
         assert_eq!(refusal(&health, "on-query"), Some(refused));
         call_of("bob", &health, "on-query", None);
         assert_eq!(health.state(), PluginState::Active);
-        // Nobody is left whom it was good for.
+        // No caller that was answered in the last minutes is left.
         clock.advance(Duration::from_secs(600));
         assert_eq!(health.state(), PluginState::Quarantined);
         call_of("bob", &health, "on-query", None);
@@ -352,11 +370,11 @@ mod tests {
         let (_, health) = health();
         (0..15).for_each(|_| call(&health, "train", None));
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
-        assert_eq!(health.early_failure(), trap("detect"));
-        health.forgive();
-        assert_eq!(health.early_failure(), None);
+        assert_eq!(health.early_fault(), trap("detect"));
+        health.reset();
+        assert_eq!(health.early_fault(), None);
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
-        assert_eq!(health.early_failure(), None, "it is no newcomer any more");
+        assert_eq!(health.early_fault(), None, "it is no newcomer any more");
     }
 
     #[test]

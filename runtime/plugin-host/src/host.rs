@@ -1,7 +1,7 @@
-//! The `Plugins` port: everything together.
+//! The adapter of the `Plugins` port.
 //!
-//! In: settings. Out: dialects' profiles, the statuses of all plugins, and the changes that operators make.
-//! Not here: what adapters of the other roles do with theirs (`registry`).
+//! In: settings. Out: profiles of dialects, the statuses of all plugins, and the changes that operators make. Not here:
+//! the calls of the other roles, whose adapters use the `registry`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,44 +12,43 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
-use crate::blocking::Blocking;
-use crate::budget::{Budget, HostLimits};
+use crate::budget::{Budget, HostLimits, MAX_LONG_CALLS};
 use crate::cache::Cache;
+use crate::call_limiter::{CallCapacity, CallLimiter};
 use crate::dialects::Dialects;
-use crate::elapsed::Elapsed;
 use crate::engine::{Engine, EngineError};
+use crate::factory::PluginFactory;
 use crate::governance::guest::PolicyGuest;
 use crate::limits::{CallLimits, GuestLimits};
 use crate::loader::SearchPath;
-use crate::making::Workshop;
 use crate::memo::Memo;
+use crate::monotonic_clock::MonotonicClock;
 use crate::plugin::PluginSettings;
-use crate::registry::Registry;
+use crate::plugin_slot::AnyPluginSlot;
+use crate::registry::{Inventory, Registry};
 use crate::signature::PublicKey;
-use crate::slot::AnySlot;
 
-/// Where components come from and what they may use.
+/// The origin of components, and their limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub search: SearchPath,
     pub guest: GuestLimits,
-    /// For the calls that describe a component, once per load.
+    /// The limits of calls that describe a component, once per load.
     pub describe: CallLimits,
-    /// Of all guests together.
+    /// The limits of all guests together.
     pub host: HostLimits,
-    /// Where compiled components are kept: a folder of this user's, which no project brings. `None`: each
-    /// start compiles.
+    /// The folder of compiled components: one of this user, never of a project. With `None`, each start compiles.
     pub cache: Option<PathBuf>,
-    /// The operator's `plugins:` list. No two have the same id.
+    /// The operator's `plugins:` list. Ids are unique.
     pub plugins: Vec<PluginSettings>,
-    /// Dialects, detectors and checks that are found outside of the program's own folders must be signed by one of
-    /// these; empty: they need not be. Listed plugins have keys of their own.
+    /// The keys of which one must have signed each dialect, detector and check that is found outside of the program's
+    /// own folders. Empty if no signature is required. Listed plugins have keys of their own.
     pub keys: Vec<PublicKey>,
-    pub clock: Elapsed,
+    pub clock: MonotonicClock,
 }
 
 impl Settings {
-    /// The default limits, and the machine's clock.
+    /// Returns the default limits with the machine's clock.
     pub fn new(search: SearchPath) -> Settings {
         Settings {
             search,
@@ -59,25 +58,25 @@ impl Settings {
             cache: None,
             plugins: Vec::new(),
             keys: Vec::new(),
-            clock: Elapsed::default(),
+            clock: MonotonicClock::default(),
         }
     }
 }
 
-/// Runs components. One for the whole process; dropping it ends its thread.
+/// Runs components. A process has one host; dropping it ends its thread.
 pub struct PluginHost {
-    workshop: Arc<Workshop>,
+    factory: Arc<PluginFactory>,
     dialects: Dialects,
     pub(crate) registry: Registry,
-    /// For calls that may take seconds.
-    pub(crate) blocking: Blocking,
+    /// Runs calls that may take seconds.
+    pub(crate) long_calls: CallLimiter,
 }
 
 impl PluginHost {
-    /// Sets up the sandbox and loads what is listed. What of it can't be used is in its status.
+    /// Sets up the sandbox and loads the listed plugins. A plugin that can't be loaded has the reason in its status.
     ///
     /// # Errors
-    /// When this machine can't run WebAssembly.
+    /// This machine can't run WebAssembly.
     pub fn new(settings: Settings) -> Result<PluginHost, EngineError> {
         let engine = Arc::new(Engine::new(settings.guest)?);
         let cache = settings.cache.as_deref().and_then(|folder| match Cache::open(folder) {
@@ -87,8 +86,12 @@ impl PluginHost {
                 None
             }
         });
-        let blocking = Blocking::new(settings.host);
-        let workshop = Arc::new(Workshop {
+        let long_calls = CallLimiter::new(CallCapacity {
+            running: settings.host.long_calls.min(MAX_LONG_CALLS),
+            waiting: settings.host.waiting,
+            wait: settings.host.long_wait,
+        });
+        let factory = Arc::new(PluginFactory {
             engine,
             cache,
             guest: settings.guest,
@@ -101,28 +104,28 @@ impl PluginHost {
         let (dialects, others): (Vec<_>, Vec<_>) =
             settings.plugins.into_iter().partition(|plugin| plugin.role == PluginRole::Dialect);
         let (search, keys) = (settings.search.clone(), settings.keys.clone());
-        let dialects = Dialects::new(Arc::clone(&workshop), search, keys, dialects);
-        let registry = Registry::new(Arc::clone(&workshop), settings.search, settings.keys);
+        let dialects = Dialects::new(Arc::clone(&factory), search, keys, dialects);
+        let registry = Registry::new(Arc::clone(&factory), settings.search, settings.keys);
         for plugin in others {
             match plugin.role {
-                PluginRole::Dialect | PluginRole::Governance => registry.list::<PolicyGuest>(plugin),
-                PluginRole::Detector => registry.list::<DetectorPlugin>(plugin),
-                PluginRole::Check => registry.list::<CheckPlugin>(plugin),
+                PluginRole::Dialect | PluginRole::Governance => registry.load_listed::<PolicyGuest>(plugin),
+                PluginRole::Detector => registry.load_listed::<DetectorPlugin>(plugin),
+                PluginRole::Check => registry.load_listed::<CheckPlugin>(plugin),
             }
         }
-        Ok(PluginHost { workshop, dialects, registry, blocking })
+        Ok(PluginHost { factory, dialects, registry, long_calls })
     }
 
-    fn statuses(&self, all: bool) -> Vec<PluginStatus> {
+    fn statuses(&self, inventory: Inventory) -> Vec<PluginStatus> {
         let mut statuses = self.dialects.statuses();
-        statuses.extend(self.registry.each(all).iter().map(|slot| slot.status()));
+        statuses.extend(self.registry.slots_of_all_roles(inventory).iter().map(|slot| slot.status()));
         statuses.sort_by(|one, other| one.name.cmp(&other.name));
         statuses
     }
 
-    fn slot(&self, name: &str) -> Result<Arc<dyn AnySlot>, ChangeError> {
-        let slots = self.registry.each(true);
-        // Of two files with one name the first has it.
+    fn slot(&self, name: &str) -> Result<Arc<dyn AnyPluginSlot>, ChangeError> {
+        let slots = self.registry.slots_of_all_roles(Inventory::WithFolders);
+        // The first of two files with one name is used.
         if let Some(slot) = slots.iter().find(|slot| slot.name() == name) {
             return Ok(Arc::clone(slot));
         }
@@ -143,41 +146,41 @@ impl Plugins for PluginHost {
     }
 
     fn loaded(&self) -> Vec<PluginStatus> {
-        self.statuses(false)
+        self.statuses(Inventory::Loaded)
     }
 
     fn inventory(&self) -> Vec<PluginStatus> {
-        self.statuses(true)
+        self.statuses(Inventory::WithFolders)
     }
 
     fn missing(&self) -> Vec<String> {
         let is_missing = |status: &PluginStatus| status.is_required && status.state != PluginState::Active;
         let mut missing: Vec<String> =
             self.dialects.statuses().into_iter().filter(is_missing).map(|status| status.name).collect();
-        let slots = self.registry.each(false);
+        let slots = self.registry.slots_of_all_roles(Inventory::Loaded);
         missing.extend(slots.iter().filter(|slot| slot.is_missing()).map(|slot| slot.name().to_owned()));
         missing
     }
 
     fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError> {
         let slot = self.slot(name)?;
-        slot.reload(&self.workshop)?;
+        slot.reload(&self.factory)?;
         Ok(slot.status())
     }
 
     fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
         let slot = self.slot(name)?;
-        slot.set_disabled(true)?;
+        slot.disable()?;
         Ok(slot.status())
     }
 
     fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError> {
         let slot = self.slot(name)?;
-        slot.set_disabled(false)?;
+        slot.enable()?;
         Ok(slot.status())
     }
 
     fn guest_calls(&self) -> u64 {
-        self.workshop.guest_calls.load(Ordering::Relaxed)
+        self.factory.guest_calls.load(Ordering::Relaxed)
     }
 }

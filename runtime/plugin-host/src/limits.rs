@@ -1,8 +1,8 @@
-//! What one guest may use: memory, tables and instances of a store, fuel and time of a call.
+//! The limits of one guest: memory, tables and instances of a store, fuel and time of a call.
 //!
-//! In: numbers. Out: a [`Limiter`] that wasmtime asks before anything grows. The stock limiter of
-//! wasmtime judges each memory alone; this one sums over the store. Going over ends the call with a
-//! typed cause, rather than a failed `memory.grow` that shows up as some later trap.
+//! In: numbers. Out: a [`Limiter`] that wasmtime consults before a store grows. wasmtime's own limiter treats each
+//! memory alone; this one sums over the store. Exceeding a limit ends the call with a typed fault, and not with a
+//! failed `memory.grow` that shows up as some later trap.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use wasmtime::ResourceLimiter;
 
 use crate::budget::Budget;
 
-/// Linear memories of one store: the pool of the engine has one for each turn (`budget`), so that no guest
-/// takes what others need. Components that were made of one core module have one.
+/// Linear memories of one store. The engine's pool has one for each permit (`budget`). A component of one core module
+/// has one memory.
 pub(crate) const MEMORIES: usize = 1;
 
-/// Bounds of one store, that is of one fresh instance of a component.
+/// The limits of one store, that is of one fresh instance of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuestLimits {
     /// Linear memories together.
@@ -23,7 +23,7 @@ pub struct GuestLimits {
     /// Tables together.
     pub table_elements: usize,
     pub instances: usize,
-    /// What one call may hand over to the host.
+    /// The bytes that one call may transfer to the host.
     pub transfer_bytes: usize,
 }
 
@@ -38,21 +38,21 @@ impl Default for GuestLimits {
     }
 }
 
-/// Bounds of one call, its instantiation included.
+/// The limits of one call, including its instantiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
     /// About one per WebAssembly instruction.
     pub fuel: u64,
-    /// Of the processor; by the clock at most ten times as long (`ticker`).
+    /// Processor time; by the clock a call may take ten times as long (`watchdog`).
     pub time_ms: u64,
 }
 
 impl CallLimits {
-    /// For `describe`, `check-config` and `describe-dialect`: once per load. The first-party dialect
-    /// needs under 1 % of this fuel.
+    /// The limits of `describe`, `check-config` and `describe-dialect`, once per load. The first-party dialects need
+    /// less than 1 % of this fuel.
     pub const DESCRIBE: CallLimits = CallLimits { fuel: 50_000_000, time_ms: 100 };
 
-    /// The defaults of a role's own calls.
+    /// Returns the default limits of a role's calls.
     pub fn of(role: PluginRole) -> CallLimits {
         match role {
             PluginRole::Dialect | PluginRole::Governance => CallLimits { fuel: 20_000_000, time_ms: 10 },
@@ -61,12 +61,12 @@ impl CallLimits {
     }
 }
 
-/// Raised through wasmtime when a store wants more than it may have.
+/// The error that wasmtime raises when a store exceeds a limit.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the limit of {0} is reached")]
+#[error("{0} limit exceeded")]
 pub(crate) struct LimitReached(pub(crate) Limit);
 
-/// Counts what a store has, and gives it back to the host's budget when the store goes.
+/// Counts the resources of a store, and returns its memory to the host's budget when the store is dropped.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limits: GuestLimits,
@@ -88,12 +88,12 @@ impl Limiter {
 impl Drop for Limiter {
     fn drop(&mut self) {
         if let Some(budget) = &self.budget {
-            budget.give_back(self.memory_bytes);
+            budget.release(self.memory_bytes);
         }
     }
 }
 
-/// Adds the growth to what is in use, unless that goes over.
+/// Adds the growth to the used amount, unless that exceeds the limit.
 fn grow(used: &mut usize, current: usize, desired: usize, most: usize, limit: Limit) -> wasmtime::Result<bool> {
     let wanted = used.saturating_add(desired.saturating_sub(current));
     if wanted > most {
@@ -108,7 +108,7 @@ impl ResourceLimiter for Limiter {
         let before = self.memory_bytes;
         grow(&mut self.memory_bytes, current, desired, self.limits.memory_bytes, Limit::Memory)?;
         let more = self.memory_bytes - before;
-        if self.budget.as_ref().is_some_and(|budget| !budget.take(more)) {
+        if self.budget.as_ref().is_some_and(|budget| !budget.reserve(more)) {
             self.memory_bytes = before;
             return Err(wasmtime::Error::new(LimitReached(Limit::HostMemory)));
         }

@@ -1,8 +1,7 @@
-//! From a name to a compiled component: find, read, refuse what isn't one, compile or find it compiled.
+//! Finds and compiles components.
 //!
-//! In: a search path made by the caller, a name. Out: a compiled component whose imports are
-//! granted. Precompiled artefacts are never loaded: they are native code, whatever their name says.
-//! Not here: whether its exports have the right types (`dialect`), and calling it.
+//! In: a search path, a component's name. Out: a compiled component whose imports are granted. Precompiled files are
+//! never loaded: they are native code, whatever their name is. Not here: the types of its exports (`role`), and calls.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,37 +18,37 @@ use crate::cache::Cache;
 use crate::engine::Engine;
 use crate::error::shortened;
 use crate::manifest::Manifest;
+use crate::panic_message;
 use crate::plugin::Grants;
-use crate::regular;
+use crate::regular_file;
 use crate::role::{ROLES, VERSION};
 use crate::signature::hexadecimal;
 
 pub const MAX_COMPONENT_BYTES: u64 = 8 * 1024 * 1024;
-/// Of one folder; more are not looked at.
+/// The number of files of one folder that are considered.
 const MAX_FILES: usize = 1_000;
 
-/// What a guest may import, without the patch version.
+/// An interface that every guest may import, without the patch version.
 const LOG: &str = "terrane:host/log@0.1";
-/// The same, where it is granted.
+/// An interface that needs a grant, without the patch version.
 const MEMO: &str = "terrane:host/memo@0.1";
 
-/// Where components are looked for: first a file named for the component, then the folders in order (a
-/// project's `plugins/`, others that the operator names), at last those that came with the program.
+/// The places of components, in order: a file for the component's name, the folders (a project's `plugins/`, others
+/// that the operator names), and the folders of the program.
 #[derive(Debug, Clone, Default)]
 pub struct SearchPath {
-    /// Component name, like `dialect-duckdb`, to the one file that may serve it.
+    /// By component name, such as `dialect-duckdb`, the only file that is used for it.
     pub files: BTreeMap<String, PathBuf>,
     pub folders: Vec<PathBuf>,
-    /// What is found here has its name for itself: a file of the same name in another folder is refused,
-    /// unless the operator lists it.
+    /// The folders of the program. A file of the same name in another folder is refused unless the operator lists it.
     pub program_folders: Vec<PathBuf>,
 }
 
 impl SearchPath {
-    /// The file of a component.
+    /// Returns the file of a component.
     ///
     /// # Errors
-    /// [`PluginError::NotFound`] with every place that was looked at.
+    /// [`PluginError::NotFound`] with every place that was searched.
     pub(crate) fn find(&self, name: &str) -> Result<PathBuf, PluginError> {
         let file = format!("{name}.wasm");
         if let Some(path) = self.files.get(name) {
@@ -63,13 +62,12 @@ impl SearchPath {
         found.ok_or_else(|| PluginError::NotFound { file, looked_in: self.all().cloned().collect() })
     }
 
-    /// The same, where it is enough to know that there is one.
+    /// Returns the file of a component, if there is one.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         self.find(name).ok()
     }
 
-    /// Whether a file came with the program, wherever its path leads through: neither `..` nor a link makes
-    /// another one the program's.
+    /// Returns whether a file is in a folder of the program, after resolving `..` and links.
     pub fn is_programs(&self, source: &Path) -> bool {
         let Ok(source) = source.canonicalize() else { return false };
         let mut folders = self.program_folders.iter().filter_map(|folder| folder.canonicalize().ok());
@@ -80,7 +78,7 @@ impl SearchPath {
         self.folders.iter().chain(&self.program_folders)
     }
 
-    /// Every component file in the folders, by name in each, those that came with the program first.
+    /// Returns every component file by its name, the program's first.
     pub(crate) fn files(&self) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
         for folder in self.program_folders.iter().chain(&self.folders) {
@@ -92,19 +90,19 @@ impl SearchPath {
     }
 }
 
-/// What a file in a component folder says of itself. It was read and not run.
+/// The identity of a file in a component folder, read without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComponentFile {
-    /// Of the file, without its ending.
+    /// The file's name without its extension.
     pub name: String,
     pub path: PathBuf,
-    /// By its exports; `None`: they are those of no role, or it is no component.
+    /// By its exports; `None` if they are those of no role, or the file is not a component.
     pub role: Option<PluginRole>,
-    /// As its `plugin.toml` says.
+    /// The id in its `plugin.toml`.
     pub id: Option<String>,
 }
 
-/// The files in the component folders, those that came with the program first.
+/// Returns the files in the component folders, the program's first.
 pub fn components_in(search: &SearchPath) -> Vec<ComponentFile> {
     let described = |(name, path): (String, PathBuf)| {
         let bytes = read(&path).unwrap_or_default();
@@ -115,7 +113,7 @@ pub fn components_in(search: &SearchPath) -> Vec<ComponentFile> {
     search.files().into_iter().map(described).collect()
 }
 
-/// Whether a component says at its own level that it exports an interface, of whatever version.
+/// Returns whether a component exports an interface at its own level, in any version.
 fn exports(bytes: &[u8], interface: &str) -> bool {
     let is_it = |name: &str| name.split('@').next() == Some(interface);
     let (mut depth, mut found) = (0_usize, false);
@@ -133,7 +131,7 @@ fn exports(bytes: &[u8], interface: &str) -> bool {
     found
 }
 
-/// A folder that can't be read has none.
+/// Returns the component files of a folder; none if it can't be read.
 fn component_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let named = |path: PathBuf| {
@@ -144,12 +142,12 @@ fn component_files(folder: &Path) -> Vec<(String, PathBuf)> {
     entries.filter_map(named).take(MAX_FILES).collect()
 }
 
-/// As pins and statuses write it: lower-case hexadecimal.
+/// Returns the digest as pins and statuses show it: lower-case hexadecimal.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// The compiled component of a file's bytes, which imports nothing but what is granted.
+/// Returns the compiled component of a file's content, after checking its imports.
 pub(crate) fn component(
     engine: &Engine,
     cache: Option<&Cache>,
@@ -169,16 +167,16 @@ pub(crate) fn component(
     Ok(component)
 }
 
-/// A file's bytes, if they are few enough.
+/// Reads a file of bounded size.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginFault> {
     let unreadable = |error: std::io::Error| PluginFault::Unreadable { message: error.to_string() };
-    let file = regular::open(path).map_err(unreadable)?;
+    let file = regular_file::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     if length > MAX_COMPONENT_BYTES {
         return Err(PluginFault::TooLarge { bytes: length, limit: MAX_COMPONENT_BYTES });
     }
     let mut bytes = Vec::with_capacity(length as usize);
-    // The file may grow between the two looks.
+    // The file may grow after its size was read.
     file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_COMPONENT_BYTES {
         return Err(PluginFault::TooLarge { bytes: bytes.len() as u64, limit: MAX_COMPONENT_BYTES });
@@ -186,7 +184,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginFault> {
     Ok(bytes)
 }
 
-/// Refuses by the first bytes what isn't a component; the engine is never asked to guess.
+/// Returns the kind of a file that is not a component, by its first bytes; the engine never has to guess.
 fn kind(bytes: &[u8]) -> Option<FileKind> {
     if wasmtime::Engine::detect_precompiled(bytes).is_some() {
         return Some(FileKind::Precompiled);
@@ -213,7 +211,7 @@ fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, PluginFault> {
     }
 }
 
-/// Types alone give nothing away; everything else has to be granted.
+/// Checks that every import is granted. Types alone need no grant.
 fn check_imports(engine: &Engine, component: &Component, grants: Grants) -> Result<(), PluginFault> {
     for (name, import) in component.component_type().imports(&engine.wasmtime) {
         let is_harmless = match import.ty {
@@ -229,10 +227,13 @@ fn check_imports(engine: &Engine, component: &Component, grants: Grants) -> Resu
     Ok(())
 }
 
-/// An interface of this host, of a version that it doesn't speak.
+/// Returns a fault if the import is an interface of this host in an unsupported version.
 fn other_version(import: &str) -> Option<PluginFault> {
     let (interface, version) = import.split_once('@')?;
-    let ours = [LOG, MEMO].iter().filter_map(|known| known.split_once('@')).find(|(known, _)| *known == interface);
+    let ours = [LOG, MEMO, panic_message::INTERFACE]
+        .iter()
+        .filter_map(|known| known.split_once('@'))
+        .find(|(known, _)| *known == interface);
     let (_, minor) = ours?;
     let is_spoken = version.strip_prefix(minor).is_some_and(|patch| patch.starts_with('.'));
     let supported = format!("{interface}@{VERSION}");
@@ -240,7 +241,7 @@ fn other_version(import: &str) -> Option<PluginFault> {
 }
 
 fn is_granted(import: &str, grants: Grants) -> bool {
-    [Some(LOG), grants.memo.then_some(MEMO)].into_iter().flatten().any(|granted| {
+    [Some(LOG), Some(panic_message::INTERFACE), grants.memo.then_some(MEMO)].into_iter().flatten().any(|granted| {
         let patch = import.strip_prefix(granted).and_then(|rest| rest.strip_prefix('.'));
         patch.is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit()))
     })

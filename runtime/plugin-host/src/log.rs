@@ -1,25 +1,25 @@
-//! The import that every guest has: lines for the operator.
+//! The import `terrane:host/log`: lines for the operator.
 //!
 //! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target `terrane::plugin`, all
-//! of one event, so that a guest's message never reads as one of ours; on its author's bench, [`LogLine`]s beside the
-//! answer. A call may write 20 lines and 8 KiB, and an error behind them, a plugin 100 lines a second; the rest is
-//! counted and told in one line, which counts like any other. Control characters are stripped, so that no guest can
-//! forge another's line. Secrets are masked where events are written down, as in all of them; an author gets the lines
-//! as the plugin wrote them.
+//! of one event type, so that a guest's message is never taken for one of ours; on the test bench, [`LogLine`]s beside
+//! the answer. A call may write 20 lines and 8 KiB, and one more line for an error; a plugin may write 100 lines per
+//! second. The rest is counted and reported in one line, which counts like any other. Control characters are removed,
+//! so that no guest can forge another line. Secrets are masked when events are written, as in all events; authors get
+//! the lines unmasked.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::bindings::log::{Host, Level};
-use crate::elapsed::Elapsed;
 use crate::engine::Guest;
+use crate::monotonic_clock::MonotonicClock;
 
 const EVENT: &str = "plugin_log";
 const DROPPED: &str = "plugin_log_dropped";
 const MAX_LINES: usize = 20;
 const MAX_BYTES: usize = 8 * 1024;
-/// Beyond those, one line of this size for an error, so that a talkative call can still say why it failed.
+/// The size of one additional error line, so that a verbose call can still report its failure.
 const LAST_WORDS_BYTES: usize = 1024;
 const MAX_LINES_A_SECOND: u32 = 100;
 
@@ -40,19 +40,28 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// The lines of one call, as far as it may write.
+/// The lines of one call, up to its limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogLines {
     pub lines: Vec<LogLine>,
-    /// Lines that were more than a call may write.
+    /// The number of lines beyond the limit.
     pub dropped: u64,
 }
 
-/// What one plugin may still write in this second, all its calls together.
+impl LogLines {
+    /// Returns each line as text, and the number of dropped lines.
+    pub fn texts(&self) -> Vec<String> {
+        let lines = self.lines.iter().map(|line| format!("it logged {line}"));
+        let dropped = (self.dropped > 0).then(|| format!("and {} more, beyond the limit of a call", self.dropped));
+        lines.chain(dropped).collect()
+    }
+}
+
+/// The lines that one plugin may still write in this second, over all its calls.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     component: Arc<str>,
-    clock: Elapsed,
+    clock: MonotonicClock,
     second: Mutex<Second>,
 }
 
@@ -64,14 +73,15 @@ struct Second {
 }
 
 impl Throttle {
-    pub(crate) fn new(component: Arc<str>, clock: Elapsed) -> Arc<Throttle> {
+    pub(crate) fn new(component: Arc<str>, clock: MonotonicClock) -> Arc<Throttle> {
         Arc::new(Throttle { component, clock, second: Mutex::default() })
     }
 
-    /// Whether a line that stands for so many may be written, and how many were not since this was last told.
+    /// Returns whether a line that stands for `lines` others may be written, and the number of dropped lines since the
+    /// last report.
     fn admits(&self, lines: u64) -> (bool, u64) {
         let now = self.clock.now();
-        // Numbers are whole after any panic.
+        // Numbers are consistent after any panic.
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
         let mut dropped = 0;
         if now.saturating_sub(second.since) >= Duration::from_secs(1) {
@@ -85,7 +95,7 @@ impl Throttle {
     }
 }
 
-/// What was dropped in the last second would be told in the next.
+/// Reports lines that were dropped in the last second.
 impl Drop for Throttle {
     fn drop(&mut self) {
         let second = self.second.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -95,11 +105,11 @@ impl Drop for Throttle {
 
 fn tell_dropped_in_a_second(component: &Arc<str>, dropped: u64) {
     if dropped > 0 {
-        tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than it may in a second");
+        tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component exceeded the log limit per second");
     }
 }
 
-/// What one call may still write.
+/// The lines and bytes that one call may still write.
 #[derive(Debug)]
 pub(crate) struct LogBudget {
     component: Arc<str>,
@@ -107,7 +117,7 @@ pub(crate) struct LogBudget {
     lines: usize,
     bytes: usize,
     dropped: u64,
-    /// In place of events, for whoever made the call.
+    /// Captured lines, instead of events.
     kept: Option<Vec<LogLine>>,
 }
 
@@ -117,17 +127,17 @@ impl LogBudget {
         LogBudget { component, throttle, lines, bytes, dropped: 0, kept: None }
     }
 
-    /// From now on lines are kept for [`LogBudget::take`], and no events.
+    /// Captures lines for [`LogBudget::take`] instead of writing events.
     pub(crate) fn keep(&mut self) {
         self.kept = Some(Vec::new());
     }
 
-    /// What was kept since.
+    /// Returns the captured lines.
     pub(crate) fn take(&mut self) -> LogLines {
         LogLines { lines: self.kept.take().unwrap_or_default(), dropped: std::mem::take(&mut self.dropped) }
     }
 
-    /// Whether a line of this size may still be written; it is then taken off.
+    /// Reserves a line of this size. Returns whether it may be written.
     fn admits(&mut self, level: Level, bytes: usize) -> bool {
         let (lines, room) = if matches!(level, Level::Error) { (0, 0) } else { (1, LAST_WORDS_BYTES) };
         let fits = self.lines > lines && bytes.saturating_add(room) <= self.bytes;
@@ -140,7 +150,7 @@ impl LogBudget {
         fits && self.admits_this_second(1)
     }
 
-    /// Whether a line that stands for so many may be written now.
+    /// Returns whether a line that stands for `lines` others may be written now.
     fn admits_this_second(&self, lines: u64) -> bool {
         let (fits, dropped) = self.throttle.as_ref().map_or((true, 0), |throttle| throttle.admits(lines));
         tell_dropped_in_a_second(&self.component, dropped);
@@ -152,7 +162,7 @@ impl Drop for LogBudget {
     fn drop(&mut self) {
         if self.dropped > 0 && self.admits_this_second(self.dropped) {
             let (component, dropped) = (&self.component, self.dropped);
-            tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component logged more than a call may");
+            tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component exceeded the log limit per call");
         }
     }
 }
@@ -192,7 +202,7 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// One field; in quotes where it is more than one word, so that it can be told, and masked, as a whole.
+/// Returns one field as text, in quotes if it has more than one word, so that it is masked as a whole.
 fn pair(key: &str, value: &str) -> String {
     match value.contains(|letter: char| letter.is_whitespace() || "&;,\"'<>)}]`|\\".contains(letter)) {
         true => format!("{key}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
@@ -200,12 +210,12 @@ fn pair(key: &str, value: &str) -> String {
     }
 }
 
-/// The same, with a blank where a line ends.
+/// Returns the text on one line.
 fn one_line(text: &str) -> String {
     plain(&text.replace(['\n', '\t'], " "))
 }
 
-/// Without control characters and without the marks that reverse or hide text on a terminal.
+/// Returns the text without control characters and without characters that reverse or hide text on a terminal.
 pub fn plain(text: &str) -> String {
     let is_plain = |c: &char| {
         !c.is_control()
@@ -248,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_plugin_has_so_many_lines_a_second_and_is_told_of_the_others() {
-        let clock = crate::elapsed::tests::Still::default();
+        let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
         let lines = |number| (0..number).filter(|_| throttle.admits(1).0).count();
         assert_eq!(lines(150), 100);
@@ -261,15 +271,15 @@ mod tests {
 
     #[test]
     fn that_calls_dropped_lines_is_told_within_the_same_bound() {
-        let clock = crate::elapsed::tests::Still::default();
+        let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
-        // Each call would write five lines too many, and say so in one.
-        let mut told = 0;
+        // Each call would write five lines too many, and report them in one.
+        let mut reported = 0;
         for _ in 0..1_000 {
             let budget = LogBudget::new("test".into(), Some(Arc::clone(&throttle)));
-            told += u64::from(budget.admits_this_second(5));
+            reported += u64::from(budget.admits_this_second(5));
         }
-        assert_eq!(told, 100);
+        assert_eq!(reported, 100);
         clock.advance(Duration::from_secs(1));
         assert_eq!(throttle.admits(1), (true, 900 * 5));
     }

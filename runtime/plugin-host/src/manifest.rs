@@ -1,8 +1,8 @@
-//! `plugin.toml`: what a component says of itself before it is run.
+//! `plugin.toml`: the identity and the requests of a component, known before it runs.
 //!
-//! In: the manifest's text, or a component that holds it in the custom section `plugin.toml`. Out: a
-//! checked [`Manifest`], and components with one put in. Unknown keys are refused, so that a misspelt
-//! capability is none that nobody sees. Not here: comparing it with what `describe` says (`loader`).
+//! In: the manifest's text, or a component that contains it in the custom section `plugin.toml`. Out: a checked
+//! [`Manifest`], and components with a manifest. Unknown keys are refused, so that a misspelled capability is noticed.
+//! Not here: the comparison with `describe` (`factory`).
 
 use serde::Deserialize;
 use terrane_app::ports::plugins::PluginRole;
@@ -16,24 +16,24 @@ pub const SECTION: &str = "plugin.toml";
 const MAX_BYTES: usize = 64 * 1024;
 const MAX_VERSION_BYTES: usize = 64;
 
-/// Who a component is and what it wants.
+/// The identity and the requests of a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     pub id: String,
-    /// Semantic version.
+    /// A semantic version.
     pub version: String,
-    /// For people; may be empty.
+    /// A name for people; may be empty.
     pub display_name: String,
-    /// One at least.
+    /// At least one.
     pub roles: Vec<PluginRole>,
-    /// The contract it was built against, like `terrane:plugins@0.1.0`.
+    /// The contract that it was built against, such as `terrane:plugins@0.1.0`.
     pub api: String,
-    /// What it asks the operator to grant.
+    /// The capabilities that the operator is asked to grant.
     pub capabilities: Vec<Capability>,
     pub limits: AskedLimits,
 }
 
-/// What an operator may grant beyond the log.
+/// A capability that an operator may grant beyond the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
     Memo,
@@ -44,7 +44,7 @@ pub enum Capability {
 impl Capability {
     pub const ALL: [Capability; 3] = [Capability::Memo, Capability::QueryValues, Capability::SampleRows];
 
-    /// As `grants` and `capabilities` write it.
+    /// Returns the name as `grants` and `capabilities` write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Capability::Memo => "memo",
@@ -58,35 +58,34 @@ impl Capability {
     }
 }
 
-/// Limits that the author, or the operator, wants a component to stay in; the smaller one wins, and none is
-/// above the host's own.
+/// Limits that the author or the operator sets. The smaller one applies; none is above the host's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AskedLimits {
-    /// Of a call.
+    /// Processor time of a call.
     pub time_ms: Option<u64>,
-    /// Of a call.
+    /// Fuel of a call.
     pub fuel: Option<u64>,
-    /// Of an instance.
+    /// Memory of an instance.
     pub memory_mb: Option<u64>,
 }
 
-/// Why a text is no manifest, or a file has none.
+/// The reason why a text is not a manifest, or a file has none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// TOML's own words, with the line.
+    /// TOML's own message, with the line.
     #[error("{0}")]
     Toml(String),
     #[error("`{key}` is `{found}`, not {wanted}")]
     Value { key: &'static str, found: String, wanted: &'static str },
     #[error("it is {bytes} bytes long, the limit is {MAX_BYTES}")]
     TooLong { bytes: usize },
-    #[error("it is no UTF-8 text")]
+    #[error("it is not UTF-8 text")]
     NotText,
-    #[error("it stands in the component {0} times")]
+    #[error("the component contains it {0} times")]
     Repeated(usize),
-    #[error("the component has one already")]
+    #[error("the component already has one")]
     Present,
-    #[error("the file is no component: {0}")]
+    #[error("the file is not a component: {0}")]
     NotAComponent(String),
 }
 
@@ -114,10 +113,10 @@ struct WrittenLimits {
 }
 
 impl Manifest {
-    /// Reads a manifest's text.
+    /// Parses a manifest's text.
     ///
     /// # Errors
-    /// What is wrong with it, the first thing only.
+    /// The first problem.
     pub fn parse(text: &str) -> Result<Manifest, ManifestError> {
         if text.len() > MAX_BYTES {
             return Err(ManifestError::TooLong { bytes: text.len() });
@@ -142,19 +141,19 @@ impl Manifest {
         Ok(Manifest { id, version, display_name, roles, api, capabilities, limits })
     }
 
-    /// The manifest that a component holds; `None` where it holds none.
+    /// Returns the manifest of a component; `None` if it has none.
     ///
     /// # Errors
-    /// The file is no component, or what it holds is no manifest.
+    /// The file is not a component, or its section is not a manifest.
     pub fn of_component(component: &[u8]) -> Result<Option<Manifest>, ManifestError> {
         text_of_component(component)?.map(Manifest::parse).transpose()
     }
 }
 
-/// The manifest's text in a component, as it is.
+/// Returns the text of a component's manifest, unparsed.
 ///
 /// # Errors
-/// The file is no component, or has more than one text, or it is none.
+/// The file is not a component, has several sections, or one that is not text.
 pub fn text_of_component(component: &[u8]) -> Result<Option<&str>, ManifestError> {
     let (mut found, mut depth) = (Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
@@ -176,10 +175,10 @@ pub fn text_of_component(component: &[u8]) -> Result<Option<&str>, ManifestError
     }
 }
 
-/// The component with a manifest's text put in.
+/// Returns a component with a manifest added.
 ///
 /// # Errors
-/// The text is no manifest, or the component has one, or is none.
+/// The text is not a manifest, or the file is not a component, or has a manifest.
 pub fn embed(component: &[u8], text: &str) -> Result<Vec<u8>, ManifestError> {
     Manifest::parse(text)?;
     if text_of_component(component)?.is_some() {
@@ -211,7 +210,7 @@ fn each<T: PartialEq>(
     Ok(values)
 }
 
-/// A semantic version, as far as it orders: what stands behind `+` is left out.
+/// A semantic version for ordering; build metadata after `+` is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
     numbers: [u64; 3],
@@ -235,7 +234,7 @@ impl Version {
         fits.then_some(Version { numbers, before })
     }
 
-    /// Whether this comes before `other` (semver.org, rule 11).
+    /// Returns whether this version precedes `other` (semver.org, rule 11).
     pub(crate) fn is_below(&self, other: &Version) -> bool {
         let key = |version: &Version| {
             let words = version.before.iter().map(|word| match word.parse::<u64>() {

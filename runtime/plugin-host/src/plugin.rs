@@ -1,8 +1,8 @@
-//! One configured plugin: what the operator says of it, and how it is called.
+//! One configured plugin: its settings, and its calls.
 //!
-//! In: the operator's settings and a linked component. Out: a [`Plugin`] whose calls are counted, bounded
-//! and broken off while they keep failing. Not here: which plugins there are (`registry`), how they are
-//! loaded (`making`), and what their answers mean (the role's module).
+//! In: the operator's settings and a linked component. Out: a [`Plugin`] whose calls are counted, limited, and rejected
+//! while they keep failing. Not here: the list of plugins (`registry`), loading (`factory`), and the meaning of answers
+//! (each role's module).
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,39 +13,39 @@ use std::time::Duration;
 use terrane_app::ports::plugins::{Limit, PluginFault, PluginRole};
 use wasmtime::Store;
 
-use crate::elapsed::Elapsed;
 use crate::engine::Guest;
 use crate::health::Health;
 use crate::limits::CallLimits;
 use crate::manifest::{AskedLimits, Capability};
-use crate::role::{Linked, Role};
+use crate::monotonic_clock::MonotonicClock;
+use crate::role::{LinkedComponent, Role};
 use crate::signature::PublicKey;
 
 /// One entry of the operator's `plugins:` list.
 #[derive(Debug, Clone)]
 pub struct PluginSettings {
-    /// What the component must call itself.
+    /// The id that the component must have.
     pub id: String,
     pub role: PluginRole,
-    /// Nobody lists it: the id is its file's name.
+    /// The plugin is not listed: its id is its file's name.
     pub is_found: bool,
     pub source: PathBuf,
-    /// Lower-case hexadecimal SHA-256 of the only file that will do.
+    /// Lower-case hexadecimal SHA-256 of the only file that is accepted.
     pub sha256: Option<String>,
-    /// Empty: it need not be signed. Else by one of these.
+    /// The keys of which one must have signed the file. Empty if no signature is required.
     pub keys: Vec<PublicKey>,
     pub config_json: ConfigJson,
-    /// Without it nothing may be answered that it has a say in.
+    /// Requests that the plugin has a say in are refused without it.
     pub is_required: bool,
-    /// What it says is logged and not obeyed.
+    /// Its answers are logged and not enforced.
     pub is_monitored: bool,
     pub grants: Grants,
-    /// In the place of the role's own.
+    /// The limits that replace the role's own.
     pub limits: AskedLimits,
 }
 
 impl PluginSettings {
-    /// An optional plugin that is obeyed, without a pin, a configuration or grants.
+    /// Returns the settings of an optional, enforced plugin without a pin, a configuration or grants.
     pub fn new(id: impl Into<String>, role: PluginRole, source: impl Into<PathBuf>) -> PluginSettings {
         PluginSettings {
             id: id.into(),
@@ -63,7 +63,7 @@ impl PluginSettings {
     }
 }
 
-/// A plugin's configuration: a JSON object, or empty. It may hold secrets, so nothing shows it.
+/// A plugin's configuration: a JSON object, or empty. It may contain secrets, so its `Debug` text hides it.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct ConfigJson(Arc<str>);
 
@@ -93,12 +93,12 @@ impl fmt::Debug for ConfigJson {
     }
 }
 
-/// On whose behalf a plugin is called.
+/// The caller on whose behalf a plugin is called.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// Whose notes it finds again.
+    /// The tenant whose memo the guest reads.
     pub(crate) tenant: Arc<str>,
-    /// Whose questions count together when they bring it down.
+    /// The identity by which faults are counted.
     pub(crate) id: Arc<str>,
 }
 
@@ -109,7 +109,7 @@ impl Caller {
     }
 }
 
-/// What the operator lets a plugin have beyond the log.
+/// The capabilities that the operator grants beyond the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grants {
     pub memo: bool,
@@ -137,11 +137,11 @@ impl Grants {
     }
 }
 
-/// A plugin that was loaded.
+/// A loaded plugin.
 pub(crate) struct Plugin<R: Role> {
     pub(crate) id: Arc<str>,
     pub(crate) version: Arc<str>,
-    /// SHA-256 of the component, in hexadecimal.
+    /// Lower-case hexadecimal SHA-256 of the component.
     pub(crate) digest: Arc<str>,
     pub(crate) config_json: ConfigJson,
     pub(crate) is_required: bool,
@@ -149,19 +149,19 @@ pub(crate) struct Plugin<R: Role> {
     pub(crate) grants: Grants,
     pub(crate) limits: CallLimits,
     pub(crate) memory_bytes: usize,
-    /// What its manifest asks for and the operator did not grant.
+    /// The capabilities that its manifest asks for and the operator did not grant.
     pub(crate) ungranted: Vec<Capability>,
-    /// What it took to load it.
+    /// The fuel used for loading it.
     pub(crate) describe_fuel: u64,
-    pub(crate) linked: Linked<R>,
+    pub(crate) linked: LinkedComponent<R>,
     pub(crate) health: Health,
 }
 
 impl<R: Role> Plugin<R> {
-    /// One call in a fresh instance, within the plugin's own limits.
+    /// Makes one call in a fresh instance, within the plugin's limits.
     ///
     /// # Errors
-    /// What the guest did, or ran into; [`PluginFault::Unavailable`] and [`PluginFault::Busy`] without a call.
+    /// The guest's fault; [`PluginFault::Unavailable`] and [`PluginFault::Busy`] without a call.
     pub(crate) fn call<T>(
         &self,
         export: &'static str,
@@ -170,11 +170,11 @@ impl<R: Role> Plugin<R> {
         self.call_checked(&Caller::of_tenant(None), export, ask, Ok)
     }
 
-    /// The same on behalf of a caller, whose tenant's memo it has. What `check` says of the answer counts like a
-    /// fault of the call.
+    /// Makes one call on behalf of a caller, with the memo of its tenant. An error of `check` counts as a fault of the
+    /// call.
     ///
     /// # Errors
-    /// As of [`Plugin::call`], and those of `check`.
+    /// Those of [`Plugin::call`] and of `check`.
     pub(crate) fn call_checked<T, U>(
         &self,
         caller: &Caller,
@@ -189,51 +189,51 @@ impl<R: Role> Plugin<R> {
         answer
     }
 
-    /// Several calls on behalf of a caller that are one to the limits and to the plugin's health.
+    /// Makes several calls on behalf of a caller that share the limits of one call and count as one.
     ///
     /// # Errors
     /// Those of `work`.
-    pub(crate) fn call_in_parts<U>(
+    pub(crate) fn call_in_sequence<U>(
         &self,
         caller: &Caller,
         export: &'static str,
-        work: impl FnOnce(&mut Parts<'_, R>) -> Result<U, PluginFault>,
+        work: impl FnOnce(&mut CallSequence<'_, R>) -> Result<U, PluginFault>,
     ) -> Result<U, PluginFault> {
         let entry = self.health.enter(export, &caller.id)?;
-        let mut parts = Parts::new(self, &caller.tenant, export);
+        let mut parts = CallSequence::new(self, &caller.tenant, export);
         let answer = work(&mut parts);
         self.health.leave(entry, answer.as_ref().err(), parts.fuel);
         answer
     }
 }
 
-/// The calls of [`Plugin::call_in_parts`].
-pub(crate) struct Parts<'a, R: Role> {
+/// The calls of [`Plugin::call_in_sequence`].
+pub(crate) struct CallSequence<'a, R: Role> {
     plugin: &'a Plugin<R>,
     tenant: &'a str,
     export: &'static str,
-    /// Of all calls so far.
+    /// The fuel of all calls so far.
     fuel: u64,
     time_left: Duration,
-    worked: Elapsed,
+    worked: MonotonicClock,
 }
 
-impl<'a, R: Role> Parts<'a, R> {
+impl<'a, R: Role> CallSequence<'a, R> {
     fn new(plugin: &'a Plugin<R>, tenant: &'a str, export: &'static str) -> Self {
         let time_left = Duration::from_millis(plugin.limits.time_ms);
-        Parts { plugin, tenant, export, fuel: 0, time_left, worked: Elapsed::of_the_thread() }
+        CallSequence { plugin, tenant, export, fuel: 0, time_left, worked: MonotonicClock::of_the_thread() }
     }
 
-    /// What the next call may use.
+    /// Returns the limits of the next call.
     pub(crate) fn left(&self) -> CallLimits {
         let time_ms = u64::try_from(self.time_left.as_millis()).unwrap_or(u64::MAX);
         CallLimits { fuel: self.plugin.limits.fuel.saturating_sub(self.fuel), time_ms }
     }
 
-    /// One more, in a fresh instance.
+    /// Makes one more call, in a fresh instance.
     ///
     /// # Errors
-    /// As of [`Plugin::call`]; [`Limit::Time`] where the calls before took it all.
+    /// Those of [`Plugin::call`]; [`Limit::Time`] if the earlier calls used up the time.
     pub(crate) fn call<T>(
         &mut self,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
@@ -242,7 +242,7 @@ impl<'a, R: Role> Parts<'a, R> {
         if left.time_ms == 0 {
             return Err(PluginFault::Limit { call: self.export, limit: Limit::Time });
         }
-        // The ticker wakes as often as the shortest limit says.
+        // The watchdog wakes as often as the shortest limit requires.
         left.time_ms = left.time_ms.max(CallLimits::of(PluginRole::Governance).time_ms.min(self.plugin.limits.time_ms));
         let began = self.worked.now();
         let (answer, fuel) = self.plugin.linked.call_for(self.tenant, self.export, left, ask);
@@ -252,11 +252,11 @@ impl<'a, R: Role> Parts<'a, R> {
     }
 }
 
-/// A plugin that the operator wants, whether it can be called or not.
-pub(crate) enum Configured<R: Role> {
+/// A plugin that the operator configured, available or not.
+pub(crate) enum ConfiguredPlugin<R: Role> {
     Active(Arc<Plugin<R>>),
-    /// It is not there. What it would have said is unknown, which for a required hook means no.
-    Down {
+    /// The plugin is not available. Its answer is unknown; for a required hook that means a denial.
+    Unavailable {
         id: Arc<str>,
         is_required: bool,
         is_monitored: bool,

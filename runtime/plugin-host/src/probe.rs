@@ -1,7 +1,7 @@
-//! What a plugin is asked once before it is used, besides who it is.
+//! The calls that a plugin must answer once before it is used, besides `describe`.
 //!
-//! In: a linked component. Out: nothing, or the fault that keeps it from being used. A dialect's probe is
-//! its profile (`dialect`). Checks and hooks have none: they can't be asked without a query.
+//! In: a linked component. Out: nothing, or the fault for which it is not used. The probe of a dialect is its profile
+//! (`dialect`). Checks and hooks have no probe: their functions need a query.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use terrane_app::ports::plugins::PluginFault;
 use crate::bindings::detector::DetectorPlugin;
 use crate::error::shortened;
 use crate::limits::CallLimits;
-use crate::role::{Linked, Role};
+use crate::role::{LinkedComponent, Role};
 use crate::wire::names::is_code;
 
 const MAX_KINDS: usize = 32;
 
 #[allow(clippy::unnecessary_wraps, reason = "one of several probes")]
-pub(crate) fn nothing<R: Role>(_: &Linked<R>, _: CallLimits) -> Result<(), PluginFault> {
+pub(crate) fn nothing<R: Role>(_: &LinkedComponent<R>, _: CallLimits) -> Result<(), PluginFault> {
     Ok(())
 }
 
-/// A detector names what it can do: 1 to 32 kinds, none twice.
-pub(crate) fn detectors(linked: &Linked<DetectorPlugin>, limits: CallLimits) -> Result<(), PluginFault> {
+/// Checks that a detector names 1 to 32 kinds, each once.
+pub(crate) fn detectors(linked: &LinkedComponent<DetectorPlugin>, limits: CallLimits) -> Result<(), PluginFault> {
     const CALL: &str = "detectors";
     let kinds = linked.call(CALL, limits, |plugin, store| plugin.terrane_anomaly_detector().call_detectors(store))?;
     let answer = |message: String| PluginFault::Answer { call: CALL, message };
@@ -31,7 +31,7 @@ pub(crate) fn detectors(linked: &Linked<DetectorPlugin>, limits: CallLimits) -> 
     let mut seen = BTreeSet::new();
     for kind in &kinds {
         if !is_code(&kind.kind) || !seen.insert(&kind.kind) {
-            return Err(answer(format!("the kind `{}` is no name, or there twice", shortened(&kind.kind))));
+            return Err(answer(format!("the kind `{}` is not valid, or a duplicate", shortened(&kind.kind))));
         }
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! The plugins of this server by role, as they are now.
+//! The plugins of this server by role.
 //!
-//! In: the operator's list, the component folders, a workshop. Out: all plugins of a role, the missing ones
-//! included. Those that are listed are loaded at once. Detectors and checks in the component folders are
-//! loaded when their role is first asked for; hooks never without being listed. Dialects are `dialects`'.
+//! In: the operator's list, the component folders, the factory. Out: all plugins of a role, including unavailable ones.
+//! Listed plugins are loaded at once. Detectors and checks in the component folders are loaded on the first call of
+//! their role. Hooks must be listed. Dialects have a module of their own (`dialects`).
 
 use std::sync::{Arc, Once, PoisonError, RwLock};
 
@@ -10,49 +10,59 @@ use terrane_app::ports::plugins::PluginFault;
 
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;
+use crate::factory::PluginFactory;
 use crate::governance::guest::PolicyGuest;
 use crate::loader::SearchPath;
-use crate::making::Workshop;
-use crate::plugin::{Configured, PluginSettings};
+use crate::plugin::{ConfiguredPlugin, PluginSettings};
+use crate::plugin_slot::{AnyPluginSlot, PluginSlot};
 use crate::role::Role;
 use crate::signature::PublicKey;
-use crate::slot::{AnySlot, Slot};
 
 pub(crate) struct Registry {
-    workshop: Arc<Workshop>,
+    factory: Arc<PluginFactory>,
     search: SearchPath,
-    /// What is found in folders other than the program's must be signed by one of these, unless empty.
+    /// The keys of which one must have signed each file outside of the program's own folders. Empty if no signature is
+    /// required.
     keys: Vec<PublicKey>,
     detectors: Table<DetectorPlugin>,
     checks: Table<CheckPlugin>,
     hooks: Table<PolicyGuest>,
 }
 
+/// The plugins that a list contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inventory {
+    /// Those that were loaded so far.
+    Loaded,
+    /// Those in the component folders too; they are loaded now.
+    WithFolders,
+}
+
 pub(crate) struct Table<R: Role> {
-    slots: RwLock<Vec<Arc<Slot<R>>>>,
-    looked: Once,
+    slots: RwLock<Vec<Arc<PluginSlot<R>>>>,
+    searched: Once,
 }
 
 impl<R: Role> Default for Table<R> {
     fn default() -> Self {
-        Table { slots: RwLock::default(), looked: Once::new() }
+        Table { slots: RwLock::default(), searched: Once::new() }
     }
 }
 
 impl<R: Role> Table<R> {
-    fn slots(&self) -> Vec<Arc<Slot<R>>> {
+    fn slots(&self) -> Vec<Arc<PluginSlot<R>>> {
         // Entries are pushed whole.
         self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn add(&self, slot: Arc<Slot<R>>) {
+    fn add(&self, slot: Arc<PluginSlot<R>>) {
         self.slots.write().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 }
 
-/// Which table a role's plugins are in.
-pub(crate) trait Registered: Role {
-    /// What the names of files begin with that are found without being listed.
+/// A role whose plugins are in a table of the registry.
+pub(crate) trait RegisteredRole: Role {
+    /// The prefix of file names that are found without being listed.
     const PREFIX: Option<&'static str>;
 
     fn table(registry: &Registry) -> &Table<Self>;
@@ -60,7 +70,7 @@ pub(crate) trait Registered: Role {
 
 macro_rules! registered {
     ($role:ident, $field:ident, $prefix:expr) => {
-        impl Registered for $role {
+        impl RegisteredRole for $role {
             const PREFIX: Option<&'static str> = $prefix;
 
             fn table(registry: &Registry) -> &Table<Self> {
@@ -75,9 +85,9 @@ registered!(CheckPlugin, checks, Some("check-"));
 registered!(PolicyGuest, hooks, None);
 
 impl Registry {
-    pub(crate) fn new(workshop: Arc<Workshop>, search: SearchPath, keys: Vec<PublicKey>) -> Registry {
+    pub(crate) fn new(factory: Arc<PluginFactory>, search: SearchPath, keys: Vec<PublicKey>) -> Registry {
         Registry {
-            workshop,
+            factory,
             search,
             keys,
             detectors: Table::default(),
@@ -86,36 +96,36 @@ impl Registry {
         }
     }
 
-    /// Loads what the operator lists.
-    pub(crate) fn list<R: Registered>(&self, settings: PluginSettings) {
-        R::table(self).add(Slot::fill(settings, true, &self.workshop));
+    /// Loads a plugin that the operator lists.
+    pub(crate) fn load_listed<R: RegisteredRole>(&self, settings: PluginSettings) {
+        R::table(self).add(PluginSlot::load(settings, &self.factory));
     }
 
-    /// Every plugin of a role: those that are listed, in their order, then those that were found.
-    pub(crate) fn configured<R: Registered>(&self) -> Vec<Configured<R>> {
+    /// Returns every plugin of a role: the listed ones in their order, then those found in folders.
+    pub(crate) fn configured<R: RegisteredRole>(&self) -> Vec<ConfiguredPlugin<R>> {
         self.slots::<R>().iter().map(|slot| slot.configured()).collect()
     }
 
-    /// Whether there is any, without a look at what each of them is.
-    pub(crate) fn has_any<R: Registered>(&self) -> bool {
-        self.look_once::<R>();
+    /// Returns whether the role has any plugin, without checking whether it is available.
+    pub(crate) fn has_any<R: RegisteredRole>(&self) -> bool {
+        self.search_once::<R>();
         !R::table(self).slots.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    fn slots<R: Registered>(&self) -> Vec<Arc<Slot<R>>> {
-        self.look_once::<R>();
+    fn slots<R: RegisteredRole>(&self) -> Vec<Arc<PluginSlot<R>>> {
+        self.search_once::<R>();
         R::table(self).slots()
     }
 
-    fn look_once<R: Registered>(&self) {
+    fn search_once<R: RegisteredRole>(&self) {
         if let Some(prefix) = R::PREFIX {
-            R::table(self).looked.call_once(|| self.look::<R>(prefix));
+            R::table(self).searched.call_once(|| self.search_folders::<R>(prefix));
         }
     }
 
-    /// Of a name that stands twice, the first file has it: the listed one, then the program's own. A copy of it
-    /// is nothing to speak of; another file is refused.
-    fn look<R: Registered>(&self, prefix: &str) {
+    /// Loads the files of a folder. If several files have one name, the first is used: the listed one, then the
+    /// program's own. A copy of it is ignored; another file is refused.
+    fn search_folders<R: RegisteredRole>(&self, prefix: &str) {
         for (name, source) in self.search.files().into_iter().filter(|(name, _)| name.starts_with(prefix)) {
             let slots = R::table(self).slots();
             let taken = slots.iter().find(|slot| slot.settings.id == name);
@@ -127,21 +137,27 @@ impl Registry {
             let slot = match taken.map(|slot| slot.settings.source.clone()) {
                 Some(path) => {
                     let id = settings.id.clone();
-                    Slot::refused(settings, PluginFault::IdTaken { id, path })
+                    PluginSlot::refused(settings, PluginFault::IdTaken { id, path })
                 }
-                None => Slot::fill(settings, false, &self.workshop),
+                None => PluginSlot::load(settings, &self.factory),
             };
             R::table(self).add(slot);
         }
     }
 
-    /// All slots that have been filled, whatever their role; with those in the folders, if `all`.
-    pub(crate) fn each(&self, all: bool) -> Vec<Arc<dyn AnySlot>> {
-        fn of<R: Registered>(registry: &Registry, all: bool) -> impl Iterator<Item = Arc<dyn AnySlot>> {
-            let slots = if all { registry.slots::<R>() } else { R::table(registry).slots() };
-            slots.into_iter().map(|slot| slot as Arc<dyn AnySlot>)
+    /// Returns the slots of every role.
+    pub(crate) fn slots_of_all_roles(&self, inventory: Inventory) -> Vec<Arc<dyn AnyPluginSlot>> {
+        fn of<R: RegisteredRole>(
+            registry: &Registry,
+            inventory: Inventory,
+        ) -> impl Iterator<Item = Arc<dyn AnyPluginSlot>> {
+            let slots = match inventory {
+                Inventory::Loaded => R::table(registry).slots(),
+                Inventory::WithFolders => registry.slots::<R>(),
+            };
+            slots.into_iter().map(|slot| slot as Arc<dyn AnyPluginSlot>)
         }
-        let hooks = of::<PolicyGuest>(self, all);
-        hooks.chain(of::<DetectorPlugin>(self, all)).chain(of::<CheckPlugin>(self, all)).collect()
+        let hooks = of::<PolicyGuest>(self, inventory);
+        hooks.chain(of::<DetectorPlugin>(self, inventory)).chain(of::<CheckPlugin>(self, inventory)).collect()
     }
 }

@@ -1,8 +1,8 @@
-//! What the four roles have in common: linking a component for its role, and calling it.
+//! The common part of the four roles: linking a component for its role, and calling it.
 //!
-//! In: a compiled component. Out: a [`Linked`] one, whose every call runs in a fresh instance inside
-//! limits and ends in an answer or a typed fault. The answers are still untrusted: each role's module
-//! checks its own. Not here: which components there are, and whether one may be called now (`registry`).
+//! In: a compiled component. Out: a [`LinkedComponent`], each call of which runs in a fresh instance inside limits and
+//! ends in an answer or a typed fault. Answers are still untrusted: each role's module checks its own. Not here: the
+//! list of components, and whether one may be called now (`registry`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::engine::{Engine, Guest};
 use crate::error::{call_fault, shortened};
 use crate::governance::guest::{PolicyGuest, PolicyPre};
 use crate::limits::CallLimits;
-use crate::probe;
-use crate::terms::Terms;
+use crate::sandbox_limits::SandboxLimits;
 use crate::wire::names::is_id;
+use crate::{panic_message, probe};
 
-/// The version of the contract that this host speaks.
+/// The version of the contract that this host supports.
 pub(crate) const VERSION: &str = "0.1.0";
 const PLUGIN: &str = "terrane:types/plugin";
 
-/// One instance of a component with a role; `bindgen!` writes the types, the macro below the rest.
+/// One instance of a component with a role. `bindgen!` writes the types, the macro below the rest.
 pub(crate) trait Role: Sized + Send + Sync + 'static {
     type Pre: Send + Sync;
     const ROLE: PluginRole;
@@ -35,17 +35,17 @@ pub(crate) trait Role: Sized + Send + Sync + 'static {
 
     fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre>;
     fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self>;
-    /// Compares the types of all functions, where making an instance doesn't.
+    /// Compares the types of all functions, if instantiation does not.
     fn compare_types(&self, _: &mut Store<Guest>) -> wasmtime::Result<()> {
         Ok(())
     }
     fn call_describe(&self, store: &mut Store<Guest>) -> wasmtime::Result<Info>;
     fn call_check_config(&self, store: &mut Store<Guest>, json: &str) -> wasmtime::Result<Result<(), Vec<Issue>>>;
-    /// What a plugin of the role must be able to say before it is used.
-    fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault>;
+    /// Calls the functions that a plugin of the role must answer before it is used.
+    fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault>;
 }
 
-/// What a component says of itself; not checked yet.
+/// A component's description of itself, not checked yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Info {
     pub(crate) id: String,
@@ -89,7 +89,7 @@ macro_rules! role {
                 self.terrane_types_plugin().call_check_config(store, json)
             }
 
-            fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault> {
+            fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault> {
                 $probe(linked, limits)
             }
         }
@@ -125,12 +125,12 @@ impl Role for PolicyGuest {
         self.check_config(store, json)
     }
 
-    fn probe(linked: &Linked<Self>, limits: CallLimits) -> Result<(), PluginFault> {
+    fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault> {
         probe::nothing(linked, limits)
     }
 }
 
-/// Interfaces that make a role, without their versions.
+/// The interface of each role, without its version.
 pub(crate) const ROLES: [(PluginRole, &str); 4] = [
     (PluginRole::Dialect, dialect::DialectPlugin::INTERFACE),
     (PluginRole::Detector, detector::DetectorPlugin::INTERFACE),
@@ -139,24 +139,24 @@ pub(crate) const ROLES: [(PluginRole, &str); 4] = [
 ];
 
 /// A component that is linked for its role.
-pub(crate) struct Linked<R: Role> {
+pub(crate) struct LinkedComponent<R: Role> {
     engine: Arc<Engine>,
-    terms: Terms,
+    sandbox: SandboxLimits,
     pre: R::Pre,
-    /// Of the whole host.
+    /// The number of calls of the whole host.
     calls: Arc<AtomicU64>,
-    /// Of all calls together.
+    /// The fuel of all calls together.
     fuel: AtomicU64,
 }
 
-impl<R: Role> Linked<R> {
-    /// Sees that the exports are those of the role, in this host's version and with its types, and links what
-    /// is granted.
+impl<R: Role> LinkedComponent<R> {
+    /// Checks that the exports are those of the role, in this host's version and with its types, and links the granted
+    /// imports.
     ///
     /// # Errors
-    /// Another role, another version, an import that isn't there.
+    /// Another role, another version, an unknown import.
     pub(crate) fn on(
-        terms: Terms,
+        sandbox: SandboxLimits,
         engine: &Arc<Engine>,
         component: &Component,
         calls: &Arc<AtomicU64>,
@@ -165,38 +165,45 @@ impl<R: Role> Linked<R> {
         let malformed = |error: wasmtime::Error| PluginFault::Malformed { message: shortened(&format!("{error:#}")) };
         let mut linker = Linker::new(&engine.wasmtime);
         log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
-        if terms.memo.is_some() {
+        panic_message::add_to_linker(&mut linker).map_err(host)?;
+        if sandbox.memo.is_some() {
             memo::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest).map_err(host)?;
         }
         check_exports::<R>(engine, component)?;
         let instance = linker.instantiate_pre(component).map_err(malformed)?;
         let pre = R::prepare(instance).map_err(malformed)?;
-        Ok(Linked { engine: Arc::clone(engine), terms, pre, calls: Arc::clone(calls), fuel: AtomicU64::new(0) })
+        Ok(LinkedComponent {
+            engine: Arc::clone(engine),
+            sandbox,
+            pre,
+            calls: Arc::clone(calls),
+            fuel: AtomicU64::new(0),
+        })
     }
 
-    /// One call that describes the component, in a fresh instance, which is gone afterwards, whatever happened.
+    /// Makes one call that describes the component, in a fresh instance.
     ///
     /// # Errors
-    /// What the guest did, or ran into.
+    /// The guest's fault.
     pub(crate) fn call<T>(
         &self,
         export: &'static str,
         limits: CallLimits,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFault> {
-        let turn = self.terms.budget.as_ref().map(|budget| budget.turn());
-        if let Some(None) = turn {
+        let permit = self.sandbox.budget.as_ref().map(|budget| budget.permit());
+        if let Some(None) = permit {
             return Err(PluginFault::Busy { call: export });
         }
         let ask = |guest: &R, store: &mut Store<Guest>| {
             guest.compare_types(store).map_err(|error| instantiation_fault::<R>(export, &error))?;
             ask(guest, store).map_err(|error| call_fault(export, &error))
         };
-        self.call_in_turn("", export, limits, ask).0
+        self.call_with_permit("", export, limits, ask).0
     }
 
-    /// One call of a function of the role, on behalf of a tenant, with the fuel that it took. Calls that may
-    /// take seconds have had their turn before (`blocking`).
+    /// Makes one call of a function of the role, on behalf of a tenant, and returns the fuel that it used. Calls that
+    /// may take seconds have a permit already (`call_limiter`).
     pub(crate) fn call_for<T>(
         &self,
         tenant: &str,
@@ -204,18 +211,18 @@ impl<R: Role> Linked<R> {
         limits: CallLimits,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
     ) -> (Result<T, PluginFault>, u64) {
-        let turn = match R::ROLE {
-            PluginRole::Dialect | PluginRole::Governance => self.terms.budget.as_ref().map(|budget| budget.turn()),
+        let permit = match R::ROLE {
+            PluginRole::Dialect | PluginRole::Governance => self.sandbox.budget.as_ref().map(|budget| budget.permit()),
             PluginRole::Detector | PluginRole::Check => None,
         };
-        if let Some(None) = turn {
+        if let Some(None) = permit {
             return (Err(PluginFault::Busy { call: export }), 0);
         }
         let ask = |guest: &R, store: &mut Store<Guest>| ask(guest, store).map_err(|error| call_fault(export, &error));
-        self.call_in_turn(tenant, export, limits, ask)
+        self.call_with_permit(tenant, export, limits, ask)
     }
 
-    fn call_in_turn<T>(
+    fn call_with_permit<T>(
         &self,
         tenant: &str,
         export: &'static str,
@@ -223,13 +230,13 @@ impl<R: Role> Linked<R> {
         ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> (Result<T, PluginFault>, u64) {
         let mut fuel = 0;
-        // The engine runs foreign code here: its own panics must not take the server down.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.call_here(tenant, export, limits, &mut fuel, ask)))
+        // The engine runs foreign code here: its own panics must not stop the server.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.call_once(tenant, export, limits, &mut fuel, ask)))
             .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }));
         (answer, fuel)
     }
 
-    fn call_here<T>(
+    fn call_once<T>(
         &self,
         tenant: &str,
         export: &'static str,
@@ -237,25 +244,26 @@ impl<R: Role> Linked<R> {
         fuel: &mut u64,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> Result<T, PluginFault> {
-        let (mut store, _running) = self.engine.store_on(&self.terms, tenant, limits);
+        let (mut store, _running) = self.engine.new_store(&self.sandbox, tenant, limits);
         self.calls.fetch_add(1, Ordering::Relaxed);
         let instance = R::instantiate(&self.pre, &mut store).map_err(|error| instantiation_fault::<R>(export, &error));
         let answer = instance.and_then(|guest| ask(&guest, &mut store));
+        let answer = answer.map_err(|fault| store.data().panic.explain(fault));
         *fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         self.fuel.fetch_add(*fuel, Ordering::Relaxed);
-        tracing::debug!(component = %self.terms.name, call = export, fuel, "guest call");
+        tracing::debug!(component = %self.sandbox.name, call = export, fuel, "guest call");
         answer
     }
 
-    /// Fuel of all calls so far.
+    /// Returns the fuel of all calls so far.
     pub(crate) fn fuel(&self) -> u64 {
         self.fuel.load(Ordering::Relaxed)
     }
 
-    /// Who the component says it is.
+    /// Returns the component's description of itself.
     ///
     /// # Errors
-    /// The call's, and an answer that names nobody.
+    /// The call's, and an invalid id or version.
     pub(crate) fn describe(&self, limits: CallLimits) -> Result<Info, PluginFault> {
         let mut info = self.call("describe", limits, |guest, store| guest.call_describe(store))?;
         if !is_id(&info.id) || info.version.is_empty() || info.version.len() > 64 {
@@ -266,10 +274,10 @@ impl<R: Role> Linked<R> {
         Ok(info)
     }
 
-    /// Whether the component can work with its configuration.
+    /// Checks the configuration with the component.
     ///
     /// # Errors
-    /// The call's, and [`PluginFault::Declined`] with what is wrong with the configuration.
+    /// The call's, and [`PluginFault::Declined`] with the problems of the configuration.
     pub(crate) fn check_config(&self, json: &str, limits: CallLimits) -> Result<(), PluginFault> {
         self.call("check-config", limits, |guest, store| guest.call_check_config(store, json))?
             .map_err(|issues| PluginFault::Declined { call: "check-config", message: issues_text(&issues) })
@@ -296,13 +304,13 @@ fn check_exports<R: Role>(engine: &Engine, component: &Component) -> Result<(), 
     Ok(())
 }
 
-/// The same minor version: before 1.0 each minor version is a contract of its own.
+/// Returns whether the export has this host's minor version: before 1.0, each minor version is a contract of its own.
 fn is_spoken(export: &str) -> bool {
     let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_owned());
     export.rsplit_once('@').and_then(|(_, version)| minor(version)) == minor(VERSION)
 }
 
-/// The types of functions are compared before the guest has answered anything.
+/// Returns the fault of a failed instantiation, which compares the types of functions.
 fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> PluginFault {
     match call_fault(call, error) {
         PluginFault::Answer { message, .. } => {
@@ -321,7 +329,7 @@ pub(crate) fn issues_text(issues: &[Issue]) -> String {
     shortened(issues.collect::<Vec<_>>().join("; ").trim())
 }
 
-/// What a guest said when it declined.
+/// Returns the guest's reason for declining a call.
 pub(crate) fn error_text(error: &PluginError) -> String {
     match error {
         PluginError::Unsupported(message) | PluginError::InvalidInput(message) | PluginError::Internal(message) => {

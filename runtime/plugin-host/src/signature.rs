@@ -1,8 +1,8 @@
 //! Detached signatures of components: ed25519 (RFC 8032) over the 32 bytes of a file's SHA-256.
 //!
-//! In: keys and files as bytes and hexadecimal text. Out: a signature, or whether one holds. A signature
-//! lies beside its component as `X.wasm.sig`: one line of 128 hexadecimal digits. Not here: which keys an
-//! operator trusts (`loader`), and where a secret key is kept (the command line).
+//! In: keys and files as bytes and hexadecimal text. Out: a signature, or the key that a signature is by. A signature
+//! is beside its component as `X.wasm.sig`: one line of 128 hexadecimal digits. Not here: the keys that an operator
+//! trusts (`factory`), and the place of a secret key (the command line).
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,27 +14,27 @@ const SEED_BYTES: usize = 32;
 const PUBLIC_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 64;
 
-/// What is appended to a component's file name.
+/// The extension that is appended to a component's file name.
 pub const EXTENSION: &str = "sig";
 
-/// Why a text is no key or signature, or a signature does not hold.
+/// The reason why a text is not a key or a signature, or why a signature is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     #[error("must be {digits} hexadecimal digits")]
     Hexadecimal { digits: usize },
-    #[error("is no ed25519 key")]
+    #[error("is not an ed25519 key")]
     Key,
-    /// Signatures that hold for it can be made without any secret.
-    #[error("is a key that anybody can sign for")]
+    /// Signatures by this key can be created without a secret.
+    #[error("is a weak key, for which anyone can sign")]
     Weak,
-    /// Of these keys, none signed this content.
-    #[error("is by none of the {keys} trusted keys, or of another content")]
+    /// The number of trusted keys, none of which signed this content.
+    #[error("is by none of the {keys} trusted keys, or is for other content")]
     Mismatch { keys: usize },
-    #[error("the system has no random bytes")]
+    #[error("the system provides no random bytes")]
     Randomness,
 }
 
-/// A key that signatures are checked with. Its text is 64 lower-case hexadecimal digits.
+/// A key that verifies signatures. Its text is 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey([u8; PUBLIC_BYTES]);
 
@@ -44,12 +44,12 @@ pub struct SecretKey {
     pair: Ed25519KeyPair,
 }
 
-/// One signature. Its text is 128 lower-case hexadecimal digits.
+/// A signature. Its text is 128 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; SIGNATURE_BYTES]);
 
 impl SecretKey {
-    /// A new one, of the system's random bytes.
+    /// Creates a key from the system's random bytes.
     ///
     /// # Errors
     /// The system has none.
@@ -64,7 +64,7 @@ impl SecretKey {
         Ok(SecretKey { seed, pair })
     }
 
-    /// For a file that only its owner reads.
+    /// Returns the secret text, for a file that only its owner can read.
     pub fn expose(&self) -> String {
         hexadecimal(&self.seed)
     }
@@ -75,7 +75,7 @@ impl SecretKey {
         PublicKey(bytes)
     }
 
-    /// Signs the digest of a file's bytes.
+    /// Signs the digest of a file's content.
     pub fn sign(&self, file: &[u8]) -> Signature {
         let mut bytes = [0; SIGNATURE_BYTES];
         bytes.copy_from_slice(self.pair.sign(&Sha256::digest(file)).as_ref());
@@ -84,7 +84,7 @@ impl SecretKey {
 }
 
 impl Signature {
-    /// Whether one of these keys signed a file of these bytes.
+    /// Returns the key that signed the file.
     ///
     /// # Errors
     /// [`SignatureError::Mismatch`].
@@ -151,8 +151,8 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The points of small order, also as encodings that are no least remainders, without their sign bit: the library
-/// that checks signatures takes them for keys.
+/// The points of small order without their sign bit, including encodings that are not reduced: the verifying library
+/// accepts them as keys.
 const WEAK: [&str; 7] = [
     "0000000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000000",
@@ -168,7 +168,7 @@ fn is_weak(mut key: [u8; PUBLIC_BYTES]) -> bool {
     WEAK.contains(&hexadecimal(&key).as_str())
 }
 
-/// Lower-case hexadecimal.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,6 +12,7 @@ mod dump;
 mod inspect;
 mod leases;
 mod location;
+mod migrations;
 mod open;
 mod registrations;
 mod retention;

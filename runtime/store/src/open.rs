@@ -7,13 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::MigrateError;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor as _, PgPool, SqlitePool};
 
 use crate::database::Database;
 use crate::location::{Location, StateUrlError};
+use crate::migrations;
 
 const FILE_CONNECTIONS: u32 = 4;
 const SERVER_CONNECTIONS: u32 = 8;
@@ -96,7 +97,7 @@ pub(crate) async fn connect(location: &Location) -> Result<Database, OpenError> 
 
 /// The schema that this program works on.
 pub(crate) fn own_schema() -> i64 {
-    sqlx::migrate!("./migrations/sqlite").iter().map(|migration| migration.version).max().unwrap_or(0)
+    migrations::NEWEST
 }
 
 async fn open_file(file: &Path) -> Result<SqlitePool, sqlx::Error> {
@@ -155,34 +156,16 @@ async fn migrate(database: &Database) -> Result<(), MigrateError> {
     match database {
         Database::Sqlite(pool) => {
             let mut change = while_busy(|| pool.begin_with("BEGIN IMMEDIATE")).await?;
-            without_lock(sqlx::migrate!("./migrations/sqlite")).run(&mut *change).await?;
+            migrations::sqlite().run(&mut *change).await?;
             change.commit().await?;
         }
         Database::Postgres(pool) => {
             let mut change = pool.begin().await?;
             change.execute(MIGRATING).await?;
             change.execute(ONE_MIGRATION).await?;
-            without_lock(sqlx::migrate!("./migrations/postgres")).run(&mut *change).await?;
+            migrations::postgres().run(&mut *change).await?;
             change.commit().await?;
         }
     }
     Ok(())
-}
-
-/// The transaction is the lock.
-fn without_lock(mut migrator: Migrator) -> Migrator {
-    migrator.set_locking(false);
-    migrator
-}
-
-#[cfg(test)]
-mod tests {
-    /// A dump of one engine fits the other: their schemas have the same versions.
-    #[test]
-    fn both_engines_have_the_same_migrations() {
-        let names = |migrator: sqlx::migrate::Migrator| -> Vec<(i64, String)> {
-            migrator.iter().map(|migration| (migration.version, migration.description.to_string())).collect()
-        };
-        assert_eq!(names(sqlx::migrate!("./migrations/sqlite")), names(sqlx::migrate!("./migrations/postgres")));
-    }
 }

@@ -1,13 +1,13 @@
-//! Short ways to write a check: a plan asked for piece by piece, its answers found again, findings.
+//! Builders for checks: a plan by single requests, its answers by request, findings.
 //!
-//! In: columns, aggregates, conditions. Out: the contract's [`Plan`] and [`Finding`]. A check keeps nothing
-//! between its two phases: the second makes the plan again and looks its answers up in it.
+//! In: columns, aggregates, conditions. Out: the contract's [`Plan`] and [`Finding`]. A check keeps no state between
+//! its two phases: the second makes the plan again and looks its answers up in it.
 
 use super::{Aggregate, Answer, Column, Finding, Plan, QualityDimension, Request, Scalar, Severity};
 use crate::LogicalType;
 use crate::filter::{self, Filter};
 
-/// Gathers wishes.
+/// Collects requests.
 ///
 /// ```
 /// use terrane_sdk::check::{Aggregate, Planner};
@@ -27,7 +27,7 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// An aggregate of a column, by its index; asked twice, it is asked once.
+    /// Requests an aggregate of a column by its index; a repeated request is made once.
     pub fn ask(&mut self, column: usize, agg: Aggregate) {
         let request = Request { column: column as u32, agg };
         if !self.requests.contains(&request) {
@@ -35,7 +35,7 @@ impl Planner {
         }
     }
 
-    /// The rows that a condition holds for.
+    /// Requests the number of rows for which a condition holds.
     pub fn count_where(&mut self, column: usize, condition: Filter) {
         self.conditions.push(condition);
         self.ask(column, Aggregate::CountWhere(self.conditions.len() as u32 - 1));
@@ -46,7 +46,7 @@ impl Planner {
     }
 }
 
-/// Answers by what was asked.
+/// Answers by request.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
     plan: &'a Plan,
@@ -54,25 +54,25 @@ pub struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    /// The answers to a plan; the same that phase 1 made.
+    /// Pairs a plan with its answers. The plan must be that of phase 1.
     pub fn new(plan: &'a Plan, answers: &'a [Answer]) -> Self {
         Answers { plan, answers }
     }
 
-    /// The whole answer.
+    /// Returns the whole answer.
     pub fn get(&self, column: usize, agg: &Aggregate) -> Option<&'a Answer> {
         let is_it = |request: &Request| request.column as usize == column && request.agg == *agg;
         let request = self.plan.requests.iter().position(is_it)?;
         self.answers.iter().find(|answer| answer.request as usize == request)
     }
 
-    /// The answer's only number; `None` for null, and where the warehouse could not compute it.
+    /// Returns the answer's only number; `None` for null, and if the warehouse could not compute it.
     pub fn number(&self, column: usize, agg: &Aggregate) -> Option<f64> {
         number(self.get(column, agg)?.values.first()?)
     }
 }
 
-/// A scalar as a number; `None` for what is none.
+/// Returns a scalar as a number; `None` if it is not one.
 pub fn number(scalar: &Scalar) -> Option<f64> {
     match scalar {
         Scalar::Integer(value) => Some(*value as f64),
@@ -83,7 +83,7 @@ pub fn number(scalar: &Scalar) -> Option<f64> {
 }
 
 impl Finding {
-    /// About one column, without a score.
+    /// Creates a finding about one column, without a score.
     pub fn new(column: usize, dimension: QualityDimension, severity: Severity, code: &str, message: &str) -> Finding {
         Finding {
             column: Some(column as u32),
@@ -96,7 +96,7 @@ impl Finding {
         }
     }
 
-    /// 0 to 1, 1 being without fault.
+    /// Sets the score, 0 to 1, where 1 is without fault.
     #[must_use]
     pub fn with_score(mut self, score: f64) -> Finding {
         self.score = Some(score);
@@ -111,7 +111,7 @@ impl Finding {
 }
 
 impl Column {
-    /// A plain dimension of a cube `orders`, for native tests.
+    /// Returns a dimension of a cube `orders`, for native tests.
     pub fn for_tests(member: &str, ty: LogicalType) -> Column {
         Column {
             cube: "orders".to_owned(),
@@ -126,7 +126,7 @@ impl Column {
 }
 
 impl Answer {
-    /// One number, for native tests.
+    /// Returns an answer of one number, for native tests.
     pub fn for_tests(request: u32, value: impl Into<Scalar>) -> Answer {
         Answer { request, values: vec![value.into()], counts: vec![] }
     }

@@ -1,7 +1,7 @@
-//! What a cell has to be, compared with what a warehouse wrote.
+//! Compares a warehouse's cell with the expected value.
 //!
-//! In: a cell's text. Out: whether it is the value. Engines write the same value differently (`t`,
-//! `1`, `true`; `2.50`, `2.5`); the value counts.
+//! In: a cell's text. Out: whether it is the value. Engines write the same value differently (`t`, `1`, `true`; `2.50`,
+//! `2.5`); the value counts.
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ impl Expected {
         Expected::Number(number.to_string())
     }
 
-    /// Whether a cell holds the value.
+    /// Returns whether a cell contains the value.
     pub fn matches(&self, cell: Option<&str>) -> bool {
         match (self, cell) {
             (Expected::Any, _) | (Expected::Null, None) => true,

@@ -127,7 +127,7 @@ const DISTANCES: [(Granularity, &str, &str, i64); 18] = [
     (Year, "2024-01-01 00:00:00", "1999-12-31 00:00:00", -25),
 ];
 
-/// Of 2024-08-15 13:45:56.789.
+/// The parts of 2024-08-15 13:45:56.789.
 const PARTS: [(Granularity, i64); 8] =
     [(Second, 56), (Minute, 45), (Hour, 13), (Day, 15), (Week, 33), (Month, 8), (Quarter, 3), (Year, 2024)];
 

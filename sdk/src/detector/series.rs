@@ -1,7 +1,7 @@
-//! Series of a batch, one at a time, and judgements gathered into the columns that the contract wants.
+//! Single series of a batch, and judgements collected into the contract's columns.
 //!
-//! In: the contract's columns. Out: slices of them; and a [`Detection`] built point by point. Not here:
-//! any way of detecting.
+//! In: the contract's columns. Out: slices of them, and a [`Detection`] built point by point. Not here: any rule of
+//! detection.
 
 use super::{Detection, DetectorInfo, Params, SeriesBatch};
 
@@ -10,17 +10,17 @@ use super::{Detection, DetectorInfo, Params, SeriesBatch};
 pub struct Series<'a> {
     /// Milliseconds since 1970-01-01T00:00:00Z, ascending.
     pub timestamps_ms: &'a [i64],
-    /// NaN: there is no value.
+    /// NaN for a missing value.
     pub values: &'a [f64],
 }
 
 impl<'a> Series<'a> {
-    /// The values that are there.
+    /// Returns the values that are not missing.
     pub fn known(self) -> impl Iterator<Item = f64> + 'a {
         self.values.iter().copied().filter(|value| !value.is_nan())
     }
 
-    /// Mean and standard deviation (divided by n) of the values that are there; NaN without any.
+    /// Returns the mean and the standard deviation (divided by n) of the values that are not missing; NaN without any.
     pub fn mean_and_deviation(self) -> (f64, f64) {
         let count = self.known().count() as f64;
         let mean = self.known().sum::<f64>() / count;
@@ -30,7 +30,7 @@ impl<'a> Series<'a> {
 }
 
 impl SeriesBatch {
-    /// Every series, in order.
+    /// Returns every series, in order.
     pub fn series(&self) -> impl ExactSizeIterator<Item = Series<'_>> {
         self.offsets.windows(2).map(|bounds| {
             let range = bounds[0] as usize..bounds[1] as usize;
@@ -38,7 +38,7 @@ impl SeriesBatch {
         })
     }
 
-    /// A batch for native tests: one value a day from 1970-01-01.
+    /// Returns a batch for native tests: one value a day from 1970-01-01.
     pub fn for_tests(series: &[&[f64]]) -> SeriesBatch {
         const DAY_MS: i64 = 86_400_000;
         let mut batch =
@@ -53,24 +53,24 @@ impl SeriesBatch {
 }
 
 impl Params {
-    /// The monitor's sensitivity, or the detector's default.
+    /// Returns the monitor's sensitivity, or the detector's default.
     pub fn sensitivity_or(&self, default: f64) -> f64 {
         self.sensitivity.unwrap_or(default)
     }
 
-    /// One of the monitor's further settings, as JSON.
+    /// Returns one of the monitor's further settings, as JSON.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.extra.iter().find(|(known, _)| known == name).map(|(_, json)| json.as_str())
     }
 
-    /// Parameters for native tests: the defaults.
+    /// Returns parameters for native tests: the defaults.
     pub fn for_tests() -> Params {
         Params { sensitivity: None, training_size: 1_000, seasonality: None, extra: vec![] }
     }
 }
 
 impl DetectorInfo {
-    /// A kind without models and without settings of its own.
+    /// Describes a kind without models and without settings of its own.
     pub fn new(kind: &str, display_name: &str, default_sensitivity: f64, min_points: u32) -> DetectorInfo {
         DetectorInfo {
             kind: kind.to_owned(),
@@ -84,7 +84,7 @@ impl DetectorInfo {
     }
 }
 
-/// What is said of one point.
+/// The judgement of one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
     /// 0 to 1.
@@ -97,7 +97,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Of a point without a value, or one that nothing can be said of.
+    /// The judgement of a point without a value, or without enough history.
     pub const NONE: Judgement = Judgement {
         score: 0.0,
         raw: f64::NAN,
@@ -107,8 +107,8 @@ impl Judgement {
         anomalous: false,
     };
 
-    /// Of a value that is ordinary within `allowed` of what was expected. `raw` is the distance in units of
-    /// `allowed`; the score is half of that and at most 1, so 0.5 stands for the bound itself.
+    /// Judges a value that is ordinary within `allowed` of the expected one. `raw` is the distance in units of
+    /// `allowed`; the score is half of that, at most 1, so that 0.5 is the bound itself.
     pub fn within(value: f64, expected: f64, allowed: f64) -> Judgement {
         let distance = (value - expected).abs();
         let anomalous = distance > allowed;
@@ -125,7 +125,7 @@ impl Judgement {
 }
 
 impl Detection {
-    /// Without any point yet.
+    /// Returns a detection without points, with room for `points`.
     pub fn with_capacity(points: usize) -> Detection {
         let column = || Vec::with_capacity(points);
         Detection {
@@ -147,8 +147,8 @@ impl Detection {
         self.anomalous.push(judgement.anomalous);
     }
 
-    /// Learns from each series' history once, then judges its points one by one; points without a value
-    /// are judged [`Judgement::NONE`].
+    /// Learns from each series' history once, then judges its points one by one. Points without a value are judged
+    /// [`Judgement::NONE`].
     ///
     /// ```
     /// use terrane_sdk::detector::{Detection, Judgement, SeriesBatch};

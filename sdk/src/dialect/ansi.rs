@@ -1,4 +1,4 @@
-//! The SQL standard's own templates: what a dialect starts from.
+//! The templates of the SQL standard, from which a dialect starts.
 //!
 //! Out: tables as data. A dialect that differs replaces an entry; see [`super::ProfileBuilder`].
 
@@ -21,7 +21,7 @@ pub(super) const OPS: &[(Op, &str)] = &[
     (Op::Add, "{0} + {1}"),
     (Op::Sub, "{0} - {1}"),
     (Op::Mul, "{0} * {1}"),
-    // Two integers divide to an integer in the standard; the contract wants real division.
+    // Two integers divide to an integer in the standard; the contract requires real division.
     (Op::Div, "CAST({0} AS DOUBLE PRECISION) / NULLIF({1}, 0)"),
     (Op::Modulo, "MOD({0}, {1})"),
     (Op::Negate, "- {0}"),
@@ -30,7 +30,7 @@ pub(super) const OPS: &[(Op, &str)] = &[
     (Op::Cast, "CAST({0} AS {1})"),
     (Op::Collate, "{0}"),
     (Op::CountDistinct, "count(DISTINCT {0})"),
-    // Exact is within any promise of an approximation.
+    // An exact value fulfills any promise of an approximation.
     (Op::ApproxDistinct, "count(DISTINCT {0})"),
     (Op::Sum, "sum({0})"),
     (Op::Avg, "avg(CAST({0} AS DOUBLE PRECISION))"),
@@ -41,10 +41,10 @@ pub(super) const OPS: &[(Op, &str)] = &[
     (Op::CurrentTimestamp, "CURRENT_TIMESTAMP"),
 ];
 
-/// `count` differs by the number of arguments.
+/// `count` depends on the number of arguments.
 pub(super) const COUNTS: &[(u32, &str)] = &[(0, "count(*)"), (1, "count({0})")];
 
-/// Into local time, by what is stored.
+/// Conversions to local time, by stored type.
 pub(super) const TO_TIME_ZONE: &[(LogicalType, &str)] = &[
     (LogicalType::TimestampTz, "{0} AT TIME ZONE {1}"),
     (LogicalType::Timestamp, "({0} AT TIME ZONE 'UTC') AT TIME ZONE {1}"),
@@ -62,7 +62,7 @@ pub(super) const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "VARBINARY"),
 ];
 
-/// The SQL:2016 words that are reserved in most engines.
+/// The words of SQL:2016 that are reserved in most engines.
 pub(super) const RESERVED: &str = "\
     all and any array as asc asymmetric at authorization between both by case cast check collate column constraint \
     create cross current_date current_time current_timestamp current_user default desc distinct do else end except \
@@ -82,7 +82,7 @@ pub(super) const GRANULARITIES: [Granularity; 8] = [
     Granularity::Year,
 ];
 
-/// The granularity's name in SQL.
+/// Returns the granularity's name in SQL.
 pub(super) fn unit(granularity: Granularity) -> &'static str {
     match granularity {
         Granularity::Second => "second",
@@ -96,7 +96,7 @@ pub(super) fn unit(granularity: Granularity) -> &'static str {
     }
 }
 
-/// Hour and finer.
+/// Returns whether the granularity is an hour or finer.
 pub(super) fn is_sub_day(granularity: Granularity) -> bool {
     matches!(granularity, Granularity::Second | Granularity::Minute | Granularity::Hour)
 }

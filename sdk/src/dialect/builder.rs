@@ -1,14 +1,13 @@
-//! A profile by its exceptions: starts as standard SQL, every call replaces what differs.
+//! Builds a profile from its exceptions: it starts as standard SQL, and every call replaces a difference.
 //!
-//! In: tables of templates. Out: the contract's [`Profile`]. The host validates it when it loads the
-//! component; nothing is judged here.
+//! In: tables of templates. Out: the contract's [`Profile`]. The host validates it when it loads the component.
 
 use super::{
     CaseFolding, Feature, Granularity, LimitStyle, LogicalType, NullOrder, Op, OpTemplate, PlaceholderStyle, Profile,
     Quoting, TimeTemplate, TypeName, ansi,
 };
 
-/// Builds a [`Profile`]. The grammar of templates stands in the contract (`op-template`).
+/// Builds a [`Profile`]. The contract describes the grammar of templates (`op-template`).
 ///
 /// ```
 /// use terrane_sdk::dialect::{Feature, Granularity, LogicalType, Op, ProfileBuilder};
@@ -29,8 +28,8 @@ pub struct ProfileBuilder {
 }
 
 impl ProfileBuilder {
-    /// Standard SQL: names in `"…"` folded to upper case, `?` placeholders, LIMIT and OFFSET,
-    /// `date_trunc`, no explain statement.
+    /// Starts with standard SQL: names in `"…"` folded to upper case, `?` placeholders, LIMIT and OFFSET, `date_trunc`,
+    /// no explain statement.
     pub fn ansi(name: &str) -> ProfileBuilder {
         let plain = ansi::OPS.iter().map(|(op, sql)| template(*op, None, None, sql));
         let counts = ansi::COUNTS.iter().map(|(arity, sql)| template(Op::Count, Some(*arity), None, sql));
@@ -67,32 +66,32 @@ impl ProfileBuilder {
         }
     }
 
-    /// The operator's template for any type and number of arguments.
+    /// Sets the operator's template for any type and number of arguments.
     pub fn op(self, op: Op, sql: &str) -> Self {
         self.replace(template(op, None, None, sql))
     }
 
-    /// Several of them.
+    /// Sets the templates of several operators.
     pub fn ops(self, ops: &[(Op, &str)]) -> Self {
         ops.iter().fold(self, |builder, (op, sql)| builder.op(*op, sql))
     }
 
-    /// The operator's template where its first argument is of this type.
+    /// Sets the operator's template for a first argument of this type.
     pub fn op_for(self, op: Op, ty: LogicalType, sql: &str) -> Self {
         self.replace(template(op, None, Some(ty), sql))
     }
 
-    /// The operator's template for this number of arguments.
+    /// Sets the operator's template for this number of arguments.
     pub fn op_with(self, op: Op, arity: u32, sql: &str) -> Self {
         self.replace(template(op, Some(arity), None, sql))
     }
 
-    /// A function that the host calls by name.
+    /// Sets the template of a function that the host calls by name.
     pub fn function(self, name: &str, arity: u32, sql: &str) -> Self {
         self.replace(OpTemplate { name: Some(name.to_owned()), ..template(Op::Call, Some(arity), None, sql) })
     }
 
-    /// An operator that the engine doesn't have, and that the contract doesn't require.
+    /// Removes an operator that the engine lacks, and that the contract doesn't require.
     pub fn without_op(mut self, op: Op) -> Self {
         self.profile.ops.retain(|template| template.op != op);
         self
@@ -105,7 +104,7 @@ impl ProfileBuilder {
         self
     }
 
-    /// Changes the templates of every granularity; the closure is given its name (`"week"`).
+    /// Changes the templates of every granularity; the closure receives its name (`"week"`).
     pub fn times(mut self, mut change: impl FnMut(&str, &mut TimeTemplate)) -> Self {
         for time in &mut self.profile.times {
             change(ansi::unit(time.granularity), time);
@@ -131,20 +130,19 @@ impl ProfileBuilder {
         types.iter().fold(self, |builder, (ty, sql)| builder.type_name(*ty, sql))
     }
 
-    /// Quotes, folding and reserved words.
+    /// Sets quotes, folding and reserved words.
     pub fn quoting(mut self, change: impl FnOnce(&mut Quoting)) -> Self {
         change(&mut self.profile.quoting);
         self
     }
 
-    /// Words, separated by white space, that can't be a name without quotes; they replace the
-    /// standard's.
+    /// Sets the words, separated by white space, that can't be a name without quotes. They replace the standard's.
     pub fn reserved(mut self, words: &str) -> Self {
         self.profile.quoting.reserved = words.split_whitespace().map(str::to_owned).collect();
         self
     }
 
-    /// How parameters are written, and how many a statement may have.
+    /// Sets the style of parameters, and the maximum number in a statement.
     pub fn placeholders(mut self, style: PlaceholderStyle, max_params: u32) -> Self {
         self.profile.placeholders = style;
         self.profile.max_params = max_params;
@@ -171,7 +169,7 @@ impl ProfileBuilder {
         self
     }
 
-    /// `DATE {0}` and the like; {0} is the quoted text.
+    /// Sets the literals, such as `DATE {0}`; {0} is the quoted text.
     pub fn literals(mut self, date: &str, timestamp: &str, timestamp_tz: &str) -> Self {
         self.profile.date_literal = date.to_owned();
         self.profile.timestamp_literal = timestamp.to_owned();
@@ -185,7 +183,7 @@ impl ProfileBuilder {
         self
     }
 
-    /// `EXPLAIN … {0}`; {0} is the statement.
+    /// Sets the explain statement, such as `EXPLAIN … {0}`; {0} is the statement.
     pub fn explain(mut self, sql: &str) -> Self {
         self.profile.explain = sql.to_owned();
         self

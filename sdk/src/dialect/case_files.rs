@@ -1,7 +1,7 @@
-//! The case files of a dialect, for its native tests: a new case is a new line, no Rust.
+//! Runs a dialect's case files in its native tests: a new case is a new line, no Rust.
 //!
-//! In: the text of `cases/*.txt`, lines of `left = right`, and of `plugin.toml`. Out: a panic that
-//! names the first line that doesn't hold.
+//! In: the text of `cases/*.txt`, lines of `left = right`, and of `plugin.toml`. Out: a panic that names the first
+//! failing line.
 
 use super::{Dialect, WarehouseError};
 
@@ -10,7 +10,7 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     lines.map(|line| line.split_once('=').map_or((line, ""), |(left, right)| (left.trim(), right.trim())))
 }
 
-/// `LogicalType::TimestampTz` as the contract writes it.
+/// Parses a logical type as the contract writes it.
 fn kebab(debug: &str) -> String {
     let name = debug.rsplit("::").next().unwrap_or(debug);
     let mut out = String::new();
@@ -23,21 +23,21 @@ fn kebab(debug: &str) -> String {
     out
 }
 
-/// Lines `native name = logical type`.
+/// Checks lines of `native name = logical type`.
 ///
 /// # Panics
-/// Where a name maps to another type.
+/// A name maps to another type.
 pub fn check_types<D: Dialect>(text: &str) {
     for (native, expected) in lines(text) {
         assert_eq!(kebab(&format!("{:?}", D::map_type(native))), expected, "{native}");
     }
 }
 
-/// Lines `class = message` or `class = CODE: message`, where CODE has no space and at least one digit.
-/// The word `secret` stands for what no caller may read.
+/// Checks lines of `class = message` or `class = CODE: message`, where CODE has no space and at least one digit. The
+/// word `secret` is text that no caller may read.
 ///
 /// # Panics
-/// Where a message has another class, or its public text repeats the secret.
+/// A message has another class, or its public text repeats the secret.
 pub fn check_errors<D: Dialect>(text: &str) {
     for (class, line) in lines(text) {
         let is_code = |code: &str| !code.contains(' ') && code.contains(|c: char| c.is_ascii_digit());
@@ -49,10 +49,10 @@ pub fn check_errors<D: Dialect>(text: &str) {
     }
 }
 
-/// The manifest says who the component says it is.
+/// Checks that the manifest has the plugin's identity.
 ///
 /// # Panics
-/// Where they differ.
+/// A line is missing.
 pub fn check_manifest<D: Dialect>(toml: &str) {
     crate::manifest::check(D::INFO, toml);
 }

@@ -1,20 +1,20 @@
-//! A warehouse's error to its class, by a table of signs.
+//! Classifies a warehouse's errors by a table of signs.
 //!
-//! In: what an engine's codes and messages look like. Out: a [`Classified`] error. What a caller may
-//! read follows from the class alone, so no warehouse text can slip into it.
+//! In: patterns of an engine's codes and messages. Out: a [`Classified`] error. The caller's message depends on the
+//! class alone, so that it never contains the warehouse's text.
 
 use super::{Classified, ErrorClass, WarehouseError};
 
-/// What an error is recognised by.
+/// A pattern of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// How its code starts: a SQLSTATE, its first two characters, or the vendor's number.
+    /// The beginning of the code: a SQLSTATE, its first two characters, or the vendor's number.
     Code(&'static str),
-    /// What stands in its message, in any case.
+    /// A part of the message, in any case.
     Message(&'static str),
 }
 
-/// The class of the first sign that the error shows; [`ErrorClass::Other`] without one.
+/// Returns the class of the first matching sign; [`ErrorClass::Other`] without one.
 ///
 /// ```
 /// use terrane_sdk::dialect::{ErrorClass, Sign, WarehouseError, classify};
@@ -50,7 +50,7 @@ fn public_message(class: ErrorClass) -> &'static str {
     }
 }
 
-/// The first word of a type's name without its arguments, in upper case: `decimal(18, 3)` → `DECIMAL`.
+/// Returns the first word of a type's name without its arguments, in upper case: `decimal(18, 3)` → `DECIMAL`.
 pub fn base_type(native: &str) -> String {
     native.split('(').next().unwrap_or(native).trim().to_ascii_uppercase()
 }

@@ -1,7 +1,7 @@
-//! Short ways to write what a hook answers, and to ask what it is told.
+//! Builders for a hook's answer, and readers of its arguments.
 //!
-//! In: names, filters, masks. Out: the contract's [`Verdict`] and [`Obligations`]. Whatever is left out says
-//! nothing, as obligations only narrow.
+//! In: names, filters, masks. Out: the contract's [`Verdict`] and [`Obligations`]. An omitted obligation has no effect,
+//! since obligations only narrow.
 
 use super::{
     Decision, Denial, DependsOn, GateFinding, Mask, MemberMask, Obligations, Principal, QueryFacts, RowFilter,
@@ -11,18 +11,18 @@ use crate::filter::{Filter, empty_arena};
 use crate::json::Json;
 
 impl Verdict {
-    /// Nothing to say, whoever asks for whatever.
+    /// Abstains: the hook has no effect on the query.
     pub fn abstain() -> Verdict {
         Verdict { decision: Decision::Abstain, depends: DependsOn::empty(), ttl_seconds: 0 }
     }
 
-    /// The query may run, under these obligations.
+    /// Permits the query under these obligations.
     pub fn permit(obligations: Obligations) -> Verdict {
         Verdict { decision: Decision::Permit(obligations), ..Verdict::abstain() }
     }
 
-    /// The query is refused. The code is for programs (`[a-z][a-z0-9_]*`), the message for the caller, the
-    /// reason for the audit log.
+    /// Denies the query. The code is for programs (`[a-z][a-z0-9_]*`), the message for the caller, the reason for the
+    /// audit log.
     pub fn deny(code: &str, public_message: &str, audit_reason: &str) -> Verdict {
         let denial = Denial {
             code: code.to_owned(),
@@ -32,7 +32,7 @@ impl Verdict {
         Verdict { decision: Decision::Deny(denial), ..Verdict::abstain() }
     }
 
-    /// What the verdict was made from, all of it, and for how long it may be used again.
+    /// Declares all inputs of the verdict, and the time for which it may be reused.
     pub fn reusable(mut self, depends: DependsOn, ttl_seconds: u32) -> Verdict {
         (self.depends, self.ttl_seconds) = (depends, ttl_seconds);
         self
@@ -40,7 +40,7 @@ impl Verdict {
 }
 
 impl Default for Obligations {
-    /// None at all.
+    /// No obligations.
     fn default() -> Self {
         Obligations {
             row_filters: vec![],
@@ -54,7 +54,7 @@ impl Default for Obligations {
 }
 
 impl Obligations {
-    /// Only rows of `cube` that meet the condition. Name a cube only where the query reads it
+    /// Restricts `cube` to rows that meet the condition. Name a cube only if the query reads it
     /// ([`QueryFacts::reads`]).
     ///
     /// ```
@@ -79,21 +79,21 @@ impl Obligations {
         self
     }
 
-    /// At most so many rows; the lowest limit wins.
+    /// Limits the number of rows; the lowest limit wins.
     #[must_use]
     pub fn limit_rows(mut self, rows: u64) -> Self {
         self.max_rows = Some(self.max_rows.map_or(rows, |known| known.min(rows)));
         self
     }
 
-    /// For the caller, beside the answer.
+    /// Adds a warning for the caller.
     #[must_use]
     pub fn warning(mut self, text: &str) -> Self {
         self.warnings.push(text.to_owned());
         self
     }
 
-    /// For the audit log.
+    /// Adds a note for the audit log.
     #[must_use]
     pub fn note(mut self, key: &str, value: &str) -> Self {
         self.audit.push((key.to_owned(), value.to_owned()));
@@ -102,20 +102,20 @@ impl Obligations {
 }
 
 impl GateFinding {
-    /// A finding that refuses the step.
+    /// Creates a finding that refuses the step.
     pub fn blocking(rule: &str, severity: Severity, message: &str) -> GateFinding {
         GateFinding { rule: rule.to_owned(), severity, message: message.to_owned(), blocking: true }
     }
 
-    /// A finding that is told and stops nothing.
+    /// Creates a finding that does not refuse the step.
     pub fn advice(rule: &str, severity: Severity, message: &str) -> GateFinding {
         GateFinding { blocking: false, ..GateFinding::blocking(rule, severity, message) }
     }
 }
 
 impl Principal {
-    /// Somebody who proved nothing.
-    pub fn nobody() -> Principal {
+    /// Returns an anonymous caller.
+    pub fn anonymous() -> Principal {
         Principal {
             user_id: String::new(),
             email: None,
@@ -136,19 +136,19 @@ impl Principal {
         self.groups.iter().any(|known| known == group)
     }
 
-    /// An attribute's value; `None` where there is no such attribute, or its text is no JSON.
+    /// Returns an attribute's value; `None` if it is missing, or its text is not JSON.
     pub fn attribute(&self, name: &str) -> Option<Json> {
         let (_, json) = self.attributes.iter().find(|(known, _)| known == name)?;
         Json::parse(json).ok()
     }
 
-    /// The texts of an attribute, which is one text or a list of them; empty where it is neither.
+    /// Returns the texts of an attribute, which is one text or a list of them; empty for anything else.
     ///
     /// ```
     /// use terrane_sdk::governance::Principal;
     ///
     /// let attributes = vec![("regions".to_owned(), r#"["EMEA", "APAC"]"#.to_owned())];
-    /// let manager = Principal { attributes, ..Principal::nobody() };
+    /// let manager = Principal { attributes, ..Principal::anonymous() };
     /// assert_eq!(manager.texts("regions"), ["EMEA", "APAC"]);
     /// assert!(manager.texts("teams").is_empty());
     /// ```
@@ -159,17 +159,17 @@ impl Principal {
 }
 
 impl QueryFacts {
-    /// Whether the query reads rows of this cube.
+    /// Returns whether the query reads rows of this cube.
     pub fn reads(&self, cube: &str) -> bool {
         self.cubes.iter().any(|known| known == cube)
     }
 
-    /// Whether the query uses this member in any way.
+    /// Returns whether the query uses this member in any way.
     pub fn uses(&self, cube: &str, member: &str) -> bool {
         self.members.iter().any(|used| used.cube == cube && used.member == member)
     }
 
-    /// A query for native tests: it reads these cubes and uses no member.
+    /// Returns a query for native tests, which reads these cubes and uses no member.
     pub fn for_tests(cubes: &[&str]) -> QueryFacts {
         QueryFacts {
             surface: Surface::Rest,

@@ -1,5 +1,6 @@
 //! The released contract never changes: `wit/FROZEN.sha256` has the digest of each of its files, in the form
-//! of sha256sum. A file that differs, is missing or is not listed fails here.
+//! of sha256sum, and `wit/FROZEN-additions.sha256` those of files that were added since. A file that differs, is
+//! missing or is not listed fails here.
 //!
 //! What to do instead stands in `wit/README.md`, under "How the contract grows": a new version has its own
 //! folder and its own list, and this one stays as it is.
@@ -32,7 +33,8 @@ fn files() -> BTreeMap<String, String> {
 }
 
 fn frozen() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(wit().join("FROZEN.sha256")).expect("the list of frozen files");
+    let read = |name: &str| fs::read_to_string(wit().join(name)).expect("the list of frozen files");
+    let text = ["FROZEN.sha256", "FROZEN-additions.sha256"].map(read).concat();
     let entry = |line: &str| line.split_once("  ").map(|(digest, name)| (name.to_owned(), digest.to_owned()));
     text.lines().map(|line| entry(line).expect("a digest, two spaces, a path")).collect()
 }

@@ -53,7 +53,7 @@ mod tests {
         let who = Principal {
             roles: roles.iter().map(|role| (*role).to_owned()).collect(),
             attributes: vec![("regions".to_owned(), r#"["EMEA"]"#.to_owned())],
-            ..Principal::nobody()
+            ..Principal::anonymous()
         };
         let context = CallContext { config_json: r#"{"see_all": ["finance"]}"#.to_owned(), ..CallContext::for_tests() };
         Plugin::on_query(&context, &who, &QueryFacts::for_tests(cubes)).unwrap().decision

@@ -29,6 +29,11 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
+    /// Returns a request of the operator of this machine, who acts as `caller`.
+    pub fn operator(caller: SecurityContext) -> Self {
+        RequestContext { caller, auth_method: AuthMethod::Operator, scopes: Scopes::READ, ..RequestContext::default() }
+    }
+
     /// Returns the source of the request, for audit records.
     pub fn origin(&self) -> Origin {
         Origin { client: self.client, correlation_id: self.logged_correlation_id() }

@@ -1,7 +1,7 @@
-//! `terrane anomaly`: one measure judged along time, and which detectors there are.
+//! `terrane anomaly`: finds anomalies in a measure along time, and lists detectors.
 //!
-//! In: a project and what to judge. Out: a table of the points that are out of the ordinary, or every point
-//! as JSON. Not here: the maths (components), the series (app).
+//! In: a project and a measure. Out: a table of anomalous points, or all points as JSON. Not here: the algorithms
+//! (components), the series (app).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSerie
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
 use terrane_app::ports::plugins::PluginFault;
 use terrane_compiler::types::Granularity;
+use terrane_terminal::TerminalText;
 
 use super::query::refused;
 use super::{print, tell};
@@ -38,14 +39,14 @@ pub struct AnomalyArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum AnomalyAction {
-    /// Judge one measure along time
+    /// Find anomalies in one measure along time
     Run(Box<RunArguments>),
     /// List the detectors
     Detectors {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -65,19 +66,19 @@ pub struct RunArguments {
     /// The detector's own, if not given
     #[arg(long)]
     pub sensitivity: Option<f64>,
-    /// Steps of history before the first point that is judged
+    /// Steps of history before the first point to judge
     #[arg(long, default_value_t = terrane_app::anomaly::TRAINING_SIZE)]
     pub training_size: u32,
     /// second, minute, hour, day, week, month, quarter or year
     #[arg(long, default_value_t = Granularity::Day)]
     pub granularity: Granularity,
-    /// The axis, if not the cube's primary time dimension
+    /// The time dimension; default: the primary one of the cube
     #[arg(long, value_name = "DIMENSION")]
     pub time: Option<String>,
-    /// One series for each of its values; may be given several times
+    /// A dimension with one series for each value; can be repeated
     #[arg(long = "dimension", value_name = "DIMENSION")]
     pub dimensions: Vec<String>,
-    /// The first date to judge; else the first behind the history
+    /// The first date to judge; default: the first after the history
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
     /// The last date to judge, inclusive
@@ -86,16 +87,16 @@ pub struct RunArguments {
     /// Steps of one season, for detectors that know seasons
     #[arg(long, value_name = "STEPS")]
     pub seasonality: Option<u32>,
-    /// Ask as this caller: a JSON file with user_id, email, roles, groups and attributes
+    /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
-    /// Every point, as one JSON object
+    /// Print all points as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
 impl AnomalyAction {
-    /// Where the project is.
+    /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         match self {
             AnomalyAction::Run(arguments) => &arguments.dir,
@@ -104,7 +105,7 @@ impl AnomalyAction {
     }
 }
 
-/// Judges, or lists.
+/// Finds anomalies, or lists the detectors.
 ///
 /// # Errors
 /// The project has errors, the query is refused, or the detector failed.
@@ -195,7 +196,7 @@ fn failure(error: AnomalyError) -> Failure {
     }
 }
 
-/// What a component was at when it failed.
+/// Describes the series that a component was judging when it failed.
 fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     const NAMED: usize = 3;
     // The only series of a run has no name.
@@ -207,10 +208,10 @@ fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{until} {}{more}", names.join("; ")))
 }
 
-/// The values that tell a series from others.
+/// Describes a series by the values of its dimensions.
 fn key(series: &SeriesKey) -> String {
     let parts = series.iter().map(|(name, value)| format!("{name} {}", value.as_deref().unwrap_or("null")));
-    let parts: Vec<String> = parts.map(|part| printable(&part)).collect();
+    let parts: Vec<String> = parts.map(|part| TerminalText::line(&part).into_string()).collect();
     if parts.is_empty() { "the series".to_owned() } else { parts.join(", ") }
 }
 
@@ -226,7 +227,7 @@ fn table(run: &AnomalyRun) -> String {
     for series in &run.series {
         for point in series.points.iter().filter(|point| point.is_anomalous) {
             let key = series.dimensions.iter().map(|(_, value)| value.as_deref().unwrap_or("null").to_owned());
-            table.add_row(key.chain(cells(point, run.granularity)).map(|cell| printable(&cell)));
+            table.add_row(key.chain(cells(point, run.granularity)).map(|cell| TerminalText::line(&cell)));
         }
     }
     format!("{table}\n")
@@ -245,12 +246,7 @@ fn cells(point: &Point, granularity: Granularity) -> [String; 7] {
     ]
 }
 
-/// Data may hold escape codes; a terminal must not obey them.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
-/// The start of a bucket: a date, or a timestamp for what is finer than a day.
+/// Returns the start of a bucket: a date, or a timestamp for granularities finer than a day.
 fn time(at_ms: i64, granularity: Granularity) -> String {
     let Ok(at) = jiff::Timestamp::from_millisecond(at_ms) else { return at_ms.to_string() };
     let at = jiff::tz::TimeZone::UTC.to_datetime(at);

@@ -1,4 +1,4 @@
-//! `terrane audit`: whether the log is whole, and what is in it.
+//! `terrane audit`: verifies and shows the audit log.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, AuditRecord, ChainState};
 use terrane_compiler::model::nearest;
+use terrane_terminal::TerminalText;
 
 use super::{print, tell};
 use crate::failure::Failure;
@@ -26,12 +27,12 @@ pub struct AuditArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum AuditAction {
-    /// Check every record against the chain; exit code 1 where it is broken
+    /// Verify every record; exit code 1 if the chain is broken
     Verify {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -40,22 +41,22 @@ pub enum AuditAction {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// Only of this event, like access_denied
+        /// Only this event, such as access_denied
         #[arg(long)]
         event: Option<String>,
-        /// Only of this user id
+        /// Only this user id
         #[arg(long)]
         actor: Option<String>,
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
-        /// One JSON object a line, as the route /api/v1/audit tells a record
+        /// Print one JSON object per line, as the route /api/v1/audit returns records
         #[arg(long)]
         json: bool,
     },
 }
 
 impl AuditAction {
-    /// Where the project is.
+    /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         match self {
             AuditAction::Verify { dir, .. } | AuditAction::List { dir, .. } => dir,
@@ -63,7 +64,7 @@ impl AuditAction {
     }
 }
 
-/// Whether all is well.
+/// Runs the command. Returns false if the chain is broken.
 ///
 /// # Errors
 /// The state database can't be read.
@@ -114,9 +115,9 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
     }
 }
 
-/// Characters of a cell; the rest is in `--json`.
+/// The number of characters in a cell. `--json` prints all.
 const MAX_CELL: usize = 80;
-/// The newest records, whose events a hint may name.
+/// The number of newest records whose events a hint may name.
 const KNOWN_EVENTS_OF: u32 = 10_000;
 const KNOWN_EVENTS_SHOWN: usize = 10;
 
@@ -140,7 +141,7 @@ fn table(records: &[AuditRecord]) -> comfy_table::Table {
     table
 }
 
-/// Why, and the fault behind it, where the record tells of one.
+/// Returns the reason of a record, with the fault behind it.
 fn reason(entry: &AuditEntry) -> String {
     let facts = entry.after.as_deref().and_then(|after| serde_json::from_str::<Value>(after).ok());
     let fault = facts.as_ref().and_then(|facts| facts["fault"].as_str());
@@ -148,9 +149,9 @@ fn reason(entry: &AuditEntry) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// One line, and short enough for a table.
+/// Returns a cell of one short line.
 fn cell(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text = TerminalText::spaced(text).into_string();
     match text.char_indices().nth(MAX_CELL) {
         Some(_) => text.chars().take(MAX_CELL - 1).chain(['…']).collect(),
         None => text,

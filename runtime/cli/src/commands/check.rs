@@ -1,5 +1,4 @@
-//! `terrane check`: every problem of a project, each with its place and a hint; with `--data` also
-//! those of its rows.
+//! `terrane check`: reports every problem of a project with its place and a hint; with `--data` also problems of rows.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -16,9 +15,9 @@ use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
 use terrane_app::services::Services;
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
+use terrane_expectations as expectations;
 
 use super::{Terminal, print, tell};
-use crate::expectations;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
@@ -32,17 +31,17 @@ Examples:
   terrane check examples/flights --json | jq '.problems[] | .message'
   terrane check --data examples/flights
 
-With --data the warehouse is asked, one statement after the other, whether
+With --data the rows of the warehouse are checked, one statement after the other:
   primary keys are unique and not null,
-  joins to one row find one row at most, and with `always: true` one each,
+  joins to one row find at most one row, and exactly one with `always: true`,
   rows of one_to_one joins are found once (a warning).
-Offending keys are named as they are: no policy hides them. Each statement has the time of query.timeout.
+The output names keys of failing rows without regard to policies. Each statement has the timeout query.timeout.
 
-Exit code: 0 without errors (warnings may be there), 1 with errors.")]
+Exit code: 0 without errors (warnings are allowed), 1 with errors.")]
 pub struct CheckArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
-    /// Prove keys and joins on the warehouse's rows
+    /// Check keys and joins on the rows of the warehouse
     #[arg(long)]
     pub data: bool,
     /// Print one JSON object instead of text
@@ -50,54 +49,54 @@ pub struct CheckArguments {
     pub json: bool,
 }
 
-/// For scripts.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct CheckJson<'a> {
     ok: bool,
     errors: usize,
     warnings: usize,
-    /// Claims about rows that were checked.
+    /// The number of checks on rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     data_checks: Option<usize>,
     problems: Vec<DiagnosticJson<'a>>,
 }
 
-/// What the parser can't follow of a model is told as the warehouse judges it: one that it reads works, and of
-/// one that it refuses its own words are told.
-fn judge_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
+/// Replaces syntax warnings by the warehouse's decision: a model that it reads works, and one that it refuses has its
+/// message.
+fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     let is_in = |problem: &Diagnostic, files: &HashSet<Arc<str>>| {
         let file = problem.span.as_ref().map(|span| &span.file);
         problem.code == Code::SqlSyntax && !problem.is_error() && file.is_some_and(|file| files.contains(file))
     };
     problems.retain(|problem| !is_in(problem, &refused.files));
     for problem in problems.iter_mut().filter(|problem| is_in(problem, &refused.accepted)) {
-        problem.message = "lineage can't follow this SQL; the warehouse reads it".to_owned();
-        problem.hint = Some("queries work; what is made of it has its origin marked as unknown".to_owned());
+        problem.message = "lineage can't follow this SQL, but the warehouse reads it".to_owned();
+        problem.hint = Some("Queries work. Lineage marks the origin of its columns as unknown.".to_owned());
     }
 }
 
-/// Whether the project has no errors.
+/// Checks the project. Returns true if it has no errors.
 ///
 /// # Errors
-/// There is no project.
+/// The output can't be encoded.
 pub async fn run(arguments: &CheckArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     let Checked { engine, mut problems } = wiring::check(&project).await;
     problems.extend(start_rules::warnings(&project.config));
     if let Some(engine) = &engine {
         problems.extend(start_rules::unused_definitions(&engine.catalog.snapshot().definitions));
     }
-    // That nobody may read is nothing wrong with a project that isn't served; what is written may be.
+    // A project that is not served needs no caller who may read. Written settings must be valid.
     problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);
     let (cases, unreadable) = expectations::read(&expected);
     problems.extend(unreadable);
-    // A server starts with what can be read and without what it must have; a project like that is not in order.
-    let is_wrong = |problem: &Diagnostic| is_unread(problem) || problem.code == wiring::REQUIRED_REFUSED;
-    for problem in problems.iter_mut().filter(|problem| is_wrong(problem)) {
+    // A server starts with a part of the project. For `check`, missing parts are errors.
+    let is_incomplete = |problem: &Diagnostic| is_unread(problem) || problem.code == wiring::REQUIRED_REFUSED;
+    for problem in problems.iter_mut().filter(|problem| is_incomplete(problem)) {
         problem.severity = Severity::Error;
     }
-    // Those that no cube reads are asked about by nobody else.
+    // Models that no cube reads are described only here.
     if let Some(engine) = &engine {
         let refused = refused_models(&engine.catalog.snapshot(), &*engine.warehouse).await;
         let is_of_model = |problem: &Diagnostic| {
@@ -105,25 +104,18 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
             problem.code == NOT_DESCRIBED && problem.span.as_ref().is_some_and(is_its)
         };
         problems.retain(|problem| !is_of_model(problem));
-        judge_syntax(&mut problems, &refused);
+        resolve_syntax(&mut problems, &refused);
         problems.extend(refused.told);
-        let is_told = |name: &str| {
-            let is_unread = |told: &Diagnostic| is_unread(told) || told.code == MODEL_NOT_DESCRIBED;
-            let name = name.to_lowercase();
-            let is_word = |text: &str| {
-                text.to_lowercase().split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
-            };
-            problems.iter().any(|told| is_unread(told) && is_word(&told.full_message()))
-        };
-        let absent = source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, is_told).await;
-        problems.extend(absent);
+        let is_reported = |problem: &&Diagnostic| is_unread(problem) || problem.code == MODEL_NOT_DESCRIBED;
+        let reported: Vec<Diagnostic> = problems.iter().filter(is_reported).cloned().collect();
+        problems.extend(source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, &reported).await);
     }
     if let Some(engine) = &engine {
         problems.extend(unusable_detectors(engine, &problems).await);
     }
-    // What a project lacks because of its errors, its expectations lack too.
+    // Errors of the project would cause further errors in expectations.
     if let Some(engine) = engine.as_ref().filter(|_| !problems.iter().any(Diagnostic::is_error)) {
-        problems.extend(expectations::refused(engine, &cases).await);
+        problems.extend(expectations::check(wiring::subject(engine), &cases).await);
     }
     let checked = match engine.as_ref().filter(|_| arguments.data) {
         Some(engine) => {
@@ -157,21 +149,21 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     Ok(errors == 0)
 }
 
-/// Detectors that were found, and offer nothing because something is wrong with them. Listed ones are told already.
-async fn unusable_detectors(engine: &Services, told: &[Diagnostic]) -> Vec<Diagnostic> {
-    let is_told = |id: &str| told.iter().any(|problem| problem.subject.as_deref() == Some(id));
-    // A file under another name than its own is told as one that nothing uses.
+/// Returns a warning for each detector that has a fault, except those that are already reported.
+async fn unusable_detectors(engine: &Services, reported: &[Diagnostic]) -> Vec<Diagnostic> {
+    let is_reported = |id: &str| reported.iter().any(|problem| problem.subject.as_deref() == Some(id));
+    // A file with another name than its component is reported as unused.
     let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
     let faults = engine.detectors.kinds().await.faults.into_iter();
-    let faults = faults.filter(|fault| !is_idle(fault) && !is_told(&fault.component));
+    let faults = faults.filter(|fault| !is_idle(fault) && !is_reported(&fault.component));
     let diagnostic = |fault: ComponentFault| {
-        let message = format!("the detector `{}` is not in use: it {}", fault.component, fault.fault);
-        Diagnostic::warning(Code::PluginRefused, message).hint("repair the component, or take it out of the folder")
+        let message = format!("detector `{}` can't be used: it {}", fault.component, fault.fault);
+        Diagnostic::warning(Code::PluginRefused, message).hint("Repair the component, or remove it from the folder.")
     };
     faults.map(diagnostic).collect()
 }
 
-/// Checks the warehouse's rows; on a terminal, a line that is written over tells how far it is.
+/// Checks the rows of the warehouse. On a terminal, one line shows the progress.
 async fn rows(engine: &Services, project: &Project, terminal: Terminal) -> DataReport {
     const CLEAR: &str = "\r\x1b[2K";
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
@@ -196,7 +188,7 @@ fn summary(engine: Option<&Services>, problems: &[Diagnostic]) -> String {
     }
 }
 
-/// `5 cubes, 69 measures, 45 dimensions, 12 metrics`.
+/// Returns `5 cubes, 69 measures, 45 dimensions, 12 metrics`.
 pub(crate) fn contents(snapshot: &Snapshot) -> String {
     let cubes = &snapshot.model.cubes;
     let own = || cubes.iter().filter(|cube| cube.alias_of.is_none());

@@ -1,4 +1,4 @@
-//! `terrane config show`: every setting, its value, and who set it.
+//! `terrane config show`: lists every setting with its value and source.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct ConfigArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigAction {
-    /// Show every setting with its value and where it comes from
+    /// Show every setting with its value and source
     Show {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
@@ -39,17 +39,17 @@ pub enum ConfigAction {
 }
 
 impl ConfigAction {
-    /// Where the project is.
+    /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         let ConfigAction::Show { dir, .. } = self;
         dir
     }
 }
 
-/// Whether the configuration has no errors.
+/// Shows the settings. Returns true if the configuration has no errors.
 ///
 /// # Errors
-/// The output can't be made.
+/// The output can't be encoded.
 pub fn run(arguments: &ConfigArguments, project: &Project, terminal: Terminal) -> Result<bool, Failure> {
     let ConfigAction::Show { json, .. } = arguments.action;
     let settings = &project.config.settings;

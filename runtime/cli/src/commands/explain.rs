@@ -1,14 +1,14 @@
-//! `terrane explain`: why a query becomes the SQL that it becomes.
+//! `terrane explain`: explains the SQL of a query.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
+use terrane_terminal::Tree;
 
 use super::print;
 use super::query::{query_text, refused};
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::tree::Tree;
 use crate::wiring::{self, WarehouseUse};
 use crate::{caller, wire};
 
@@ -18,17 +18,17 @@ Examples:
   terrane explain . '{\"measures\": [\"orders.revenue\"], \"dimensions\": [\"customers.region\"]}'
   terrane explain . @question.json --json | jq .warehouse_plan
 
-It tells what each key stands for, which cubes are joined and why this way, the plan, the SQL with its
-values, and the warehouse's own plan. The query itself is not run. Without --as the caller is nobody.")]
+The output shows the meaning of each key, the joins and the reasons for them, the plan, the SQL with its
+values, and the plan of the warehouse. The query is not run. Without --as the caller is anonymous.")]
 pub struct ExplainArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
     pub query: String,
-    /// Explain it to this caller: a JSON file with user_id, email, roles, groups and attributes
+    /// Explain it for this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
-    /// Print what POST /api/v1/query/explain answers
+    /// Print the response of POST /api/v1/query/explain
     #[arg(long)]
     pub json: bool,
 }
@@ -103,7 +103,7 @@ fn warehouse(body: &Map<String, Json>) -> Vec<Tree> {
     }
 }
 
-/// Steps that have a name, other facts and children, as engines tell their plans; all else as it is.
+/// Draws a plan of steps with a name, facts and children. Other values are shown unchanged.
 fn steps(plan: &Json) -> Vec<Tree> {
     match plan {
         Json::Array(plans) => plans.iter().flat_map(steps).collect(),

@@ -1,16 +1,17 @@
-//! `terrane init`: a new project, empty or made of what a warehouse has.
+//! `terrane init`: creates a project, empty or from the tables of a warehouse.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
+use terrane_authoring::NewFolder;
+use terrane_authoring::draft::{self, Evidence, Join, ProjectDraft, TableSelection, project_file};
+use terrane_authoring::names::snake;
+use terrane_terminal::TerminalText;
 
 use super::{Terminal, print, tell};
-use crate::authoring::folder::NewFolder;
-use crate::authoring::names::snake;
 use crate::config::PROJECT_FILE;
+use crate::data_source::DataSource;
 use crate::failure::Failure;
-use crate::init::origin::Origin;
-use crate::init::{self, Choice, Draft, Evidence, Join, project};
 use crate::report::plural;
 
 #[derive(Debug, clap::Args)]
@@ -20,13 +21,13 @@ use crate::report::plural;
   a folder of Parquet or CSV files   exports/
   a PostgreSQL database              postgres://user:password@host:5432/database
 
-Of each table it makes a cube: keys and references become primary keys and joins, numbers that add up become
-sums and averages, the rest dimensions. Where a catalog declares no keys they are looked for in the rows, and
-the files say so. Views of a database are taken where --tables names them.
+Each table becomes a cube: keys and references become primary keys and joins, additive numbers become sums and
+averages, other columns become dimensions. If a catalog declares no keys, they are derived from the rows, and
+the files say so. Views of a database are used only if --tables names them.
 
-Files outside the new folder are copied into its data/, up to 1 GiB; name larger ones in DIR/data, and they
-stay where they are. A password is never written down: the file names a variable, and you are told which.
-Nothing that exists is written over, and what fails leaves nothing behind.
+Files outside the new folder are copied to its data/, up to 1 GiB. Move larger files to DIR/data first. A
+password is never written: the project file names a variable, and the output lists it. Existing files are
+never overwritten. If the command fails, nothing is changed.
 
 Examples:
   terrane init shop
@@ -34,12 +35,12 @@ Examples:
   terrane init shop --from shop.duckdb --tables orders,customers
   terrane init shop --from postgres://me@localhost/shop --schema sales --json | jq '.cubes[].name'")]
 pub struct InitArguments {
-    /// The project's folder, new or without a project in it
+    /// The project's folder, which must not contain a project
     pub dir: PathBuf,
-    /// The warehouse to make cubes of; without it the project is empty
+    /// The warehouse to create cubes from; without it the project is empty
     #[arg(long, value_name = "WAREHOUSE")]
     pub from: Option<String>,
-    /// Only these tables, as `orders` or `sales.orders`
+    /// Only these tables, such as `orders` or `sales.orders`
     #[arg(long, value_name = "A,B", value_delimiter = ',', requires = "from")]
     pub tables: Vec<String>,
     /// Only tables of this schema
@@ -50,13 +51,13 @@ pub struct InitArguments {
     pub json: bool,
 }
 
-/// For scripts.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct InitJson<'a> {
     dir: String,
     files: Vec<&'a str>,
     cubes: Vec<CubeJson<'a>>,
-    /// To be set before the project is used.
+    /// The environment variables that the project needs.
     variables: Vec<VariableJson<'a>>,
     notes: &'a [String],
 }
@@ -91,25 +92,25 @@ struct JoinJson<'a> {
     cube: &'a str,
     sql: String,
     is_declared: bool,
-    /// Of the values of a sample, how many were found; null for what is declared.
+    /// The number of sampled values that were found. Null for a declared join.
     values_found: Option<u64>,
     values: Option<u64>,
 }
 
-/// Makes the project.
+/// Creates the project.
 ///
 /// # Errors
-/// The folder has a project, the warehouse can't be read, or the disk refuses; nothing is left behind.
+/// The folder contains a project, the warehouse can't be read, or the files can't be written. Nothing is changed.
 pub async fn run(arguments: &InitArguments, terminal: Terminal) -> Result<(), Failure> {
-    let origin = arguments.from.as_deref().map(Origin::parse).transpose()?;
+    let source = arguments.from.as_deref().map(DataSource::parse).transpose()?;
     let folder = NewFolder::begin(&arguments.dir, &[PROJECT_FILE])?;
     let name = snake(&folder.target().file_name().unwrap_or_default().to_string_lossy());
-    let (draft, variables) = match &origin {
+    let (draft, variables) = match &source {
         None => {
-            let draft = Draft { cubes: Vec::new(), files: project::empty(&name), notes: Vec::new() };
+            let draft = ProjectDraft { cubes: Vec::new(), files: project_file::empty(&name), notes: Vec::new() };
             (draft, Vec::new())
         }
-        Some(origin) => begin(origin, arguments, &folder, &name, terminal).await?,
+        Some(source) => draft_from(source, arguments, &folder, &name, terminal).await?,
     };
     for (file, text) in &draft.files {
         folder.write(file, text)?;
@@ -121,52 +122,52 @@ pub async fn run(arguments: &InitArguments, terminal: Terminal) -> Result<(), Fa
         let text = serde_json::to_string_pretty(&json).map_err(|error| Failure::new(error.to_string()))?;
         print(&format!("{text}\n"));
     } else {
-        print(&words(&shown, &draft, &variables));
+        print(&summary(&shown, &draft, &variables));
     }
     Ok(())
 }
 
 type Variables = Vec<(&'static str, String)>;
 
-/// A draft of what a warehouse has, with the project file.
-async fn begin(
-    origin: &Origin,
+/// Drafts a project from a data source, with its project file.
+async fn draft_from(
+    source: &DataSource,
     arguments: &InitArguments,
     folder: &NewFolder,
     name: &str,
     terminal: Terminal,
-) -> Result<(Draft, Variables), Failure> {
+) -> Result<(ProjectDraft, Variables), Failure> {
     const CLEAR: &str = "\r\x1b[2K";
-    let opened = origin.open(folder, &arguments.tables).await?;
-    let choice =
-        Choice { tables: arguments.tables.clone(), schema: arguments.schema.clone(), views: opened.has_views_only };
+    let open = source.open(folder, &arguments.tables).await?;
+    let selection =
+        TableSelection { tables: arguments.tables.clone(), schema: arguments.schema.clone(), views: open.views };
     let mut progress = |text: &str| {
         if terminal.is_stderr_terminal {
             tell(&format!("{CLEAR}{text}"));
         }
     };
-    let read = init::read(&*opened.warehouse, &choice, &mut progress).await;
+    let drafted = draft::draft(&*open.warehouse, &selection, &mut progress).await;
     progress("");
-    let mut draft = read?;
-    draft.files.insert(0, (PROJECT_FILE.to_owned(), project::settings(name, &opened.settings)));
-    draft.notes = opened.notes.iter().chain(&draft.notes).cloned().collect();
-    let variables = opened.variables.clone();
-    opened.close(folder)?;
+    let mut draft = drafted?;
+    draft.files.insert(0, (PROJECT_FILE.to_owned(), project_file::settings(name, &open.settings)));
+    draft.notes = open.notes.iter().chain(&draft.notes).cloned().collect();
+    let variables = open.variables.clone();
+    open.close(folder)?;
     Ok((draft, variables))
 }
 
-fn words(dir: &str, draft: &Draft, variables: &[(&'static str, String)]) -> String {
+fn summary(dir: &str, draft: &ProjectDraft, variables: &[(&'static str, String)]) -> String {
     let joins: usize = draft.cubes.iter().map(|cube| cube.joins.len()).sum();
     let mut text = if draft.cubes.is_empty() {
-        format!("made {dir}, an empty project\n")
+        format!("created {dir}, an empty project\n")
     } else {
-        format!("made {dir}: {}, {}\n", plural(draft.cubes.len(), "cube"), plural(joins, "join"))
+        format!("created {dir}: {}, {}\n", plural(draft.cubes.len(), "cube"), plural(joins, "join"))
     };
     for cube in &draft.cubes {
         let key = match (&cube.key[..], cube.key_evidence) {
             ([], _) => "no key".to_owned(),
             (key, Evidence::Declared) => format!("key {}", key.join(", ")),
-            (key, Evidence::Found { of, .. }) => {
+            (key, Evidence::Sampled { of, .. }) => {
                 format!("key {}, unique in all {}", key.join(", "), plural(of as usize, "row"))
             }
         };
@@ -178,17 +179,17 @@ fn words(dir: &str, draft: &Draft, variables: &[(&'static str, String)]) -> Stri
             plural(measures, "measure")
         ));
         for join in &cube.joins {
-            text.push_str(&format!("    joins {}\n", join_words(join)));
+            text.push_str(&format!("    joins {}\n", join_summary(join)));
         }
         for (column, ty) in &cube.left_out {
-            text.push_str(&format!("    leaves out {column} ({ty})\n"));
+            text.push_str(&format!("    without {column} ({ty})\n"));
         }
     }
     for note in &draft.notes {
         text.push_str(&format!("note: {note}\n"));
     }
     if !variables.is_empty() {
-        text.push_str("\nset, wherever the project is used:\n");
+        text.push_str("\nset before you use the project:\n");
     }
     for (name, holds) in variables {
         text.push_str(&format!("  {name}   {holds}\n"));
@@ -197,26 +198,26 @@ fn words(dir: &str, draft: &Draft, variables: &[(&'static str, String)]) -> Stri
     text.push_str(&format!("\nnext:\n  terrane {check} {dir}\n"));
     match draft.cubes.iter().max_by_key(|cube| cube.joins.len()) {
         Some(cube) => text.push_str(&format!("  terrane query {dir} '{{\"measures\": [\"{}.count\"]}}'\n", cube.name)),
-        None => text.push_str(&format!("  put your first cube into {dir}/cubes/orders.yml\n")),
+        None => text.push_str(&format!("  write your first cube in {dir}/cubes/orders.yml\n")),
     }
-    // Names come from a database; a terminal must not obey them.
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    // The names come from a database.
+    TerminalText::lines(&text).into_string()
 }
 
-fn join_words(join: &Join) -> String {
+fn join_summary(join: &Join) -> String {
     let columns: Vec<&str> = join.columns.iter().map(|(own, _)| own.as_str()).collect();
     let target = if join.is_alias() { format!("{} ({})", join.name, join.cube) } else { join.name.clone() };
     match join.evidence {
         Evidence::Declared => format!("{target} by {}", columns.join(", ")),
-        Evidence::Found { found, of } => format!("{target} by {}: {found} of {of} values found", columns.join(", ")),
+        Evidence::Sampled { found, of } => format!("{target} by {}: {found} of {of} values found", columns.join(", ")),
     }
 }
 
-fn json<'a>(dir: &str, draft: &'a Draft, variables: &'a [(&'static str, String)]) -> InitJson<'a> {
+fn json<'a>(dir: &str, draft: &'a ProjectDraft, variables: &'a [(&'static str, String)]) -> InitJson<'a> {
     let join = |join: &'a Join| {
         let counts = match join.evidence {
             Evidence::Declared => None,
-            Evidence::Found { found, of } => Some((found, of)),
+            Evidence::Sampled { found, of } => Some((found, of)),
         };
         JoinJson {
             name: &join.name,

@@ -1,7 +1,7 @@
-//! `terrane profile`: what a cube's columns hold, and how good they are.
+//! `terrane profile`: statistics and data quality of a cube's columns.
 //!
-//! In: a project, a cube. Out: a table a person can read, or the specification's cube profile as JSON. Not
-//! here: the numbers (app, warehouse) and the rules (components).
+//! In: a project and a cube. Out: a table, or the cube profile as JSON. Not here: computing statistics (app, warehouse)
+//! and insights (components).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use terrane_app::profiling::{ColumnProfile, CubeProfile, Insight, ProfileConfig};
 use terrane_compiler::query::DateRange;
 use terrane_compiler::types::{LogicalType, Value};
+use terrane_terminal::TerminalText;
 
 use super::query::{query_text, refused};
 use super::{print, tell};
@@ -35,16 +36,16 @@ pub struct ProfileArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
     pub cube: String,
-    /// Only rows of this time: `2013-Q1`, `last 7 days`, `from 2013-01-01 to 2013-03-31`
+    /// Only rows in this range: `2013-Q1`, `last 7 days`, `from 2013-01-01 to 2013-03-31`
     #[arg(long, value_name = "RANGE")]
     pub date_range: Option<String>,
-    /// What to compute, as JSON; `@FILE` reads a file, `-` standard input
+    /// The statistics to compute, as JSON; `@FILE` reads a file, `-` standard input
     #[arg(long, value_name = "JSON")]
     pub config: Option<String>,
-    /// Ask as this caller: a JSON file with user_id, email, roles, groups and attributes
+    /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
-    /// The whole profile, as one JSON object
+    /// Print the whole profile as one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -52,7 +53,7 @@ pub struct ProfileArguments {
 /// Profiles the cube.
 ///
 /// # Errors
-/// The project has errors, the cube or the range is refused, the configuration can't be read.
+/// The project has errors, or the cube, the range or the configuration is invalid.
 pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), Failure> {
     let config = config(arguments.config.as_deref())?;
     let caller = caller::read(arguments.caller.as_deref())?;
@@ -108,14 +109,14 @@ fn tables(profile: &CubeProfile) -> String {
     format!("{table}\n{}", insights.collect::<String>())
 }
 
-/// A cell of at most 30 characters that a terminal can show.
+/// Returns a cell of at most 30 characters.
 fn shown(value: Option<&Value>) -> String {
     let text = match value.map(value_json) {
         None | Some(Json::Null) => return "–".to_owned(),
         Some(Json::String(text)) => text,
         Some(other) => other.to_string(),
     };
-    let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let text = TerminalText::line(&text).into_string();
     match text.char_indices().nth(30) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -154,7 +155,7 @@ fn profile_json(profile: &CubeProfile) -> Json {
     })
 }
 
-/// What was not computed is null, and lists are empty.
+/// Statistics that were not computed are null or empty lists.
 fn column_json(column: &ColumnProfile) -> Json {
     let percentiles = column.percentiles.iter().map(|(percentile, value)| (percentile.to_string(), json!(value)));
     let bins = column.histogram.iter().map(|bin| json!({"from": bin.from, "to": bin.to, "count": bin.count}));

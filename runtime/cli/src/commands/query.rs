@@ -1,8 +1,9 @@
-//! `terrane query`: one query, answered on the terminal.
+//! `terrane query`: runs one query.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use terrane_expectations::{Rows, hint};
 use terrane_server::Refused;
 use terrane_server::json::{Numbers, write_rows};
 
@@ -10,9 +11,8 @@ use super::{Terminal, print, tell};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::rows::Rows;
 use crate::wiring::{self, WarehouseUse};
-use crate::{caller, wire};
+use crate::{caller, table, wire};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,31 +31,31 @@ The query is what POST /api/v1/query takes, a JSON object of
   filters               [{\"dimension\": \"orders.status\", \"operator\": \"equals\", \"value\": \"paid\"}]
   order_by, order       [{\"field\": \"orders.count\", \"direction\": \"desc\"}]
   limit, offset, cube, timezone, compare_range, fill_gaps, ungrouped
-  total, totals         true or false: what the server says beside the rows, and nothing here
-  numbers               \"string\" or \"number\": in the server's answer
+  total, totals         true or false: for the server's response, no effect here
+  numbers               \"string\" or \"number\": for the server's response, no effect here
 runtime/QUERY.md describes each.
 
-Without --as the caller is nobody: no roles, groups or attributes, whatever security.anonymous says.")]
+Without --as the caller is anonymous and has no roles, groups or attributes, also if security.anonymous grants some.")]
 pub struct QueryArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
     pub query: String,
-    /// Print the rows as JSON, also on a terminal
+    /// Print the rows as JSON even on a terminal
     #[arg(long, conflicts_with = "sql")]
     pub json: bool,
-    /// Ask as this caller: a JSON file with user_id, email, roles, groups and attributes
+    /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
-    /// Print the SQL with its values written in, and run nothing
+    /// Print the SQL with its values, without running it
     #[arg(long)]
     pub sql: bool,
 }
 
-/// A query's text may have this many bytes.
+/// The maximum number of bytes of a query.
 const MAX_QUERY_BYTES: u64 = 1024 * 1024;
 
-/// Answers the query.
+/// Runs the query.
 ///
 /// # Errors
 /// The project has errors, or the query is refused.
@@ -77,7 +77,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
         return Ok(());
     }
     let rows = Rows::of_answer(&answer).map_err(|error| Failure::new(format!("{error:#}")))?;
-    print(&format!("{}\n", rows.table(None)));
+    print(&format!("{}\n", table::draw(&rows)));
     let of = match answer.total_rows {
         Some(total) if total != answer.returned_rows => format!(" of {total}"),
         _ => String::new(),
@@ -87,7 +87,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     Ok(())
 }
 
-/// The text of the argument, or of what it names.
+/// Returns the text of the argument, or of the file that it names.
 pub(super) fn query_text(argument: &str) -> Result<String, Failure> {
     if argument == "-" {
         return read(io::stdin().lock(), "standard input");
@@ -113,14 +113,14 @@ fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A refusal, with what would have helped.
+/// Converts a refusal, with a hint.
 pub(super) fn refused(refusal: Refused) -> Failure {
     let failure = Failure::new(format!("{}: {}", refusal.code, refusal.message));
-    if wire::is_hook_away(&refusal) {
-        let why = "its fault stands above, and `terrane doctor` looks at all plugins that are required";
+    if wire::is_policy_unavailable(&refusal) {
+        let why = "the lines above show its fault; `terrane doctor` checks all required plugins";
         return failure.hint(format!("reason: policy_unavailable; {why}"));
     }
-    match wire::hint(&refusal) {
+    match hint(&refusal.details) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }

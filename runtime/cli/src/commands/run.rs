@@ -1,4 +1,4 @@
-//! `terrane run`: the project's models, built in the warehouse.
+//! `terrane run`: builds the models of a project in the warehouse.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use terrane_app::builds::{ModelBuild, Outcome, Progress, RunError, Wanted};
 use terrane_app::ports::builder::{BuildError, NotReady};
 
 use super::{Terminal, operator_entry, print, tell, tell_problems};
-use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
+use crate::shutdown_signal::ShutdownSignal;
 use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ Exit code: 0 where every model was built, 1 where one was not.")]
 pub struct RunArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
-    /// Build these alone: names with commas between
+    /// Build only these models, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub models: Vec<String>,
     /// Print one JSON object for each model
@@ -43,27 +43,27 @@ pub struct RunArguments {
     pub json: bool,
 }
 
-/// Whether every model was built.
+/// Builds the models. Returns true if all of them were built.
 ///
 /// # Errors
-/// The project has errors, its warehouse can't build, or another run is at it.
+/// The project has errors, its warehouse can't build models, or another run is active.
 pub async fn run(arguments: &RunArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     if wiring::is_in_memory(&project) {
         return Err(Failure::new("the warehouse is in memory: what is built there ends with this command")
             .hint("name a file, `warehouse: {path: data/warehouse.duckdb}`"));
     }
-    let mut ending = Ending::listen()?;
+    let mut shutdown = ShutdownSignal::listen()?;
     let store = wiring::state(&project).await?;
     let (engine, problems) = wiring::load(&project, WarehouseUse::Build).await?;
     tell_problems(&problems, &project.tree, terminal.stderr);
     let builds = wiring::builds(&project, &engine, &store);
     let snapshot = engine.catalog.snapshot();
     let named = (!arguments.models.is_empty()).then_some(arguments.models.as_slice());
-    let told = |progress: Progress<'_>| tell_progress(progress, arguments.json);
+    let report = |progress: Progress<'_>| tell_progress(progress, arguments.json);
     let resource = format!("project:{}", snapshot.model.project);
     let entry = operator_entry("models_built", engine.clock.now(), resource);
     let wanted = Wanted { models: named, entry };
-    let ended = builds.run(&snapshot, wanted, &told, ending.comes()).await.map_err(|error| explain(&error))?;
+    let ended = builds.run(&snapshot, wanted, &report, shutdown.received()).await.map_err(|error| explain(&error))?;
     for build in ended.iter().filter(|build| matches!(build.outcome, Outcome::Inlined)) {
         tell_over(build, "-", arguments.json);
     }
@@ -88,7 +88,7 @@ fn tell_over(build: &ModelBuild, place: &str, is_json: bool) {
     print(&if is_json { format!("{}\n", to_json(build)) } else { format!("{place} {}\n", line(build)) });
 }
 
-/// `orders_clean  table  1.2 s  12,345 rows`.
+/// Returns a line such as `orders_clean  table  1.2 s  12,345 rows`.
 fn line(build: &ModelBuild) -> String {
     let what = format!("{}  {}", build.model, build.materialization.as_str());
     let seconds = format!("{:.1} s", build.elapsed.as_secs_f64());
@@ -129,7 +129,7 @@ fn to_json(build: &ModelBuild) -> Json {
     })
 }
 
-/// Digits in threes.
+/// Groups digits by thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -142,7 +142,7 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-/// What was built of models that are gone is nobody's to drop but the operator's.
+/// Reports relations of removed models. Only the operator drops them.
 fn tell_outdated(definitions: &terrane_compiler::project::Definitions) {
     let of_models = definitions.models.iter().filter_map(|model| model.built_as());
     let known: Vec<String> = of_models.map(|(schema, name)| format!("{schema}.{name}").to_lowercase()).collect();

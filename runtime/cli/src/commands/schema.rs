@@ -1,4 +1,4 @@
-//! `terrane schema`: JSON Schemas of a project's files, by which editors complete and check.
+//! `terrane schema`: JSON Schemas of project files, for completion and checks in editors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,18 +33,18 @@ Examples:
 
 --out writes schemas that are there already anew, so that it can be run after an upgrade.")]
 pub struct SchemaArguments {
-    /// One kind of file; without it all are listed, or written
+    /// One kind of file; default: list or write all
     #[arg(value_parser = PossibleValuesParser::new(FileKind::ALL.map(FileKind::name)))]
     pub kind: Option<String>,
-    /// Write <kind>.json into this folder
+    /// Write <kind>.json to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
-/// Lists, prints or writes.
+/// Lists, prints or writes schemas.
 ///
 /// # Errors
-/// The disk refuses the folder or a file.
+/// The folder or a file can't be written.
 pub fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
     let is_asked = |kind: &FileKind| arguments.kind.as_deref().is_none_or(|name| name == kind.name());
     let kinds = || FileKind::ALL.into_iter().filter(is_asked);
@@ -72,7 +72,7 @@ pub fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files that a schema is for.
+/// Returns the files to which a schema applies.
 fn files_of(kind: FileKind) -> &'static str {
     match kind {
         FileKind::Project => PROJECT_FILE,

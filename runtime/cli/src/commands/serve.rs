@@ -1,4 +1,4 @@
-//! `terrane serve`: a project behind HTTP, until it is told to end.
+//! `terrane serve`: serves a project over HTTP until it is stopped.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use tokio::task::JoinHandle;
 
 use super::check::contents;
 use super::{Terminal, tell, tell_problems};
-use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::reload::{self, FolderWatch};
 use crate::report::{self, plural};
+use crate::shutdown_signal::ShutdownSignal;
 use crate::{start_rules, wiring};
 
 #[derive(Debug, clap::Args)]
@@ -39,40 +39,40 @@ answered; SIGHUP loads the project anew, and one with errors leaves the old one 
 pub struct ServeArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
-    /// The address to listen on; else `server.host`, else 127.0.0.1
+    /// The address to listen on; default: `server.host`, or 127.0.0.1
     #[arg(long)]
     pub host: Option<String>,
-    /// The port to listen on, 0 for a free one; else `server.port`, else 8000
+    /// The port to listen on, 0 for a free one; default: `server.port`, or 8000
     #[arg(long)]
     pub port: Option<u16>,
-    /// Load the project anew when its files change, as `server.watch` does; SIGHUP always does
+    /// Reload the project when its files change, like `server.watch`; SIGHUP always reloads
     #[arg(long)]
     pub watch: bool,
 }
 
-/// What the state database is given to say goodbye.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// The time limit for the last writes to the state database.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Serves until SIGTERM or Ctrl-C; a second one breaks off what is still in flight.
+/// Serves until SIGTERM or Ctrl-C. A second signal cancels running requests.
 ///
 /// # Errors
-/// Whatever keeps the server from starting.
+/// The server can't start.
 pub async fn run(arguments: &ServeArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     allow_open_files();
     let address = address(arguments, &project)?;
     let settings = wiring::serve_settings(&project)?;
-    // Before anything slow is done.
+    // Bind before slow work, so that a conflict is reported at once.
     let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
     let metrics_listener = bind_metrics(&project).await?;
     let process_id = wiring::process_id();
     let watching = wiring::watching(&project.config, &process_id)?;
-    let (mut first, mut second) = (Ending::listen()?, Ending::listen()?);
-    // Told to end while it reads: nothing is served yet, so nothing has to be finished.
+    let (mut first, mut second) = (ShutdownSignal::listen()?, ShutdownSignal::listen()?);
+    // A signal while the project is loaded: no request has to be finished.
     let store = wiring::state(&project).await?;
     let registered = wiring::registered(&store).await?;
     let (loaded, mut problems) = tokio::select! {
         loaded = wiring::load_for_server(&project, Arc::new(watching.watch.clone()), registered.clone()) => loaded?,
-        () = first.comes() => return Ok(()),
+        () = first.received() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
     problems.extend(start_rules::unused_definitions(&loaded.snapshot.definitions));
@@ -105,8 +105,8 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     let app = App::watched(services, wiring::http_settings(&project.config), watchers);
     let scrapes = metrics_listener.map(|listener| tokio::spawn(terrane_server::serve_metrics(listener, app.clone())));
     let is_finished = tokio::select! {
-        is_finished = terrane_server::serve(listener, app, settings, first.comes()) => is_finished,
-        () = second.comes_twice() => false,
+        is_finished = terrane_server::serve(listener, app, settings, first.received()) => is_finished,
+        () = second.received_twice() => false,
     };
     reloading.abort();
     tokio::join!(background.stop(), watching.close());
@@ -117,8 +117,8 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
     Ok(())
 }
 
-/// As many as the system lets this process have: a login's soft limit is often 1,024, fewer than the
-/// connections that may come.
+/// Raises the limit of open files to the hard limit. The soft limit of a login is often 1,024, less than the possible
+/// number of connections.
 fn allow_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -126,7 +126,7 @@ fn allow_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// The listener of metrics, where they have an address of their own. Bound early, as the server's is.
+/// Binds the separate address of metrics, if there is one.
 async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure> {
     let refuse = |problem| Failure::Project { problems: vec![problem], tree: project.tree.clone() };
     let Some(address) = start_rules::metrics_address(&project.config).map_err(refuse)? else { return Ok(None) };
@@ -136,7 +136,7 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
     Ok(Some(bound))
 }
 
-/// The tasks that run beside the server.
+/// The background tasks of the server.
 struct Background {
     journal: Arc<Journal>,
     writing: JoinHandle<()>,
@@ -162,8 +162,8 @@ impl Background {
     async fn stop(self) {
         self.writing.abort();
         let _ = self.end.send(());
-        let flush = tokio::time::timeout(LAST_WORDS, self.journal.flush());
-        let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(LAST_WORDS, self.worker));
+        let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.journal.flush());
+        let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));
         match flushed {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(event = "audit_lost", error_message = %error),
@@ -177,7 +177,7 @@ impl Background {
     }
 }
 
-/// The address to listen on, if this configuration may be served there.
+/// Returns the address to listen on, if this configuration may be served there.
 fn address(arguments: &ServeArguments, project: &Project) -> Result<SocketAddr, Failure> {
     let config = &project.config;
     // The values below may be stand-ins for what could not be read.

@@ -1,4 +1,4 @@
-//! `terrane state`: the state database out into a file, and in again.
+//! `terrane state`: dumps the state database to a file, and restores it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -34,12 +34,12 @@ pub struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum StateAction {
-    /// Write everything into a file
+    /// Write all records to a file
     Dump {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// A file that is not there yet; `-` is standard output
+        /// A new file; `-` is standard output
         #[arg(long)]
         output: PathBuf,
     },
@@ -55,7 +55,7 @@ pub enum StateAction {
 }
 
 impl StateAction {
-    /// Where the project is.
+    /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         match self {
             StateAction::Dump { dir, .. } | StateAction::Restore { dir, .. } => dir,
@@ -64,7 +64,7 @@ impl StateAction {
 }
 
 /// # Errors
-/// The state database, or the file, can't be read or written; the dump is not whole.
+/// The state database or the file can't be read or written, or the dump is incomplete.
 pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Failure> {
     let store = wiring::state(project).await?;
     let now = SystemClock::default().now();
@@ -96,7 +96,7 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
     }
 }
 
-/// Under another name until it is whole, so that nobody takes a part for a dump.
+/// Writes to a temporary name until the dump is complete, so that a part is never mistaken for a dump.
 async fn dump_into(store: &StateStore, output: &Path, now: jiff::Timestamp) -> Result<u64, Failure> {
     if output.symlink_metadata().is_ok() {
         return Err(Failure::new(format!("{} is there already", output.display())).hint("name a new file"));

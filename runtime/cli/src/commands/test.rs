@@ -1,12 +1,13 @@
-//! `terrane test`: a project's own expectations.
+//! `terrane test`: runs the expectations of a project.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
+use terrane_expectations::{self as expectations, Outcome};
+use terrane_terminal::TerminalText;
 
 use super::{Terminal, print};
-use crate::expectations::{self, Outcome};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, Style, plural};
@@ -23,7 +24,7 @@ A case of tests/*.yml has a name, a query, and one of
   sql:    a statement for the project's warehouse, its columns named like the result's keys
   rows:   the rows themselves
   error:  {code: INVALID_FILTER, contains: a part of the message}
-Rows come in order, unless `ordered: false` says otherwise. The caller is nobody: no roles, groups or
+Rows are compared in order, unless the case has `ordered: false`. The caller is anonymous: no roles, groups or
 attributes.
 
 Exit code: 0 when every case passes, 1 otherwise.")]
@@ -54,11 +55,11 @@ struct CaseJson<'a> {
     line: u32,
     ok: bool,
     duration_ms: f64,
-    failure: Option<&'a str>,
+    failure: Option<String>,
     sql: Option<&'a str>,
 }
 
-/// Whether every case passed.
+/// Runs the cases. Returns true if all of them pass.
 ///
 /// # Errors
 /// The project or its expectations have errors, or no case was chosen.
@@ -69,7 +70,7 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
         }
     })
     .await?;
-    let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+    let failed = outcomes.iter().filter(|outcome| outcome.mismatch.is_some()).count();
     let passed = outcomes.len() - failed;
     if arguments.json {
         let json = TestJson { ok: failed == 0, passed, failed, cases: outcomes.iter().map(case_json).collect() };
@@ -82,10 +83,10 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
     Ok(failed == 0)
 }
 
-/// Runs the cases of a project one after the other and tells of each as it ends.
+/// Runs the cases of a project one after the other, and reports each when it ends.
 ///
 /// # Errors
-/// The project or its expectations have errors, or there is no such case.
+/// The project or its expectations have errors, or no case matches the filter.
 pub async fn outcomes(
     project: &Project,
     filter: Option<&str>,
@@ -102,16 +103,16 @@ pub async fn outcomes(
     let chosen: Vec<_> = cases.iter().filter(|case| is_chosen(&case.name) || is_chosen(&case.place.file)).collect();
     if chosen.is_empty() {
         let message = match filter {
-            Some(filter) => format!("no case of {} has `{filter}` in its name or file", plural(cases.len(), "case")),
+            Some(filter) => format!("none of {} has `{filter}` in its name or file", plural(cases.len(), "case")),
             None => "the project has no expectations".to_owned(),
         };
-        return Err(Failure::new(message).hint("put cases into tests/*.yml; `terrane test --help` shows how"));
+        return Err(Failure::new(message).hint("Write cases in tests/*.yml; `terrane test --help` describes them."));
     }
     let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
     let mut outcomes = Vec::with_capacity(chosen.len());
     for case in chosen {
-        let outcome = expectations::run(&engine, timeout, case).await;
+        let outcome = expectations::run(wiring::subject(&engine), timeout, case).await;
         ended(&outcome);
         outcomes.push(outcome);
     }
@@ -119,14 +120,14 @@ pub async fn outcomes(
 }
 
 fn line(outcome: &Outcome, style: Style) -> String {
-    let Some(failure) = &outcome.failure else {
+    let Some(mismatch) = &outcome.mismatch else {
         return format!("{} {}\n", style.paint("32", "pass"), outcome.name);
     };
     let mut text = format!("{} {} ({})\n", style.paint("1;31", "FAIL"), outcome.name, outcome.place);
     if let Some(description) = &outcome.description {
         text.push_str(&indented(description));
     }
-    text.push_str(&indented(failure));
+    text.push_str(&indented(&mismatch.to_string()));
     if let Some(sql) = &outcome.sql {
         text.push_str(&indented(&format!("SQL:\n{sql}")));
     }
@@ -134,7 +135,7 @@ fn line(outcome: &Outcome, style: Style) -> String {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("     {line}\n")).collect()
+    TerminalText::lines(text).lines().map(|line| format!("     {line}\n")).collect()
 }
 
 fn case_json(outcome: &Outcome) -> CaseJson<'_> {
@@ -142,9 +143,9 @@ fn case_json(outcome: &Outcome) -> CaseJson<'_> {
         name: &outcome.name,
         file: &outcome.place.file,
         line: outcome.place.line,
-        ok: outcome.failure.is_none(),
+        ok: outcome.mismatch.is_none(),
         duration_ms: outcome.duration.as_secs_f64() * 1_000.0,
-        failure: outcome.failure.as_deref(),
+        failure: outcome.mismatch.as_ref().map(ToString::to_string),
         sql: outcome.sql.as_deref(),
     }
 }

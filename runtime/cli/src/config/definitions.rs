@@ -1,8 +1,8 @@
-//! The keys that define the project (`name`, `version`, `paths`, `models`, `vars`), with the environment
-//! applied: the compiler reads them from the project file's text, and it reads no environment.
+//! Applies the environment to the definitions of the project file (`name`, `version`, `paths`, `models`, `vars`), since
+//! the compiler reads the text of the file and not the environment.
 //!
-//! In: the parsed project file and the environment. Out: a text to compile in the file's place, where
-//! the two differ. Not here: what the keys mean (compiler).
+//! In: the parsed project file and the environment. Out: a text to compile instead of the file, if they differ. Not
+//! here: the meaning of the keys (compiler).
 
 use serde_json::{Map, Value};
 use terrane_compiler::project::yaml::{Node, NodeValue, Plain};
@@ -10,7 +10,7 @@ use terrane_compiler::project::yaml::{Node, NodeValue, Plain};
 use super::environment::Environment;
 use super::reader::Collected;
 
-/// Each with its variable.
+/// The keys with their variables.
 const KEYS: [(&str, &str); 5] = [
     ("name", "SERVICE_NAME"),
     ("version", "SERVICE_VERSION"),
@@ -19,10 +19,10 @@ const KEYS: [(&str, &str); 5] = [
     ("vars", "SERVICE_VARS"),
 ];
 
-/// Those that the compiler reads of `models`.
+/// The keys of `models` that the compiler reads.
 const MODEL_KEYS: [&str; 2] = ["models.materialization", "models.schema"];
 
-/// The definitions as JSON, which is YAML too; `None` where the file says the same.
+/// Returns the definitions as JSON, which is valid YAML. `None`: the environment changes nothing.
 pub(super) fn effective(file: Option<&Node>, environment: &Environment, collected: &mut Collected) -> Option<String> {
     let entries = match file.map(|node| &node.value) {
         Some(NodeValue::Map(entries)) => entries.as_slice(),
@@ -67,7 +67,7 @@ pub(super) fn effective(file: Option<&Node>, environment: &Environment, collecte
     is_changed.then(|| Value::Object(definitions).to_string())
 }
 
-/// Sets what stands at a path; levels that are missing are made, a name in any case is the same.
+/// Sets the value at a path and creates missing levels. Names are compared without case.
 fn put(target: &mut Option<Value>, path: Vec<String>, set: Value) {
     let mut current = target.get_or_insert(Value::Null);
     for level in path {

@@ -1,27 +1,27 @@
-//! The environment, read once: what settings it holds, and `${VAR}` in the values of files.
+//! Reads the environment once, for settings and for `${VAR}` in the values of files.
 //!
-//! In: the process's variables. Out: an [`Environment`] that is handed on; nothing else of the runtime
-//! reads a variable. Not here: which settings there are (`sections`).
+//! In: the variables of the process. Out: an [`Environment`]; no other part of the runtime reads variables. Not here: the
+//! list of settings (`sections`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 
-/// The variables as they were at the start.
+/// The variables at the start of the process.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
 }
 
-/// All variables that set something begin so.
+/// The prefix of variables for settings.
 pub(super) const PREFIX: &str = "SERVICE_";
 
-/// What project files see through `env_var`: a name has to say that it is meant for them.
+/// The prefix of variables that project files may read through `env_var`.
 const FOR_PROJECTS: &str = "TERRANE_VAR_";
 
 impl Environment {
-    /// The variables of this process. One whose name or value is no UTF-8 is as good as unset.
+    /// Reads the variables of this process. Variables that are not UTF-8 count as unset.
     pub fn of_process() -> Self {
         #[allow(clippy::disallowed_methods, reason = "the one place where the environment is read")]
         let variables = std::env::vars_os();
@@ -32,30 +32,30 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// What Jinja's `env_var` may see: variables that begin with `TERRANE_VAR_`, so that a project
-    /// can't read the secrets of the process.
+    /// Returns the variables for Jinja's `env_var`: those that begin with `TERRANE_VAR_`, so that a project can't read
+    /// secrets of the process.
     pub fn for_projects(&self) -> BTreeMap<String, String> {
         let shown = self.variables.iter().filter(|(name, _)| name.starts_with(FOR_PROJECTS));
         shown.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Where this user's programs keep what they can make again: of systemd, else of the XDG base
-    /// directories. Not a setting, because a project must not choose it.
+    /// Returns the cache folder of systemd or of the XDG base directories. Not a setting, since a project must not choose
+    /// it.
     pub(super) fn cache_folder(&self) -> Option<PathBuf> {
         let absolute = |name: &str| self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let of_user = || absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
         absolute("CACHE_DIRECTORY").or_else(|| Some(of_user()?.join("terrane")))
     }
 
-    /// The names of variables that look like settings.
+    /// Returns the names of variables with the prefix of settings.
     pub(super) fn settings(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().map(String::as_str).filter(|name| name.starts_with(PREFIX))
     }
 
-    /// A text with every `${VAR}` replaced; `$${` stands for `${` itself.
+    /// Replaces every `${VAR}` of a text. `$${` stands for `${`.
     ///
     /// # Errors
-    /// The first variable that isn't set, or a `${` that isn't closed.
+    /// A variable is not set, or a `${` is not closed.
     pub(super) fn expand(&self, text: &str) -> Result<String, ExpandError> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
@@ -87,7 +87,7 @@ impl FromIterator<(String, String)> for Environment {
     }
 }
 
-/// Why a value of a file can't be completed from the environment.
+/// The reason why a value of a file can't be completed from the environment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ExpandError {
     Unset { name: String },
@@ -95,7 +95,7 @@ pub(super) enum ExpandError {
 }
 
 impl ExpandError {
-    /// What is missing in the value of a key.
+    /// Returns the diagnostic for the value of a key.
     pub(super) fn explain(&self, key: &str) -> Diagnostic {
         match self {
             ExpandError::Unset { name } => {

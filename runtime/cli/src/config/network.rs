@@ -1,9 +1,7 @@
-//! The keys of `server` and `limits` that say how the server meets the network: names, origins,
-//! certificates, bounds.
+//! The network settings of `server` and `limits`: host names, origins, certificates, limits.
 //!
-//! In: the reader. Out: typed values; a text that is no origin, host or rate is reported with what is
-//! wrong with it. Not here: whether certificate and key fit (`wiring`), what is refused at start
-//! (`start_rules`).
+//! In: the reader. Out: typed values; invalid origins, hosts and rates are reported with the reason. Not here: checking
+//! that certificate and key match (`wiring`), rules for starting a server (`start_rules`).
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -14,23 +12,23 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 
 use super::reader::{Located, Place, Section};
 
-/// Which pages may read answers.
+/// The web pages that may read responses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CorsConfig {
-    /// As browsers write them.
+    /// Origins as browsers send them.
     pub origins: Vec<String>,
-    /// Where a `*` stands, which is all origins.
+    /// The place of a `*`, which allows all origins.
     pub any: Option<Place>,
 }
 
-/// A certificate and its key, from the project's folder or absolute.
+/// The paths of a certificate and its key, relative to the project's folder or absolute.
 #[derive(Debug, Clone)]
 pub struct TlsConfig {
     pub cert_path: Located<String>,
     pub key_path: Located<String>,
 }
 
-/// How much one caller may ask.
+/// The rate limits of callers.
 #[derive(Debug, Clone)]
 pub struct LimitsConfig {
     pub rates: RateSettings,
@@ -38,8 +36,8 @@ pub struct LimitsConfig {
     pub max_queued_per_tenant: Option<usize>,
 }
 
-/// What an address may send that proves nothing, unless the operator says otherwise. A mistaken
-/// dashboard stays below it; whoever guesses does not.
+/// The default rate of failed credentials per address. A misconfigured dashboard stays below it, an attacker who guesses
+/// does not.
 const FAILED: Rate = Rate { requests_per_second: 10.0, burst: NonZeroU32::new(100).expect("100 is not 0") };
 const RATES: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
 
@@ -58,7 +56,7 @@ pub(super) fn cors(s: &mut Section<'_>) -> CorsConfig {
     config
 }
 
-/// What keeps a text from being an origin as browsers send it (RFC 6454, section 6.1).
+/// Returns the reason why a text is not an origin as browsers send it (RFC 6454, section 6.1).
 fn origin_fault(text: &str) -> Option<(&'static str, String)> {
     let example = || "write it like https://app.example.org".to_owned();
     let Some((scheme, rest)) = text.split_once("://") else { return Some(("is no origin", example())) };
@@ -95,7 +93,7 @@ fn is_bracketed(name: &str) -> bool {
     inner.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
 }
 
-/// A name of letters, digits, hyphens and dots; another script is written as browsers do (`xn--…`).
+/// Returns true for a host name of letters, digits, hyphens and dots. Names in other scripts are written as `xn--…`.
 fn is_host(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -183,8 +181,7 @@ pub(super) fn limits(s: &mut Section<'_>) -> LimitsConfig {
     }
 }
 
-/// `{requests_per_second: 50, burst: 100}`; without `burst`, twice as many as a second brings. 0 is no
-/// limit.
+/// Reads `{requests_per_second: 50, burst: 100}`. The default of `burst` is twice the rate. 0 means no limit.
 fn rate(s: &mut Section<'_>, key: &'static str, default: Option<Rate>) -> Option<Rate> {
     let Some(place) = s.place(key) else { return default };
     s.section(key, |s| {

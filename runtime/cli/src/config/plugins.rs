@@ -1,8 +1,8 @@
-//! The key `plugins`: where components are looked for, and which of them the operator wants on what terms.
+//! The key `plugins`: the folders of components, and the plugins to load with their settings.
 //!
-//! In: the reader; the key holds a list of plugins, or a mapping with the list in it. Out: typed entries,
-//! their paths as they are written. An entry that can't be used is reported and left out, and with an error
-//! nothing is served. Not here: whether the files are there and what they are (`terrane-plugin-host`).
+//! In: the reader; the value is a list of plugins, or a mapping with a list. Out: typed entries with unchanged paths. An
+//! invalid entry is reported and left out; a project with an error is not served. Not here: reading the component files
+//! (`terrane-plugin-host`).
 
 use std::path::PathBuf;
 
@@ -16,19 +16,19 @@ use super::reader::{Located, Place, Section};
 
 const MAX_ID_CHARS: usize = 64;
 
-/// Components besides those that come with the program.
+/// The settings of plugins.
 #[derive(Debug, Clone, Default)]
 pub struct PluginsConfig {
-    /// Folders to look in, relative to the project.
+    /// The folders of components, relative to the project.
     pub paths: Vec<String>,
-    /// What the operator lists; no two have the same id.
+    /// The listed plugins, with unique ids.
     pub listed: Vec<PluginConfig>,
-    /// Whose signatures are good.
+    /// The public keys of accepted signatures.
     pub keys: Vec<PublicKey>,
-    /// Whatever does not come with the program must be signed.
+    /// Components that are not part of the program must be signed.
     pub must_be_signed: bool,
     pub place: Option<Place>,
-    /// Where compiled components are kept; `None` where the environment names no such folder.
+    /// The cache folder for compiled components. `None`: the environment names none.
     pub cache: Option<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ pub struct PluginsConfig {
 pub struct PluginConfig {
     pub id: String,
     pub role: PluginRole,
-    /// A file, relative to the project; `None`: `<id>.wasm` in the component folders.
+    /// A file relative to the project. `None`: `<id>.wasm` in the folders of components.
     pub source: Option<String>,
     pub sha256: Option<String>,
     pub is_required: bool,
@@ -91,7 +91,7 @@ fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
     must_be_signed
 }
 
-/// `None` where a key that must be there is not, or is not what it must be; that was reported.
+/// Reads an entry. `None`: a required key is missing or invalid, which is reported.
 fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     let roles = PluginRole::ALL.map(|role| (role.as_str(), role));
     let place = s.place("id").or_else(|| s.place("role")).or_else(|| s.place("source"));
@@ -149,7 +149,7 @@ fn grants(s: &mut Section<'_>) -> Grants {
     grants
 }
 
-/// The first of each id.
+/// Keeps the first entry of each id.
 fn unique(s: &mut Section<'_>, listed: Vec<PluginConfig>) -> Vec<PluginConfig> {
     let mut kept: Vec<PluginConfig> = Vec::with_capacity(listed.len());
     for plugin in listed {

@@ -1,8 +1,8 @@
-//! Reads settings key by key: from the environment, else from the file, else the default.
+//! Reads settings key by key from the environment and the file.
 //!
-//! In: the parsed project file and the environment. Out: values of the types asked for; every problem
-//! becomes a diagnostic, with its place or the variable's name, and reading goes on. A key is known by
-//! being asked for, so what remains unasked is unknown. Not here: which keys there are (`sections`).
+//! In: the parsed project file and the environment, which has priority. Out: typed values; every problem becomes a
+//! diagnostic with its place or its variable, and reading continues. Keys that are never read are unknown. Not here: the
+//! list of keys (`sections`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,7 +19,7 @@ use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use super::environment::{Environment, PREFIX};
 use super::settings::Asked;
 
-/// The names of variables that the interface writes in its own way.
+/// The variables whose names the interface fixes.
 pub(super) const SPELLED: &[(&str, &str)] = &[
     ("security.jwt.secret", "SERVICE_SECURITY__JWT_SECRET"),
     ("security.jwt.algorithm", "SERVICE_SECURITY__JWT_ALGORITHM"),
@@ -41,7 +41,7 @@ pub(super) const SPELLED: &[(&str, &str)] = &[
 
 const SECURITY: [&str; 2] = ["SERVICE_SECURITY", "SERVICE_PLUGINS"];
 
-/// A text that no log and no message may show.
+/// A text that must not appear in logs and messages.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -61,7 +61,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a value stands.
+/// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     File(Span),
@@ -69,7 +69,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The diagnostic at this place; a variable is named in the message.
+    /// Adds the place to a diagnostic. For a variable, the message names it.
     pub(crate) fn mark(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         match self {
             Place::File(span) => diagnostic.at(span.clone()),
@@ -91,24 +91,24 @@ pub struct Located<T> {
 /// One mapping of the configuration.
 pub(super) struct Section<'a> {
     environment: &'a Environment,
-    /// `security.jwt`; empty at the top.
+    /// The path of keys, such as `security.jwt`. Empty at the top level.
     path: String,
-    /// Which item of a list of mappings this is, as people write it: `[0]`.
+    /// The index in a list of mappings, such as `[0]`.
     item: String,
-    /// It is, or is in, an item of a list: no variable names what is in there.
+    /// The mapping is inside a list, whose items have no variables.
     is_in_list: bool,
     entries: Vec<(&'a Key, &'a Node)>,
     known: Vec<&'static str>,
     collected: &'a mut Collected,
 }
 
-/// What all sections write down together.
+/// The results that all sections collect.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) variables: BTreeSet<String>,
     pub(super) asked: Asked,
-    /// Levels with keys of the user's own.
+    /// Prefixes of variables for keys that the user names.
     open_levels: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Section<'a> {
         section
     }
 
-    /// The keys of a mapping; anything else is reported.
+    /// Reads the keys of a mapping. Other values are reported.
     fn open(&mut self, node: &'a Node) {
         let NodeValue::Map(map) = &node.value else {
             if !matches!(node.value, NodeValue::Null) {
@@ -170,7 +170,7 @@ impl<'a> Section<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The variables that set a key, the interface's own spelling first.
+    /// Returns the variables for a key, first the one that the interface fixes.
     fn variables(&self, key: &str) -> Vec<String> {
         // One variable would set it in every item.
         if self.is_in_list {
@@ -182,7 +182,7 @@ impl<'a> Section<'a> {
         spelled.chain([regular]).collect()
     }
 
-    /// Makes a key known, and finds who sets it.
+    /// Marks a key as known, and returns its variable and its node.
     fn take(&mut self, key: &'static str) -> (Option<(String, &'a str)>, Option<&'a Node>) {
         self.known.push(key);
         let variables = self.variables(key);
@@ -197,12 +197,12 @@ impl<'a> Section<'a> {
         (set, node)
     }
 
-    /// The key for people: items of a list are told apart.
+    /// Returns the path of a key for messages, with the indexes of lists.
     fn shown(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}{}.{key}", self.path, self.item) }
     }
 
-    /// Where a key is set, if it is: for rules that speak of its presence.
+    /// Returns the place of a key, if it is set.
     pub(super) fn place(&mut self, key: &'static str) -> Option<Place> {
         let (set, node) = self.take(key);
         if let Some((name, _)) = set {
@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
         self.variable_below(key).map(Place::Variable)
     }
 
-    /// A variable that sets something below a key.
+    /// Returns a variable for a key below this one.
     fn variable_below(&self, key: &str) -> Option<String> {
         let path = format!("{}.", self.full(key));
         let level = format!("{}__", self.variables(key).pop()?);
@@ -232,7 +232,7 @@ impl<'a> Section<'a> {
         self.scalar_of(node?, &self.full(key))
     }
 
-    /// The text of a node of the file, with its `${VAR}` replaced.
+    /// Returns the text of a node with each `${VAR}` replaced.
     fn scalar_of(&mut self, node: &Node, name: &str) -> Option<Scalar> {
         let place = Place::File(node.origin.span());
         let NodeValue::Scalar { text, .. } = &node.value else {
@@ -264,12 +264,12 @@ impl<'a> Section<'a> {
         self.text(key).map(Secret)
     }
 
-    /// A value read from its text; `wanted` says what it must be.
+    /// Parses a value. `wanted` describes the expected value.
     pub(super) fn parsed<T: FromStr>(&mut self, key: &'static str, wanted: &str) -> Option<T> {
         self.checked(key, wanted, |text| text.trim().parse().ok())
     }
 
-    /// As [`Section::parsed`], by a function of the caller's.
+    /// Parses a value with a function.
     pub(super) fn checked<T>(
         &mut self,
         key: &'static str,
@@ -324,7 +324,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// A list whose items are mappings.
+    /// Reads a list of mappings.
     pub(super) fn sections<T>(
         &mut self,
         key: &'static str,
@@ -370,7 +370,7 @@ impl<'a> Section<'a> {
         Some(values)
     }
 
-    /// A nested section; it is read also when only the environment sets something in it.
+    /// Reads a nested section, also if only the environment sets a key of it.
     pub(super) fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
         let (set, node) = self.take(key);
         let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));
@@ -391,7 +391,7 @@ impl<'a> Section<'a> {
         value
     }
 
-    /// A key that somebody else reads, its variables included.
+    /// Skips a key that another module reads, with its variables.
     pub(super) fn skip(&mut self, key: &'static str) {
         self.known.push(key);
         for variable in self.variables(key) {
@@ -400,7 +400,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A mapping of somebody else's keys, as JSON. It may hold secrets.
+    /// Reads a mapping with keys of another owner as JSON. It may contain secrets.
     pub(super) fn json(&mut self, key: &'static str) -> Option<Json> {
         let shown = self.shown(key);
         self.collected.asked.mark_secret(&shown);
@@ -417,7 +417,7 @@ impl<'a> Section<'a> {
         self.json_of(node, &name)
     }
 
-    /// `None` where a variable in it is not set, which was reported.
+    /// Converts a node. `None`: a variable in it is not set, which is reported.
     fn json_of(&mut self, node: &Node, name: &str) -> Option<Json> {
         match &node.value {
             NodeValue::Null => Some(Json::Null),
@@ -446,7 +446,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether a key holds a list, for keys that may hold one or a mapping.
+    /// Returns true if the value of a key is a list, for keys that take a list or a mapping.
     pub(super) fn is_list(&mut self, key: &'static str) -> bool {
         match self.take(key) {
             (Some((_, text)), _) => text.trim_start().starts_with(['[', '-']),
@@ -454,7 +454,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether a key says `none`: a variable's way to take away what the file sets.
+    /// Returns true if the value of a key is `none`, by which a variable removes a value of the file.
     pub(super) fn is_none(&mut self, key: &'static str) -> bool {
         let is_none = |text: &str| text.trim().eq_ignore_ascii_case("none");
         match self.take(key) {
@@ -464,7 +464,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Reports the keys that nobody asked for.
+    /// Reports unknown keys.
     pub(super) fn finish(self) {
         for (key, _) in &self.entries {
             if self.known.contains(&&*key.text) {
@@ -487,7 +487,7 @@ impl<'a> Section<'a> {
 }
 
 impl Collected {
-    /// What a variable holds as YAML: a list, a mapping, or one value.
+    /// Parses the value of a variable as YAML.
     pub(super) fn value_of(&mut self, name: &str, text: &str) -> Option<Node> {
         let file = Arc::new(SourceFile { path: format!("${name}").into(), text: text.into() });
         match yaml::parse(&file) {
@@ -501,7 +501,7 @@ impl Collected {
         }
     }
 
-    /// Warns of variables that look like settings and set nothing.
+    /// Warns about variables with the prefix of settings that set nothing.
     pub(super) fn finish(mut self, environment: &Environment) -> Vec<Diagnostic> {
         for name in environment.settings() {
             let is_known = self.variables.contains(name);
@@ -514,7 +514,7 @@ impl Collected {
                 None => "Remove it; `terrane config show` lists all variables.".to_owned(),
             };
             let diagnostic = Diagnostic::warning(Code::UnknownVariable, message).hint(hint);
-            // A slip here may leave open what it was to close.
+            // A misspelled security setting may leave something open.
             let is_security = SECURITY.iter().any(|prefix| name.starts_with(prefix));
             let severity = if is_security { Severity::Error } else { Severity::Warning };
             self.diagnostics.push(Diagnostic { severity, ..diagnostic });
@@ -523,7 +523,7 @@ impl Collected {
     }
 }
 
-/// Enough of a value to recognise it.
+/// Cuts a value for a message.
 fn shorten(text: &str) -> String {
     let mut short: String = text.chars().take(60).filter(|c| !c.is_control()).collect();
     if short.len() < text.len() {

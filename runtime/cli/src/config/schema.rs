@@ -1,8 +1,8 @@
 //! The JSON Schema of `service_project.yml` with the operator's sections.
 //!
-//! In: the keys that the reader asks for, and what the reference (`PROJECT.md`) says of each. Out: the
-//! compiler's schema of the project with all of them, and closed, so that an editor marks a slip. Not here:
-//! what a value may be: it may come from the environment, and `terrane check` tells.
+//! In: the keys that the reader reads, and their descriptions in the reference (`PROJECT.md`). Out: the compiler's schema
+//! of the project with these keys and no others, so that an editor marks unknown keys. Not here: types of values, which
+//! may come from the environment; `terrane check` reports them.
 
 use terrane_compiler::project::schema::{False, FileKind, Others, Schema, schema};
 
@@ -10,17 +10,17 @@ use super::reader::Collected;
 use super::settings::about;
 use super::{Environment, collect};
 
-/// A file in which every section and an item of every list is asked for its keys.
+/// A file with every section and an item of every list, so that all keys are read.
 const EVERY_SECTION: &str = "\
 plugins: {paths: [], list: [{}]}
 limits: {rate: {per_key: {}, per_tenant: {}, anonymous: {}, failed_credentials: {}}}
 security: {anonymous: {}, oauth: {providers: [{}]}}
 ";
 
-/// The compiler's own, which its schema has already.
+/// The keys of the compiler, which its schema contains.
 const DEFINITIONS: [&str; 5] = ["name", "version", "paths", "models", "vars"];
 
-/// The schema of the project's file as it is read by this program.
+/// Returns the schema of the project file.
 pub fn project_schema() -> Schema {
     let mut collected = Collected::default();
     collect(Some(EVERY_SECTION), &Environment::default(), &mut collected);
@@ -38,8 +38,8 @@ pub fn project_schema() -> Schema {
     whole.closed()
 }
 
-/// Puts one key at its path, `security.oauth.providers[0].name`. A level has keys where it is a mapping, and
-/// items where it is a list; neither is said, since a variable may stand in the place of both.
+/// Adds a key at its path, such as `security.oauth.providers[0].name`. Levels have keys or items, but no type, since a
+/// variable may replace mappings and lists.
 fn put(level: &mut Schema, path: &str, about: Option<String>) {
     let (key, rest) = path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
     let (name, is_list) = key.strip_suffix("[0]").map_or((key, false), |name| (name, true));

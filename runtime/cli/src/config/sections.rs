@@ -1,7 +1,7 @@
 //! Every key of the configuration, with its type, its bounds and its default.
 //!
-//! In: the reader. Out: the typed sections of [`Config`]. This is the list that people look things up
-//! in: a key that is not asked for here is unknown. Not here: security (`security`).
+//! In: the reader. Out: the typed sections of [`Config`]. A key that is not read here is unknown. Not here: security
+//! settings (`security`).
 
 use jiff::tz::TimeZone;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
@@ -88,7 +88,7 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
     }
 }
 
-/// `4GB`, `512 MiB`, `80%`: digits and a unit, and nothing that SQL could take for more.
+/// Returns true for `4GB`, `512 MiB` or `80%`: digits and a unit, so that the text is safe in SQL.
 fn size(text: &str) -> Option<String> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
@@ -188,7 +188,7 @@ fn metrics(s: &mut Section<'_>) -> MetricsConfig {
     }
 }
 
-/// Nothing that would have to be escaped, or that a router reads as a pattern.
+/// Returns true for a path without characters that need escaping or have a meaning for the router.
 fn plain_path(text: &str) -> Option<String> {
     let is_step = |step: &str| {
         let is_plain = step.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));
@@ -244,7 +244,7 @@ fn unused(top: &mut Section<'_>) -> Vec<UnusedSetting> {
     found
 }
 
-/// Notes the keys of a section that are set. In a section of one line they have the section's place.
+/// Records the keys of a section that are set. In a section on one line they have the place of the section.
 fn note_unused(
     s: &mut Section<'_>,
     section: &str,

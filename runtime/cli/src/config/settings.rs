@@ -1,38 +1,39 @@
-//! What was asked for while the configuration was read: every key, its value, and who set it.
+//! Records every setting that the reader reads, with its value and source.
 //!
-//! In: each key as the reader meets it, so that the list can't miss one. Out: [`Setting`]s for people,
-//! without secrets. The defaults are the ones that the reference (`PROJECT.md`) tells; a test holds them
-//! against those that are used. Not here: what a value means.
+//! In: each key when it is read, so that the list is complete. Out: [`Setting`]s for people, without secrets. The
+//! defaults are those of the reference (`PROJECT.md`); a test compares them with the effective ones. Not here: the
+//! meaning of values.
 
 use std::collections::BTreeMap;
 
 use terrane_compiler::project::yaml::{Node, NodeValue};
+use terrane_terminal::TerminalText;
 
 use super::PROJECT_FILE;
 
 const REFERENCE: &str = include_str!("../../../PROJECT.md");
 const HIDDEN: &str = "***";
-/// In the name of a key whose value nobody is shown.
+/// Words in the names of keys whose values are secret.
 const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];
-/// Words in names of keys that only sound so.
+/// Ends of names that contain such a word and are not secret.
 const NO_SECRETS: [&str; 3] = ["_expiry", "_path", "_url"];
-/// SQL of the operator may hold a credential.
+/// The key of SQL statements, which may contain a credential.
 const COUNTED: &str = "warehouse.init";
 
 /// One key of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     pub key: String,
-    /// `None`: not set, and there is no default. Never a secret.
+    /// The value, never a secret. `None`: not set and without a default.
     pub value: Option<String>,
     pub source: Source,
 }
 
-/// Who says so.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     Default,
-    /// `${NAME}` stands in the value; it is shown as it is written.
+    /// The value contains `${NAME}` and is shown unexpanded.
     File {
         line: u32,
         uses_variables: bool,
@@ -51,17 +52,17 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What the reader has met.
+/// The keys that were read.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    /// In the order of the first time.
+    /// In the order of their first reading.
     keys: Vec<String>,
     written: BTreeMap<String, (String, Source)>,
     secrets: Vec<String>,
 }
 
 impl Asked {
-    /// A key, and what is written for it, the winner only.
+    /// Records a key and its effective value.
     pub(super) fn note(&mut self, key: &str, variable: Option<(&str, &str)>, node: Option<&Node>) {
         if !self.keys.iter().any(|known| known == key) {
             self.keys.push(key.to_owned());
@@ -80,7 +81,7 @@ impl Asked {
         self.secrets.push(key.to_owned());
     }
 
-    /// The keys that hold values, in the order in which they are read.
+    /// Returns the keys with values, in the order of reading.
     pub(super) fn settings(&self) -> Vec<Setting> {
         let is_section = |key: &str| {
             let (below, item) = (format!("{key}."), format!("{key}["));
@@ -106,7 +107,7 @@ fn sounds_secret(key: &str) -> bool {
     SECRET_WORDS.iter().any(|word| name.contains(word)) && !NO_SECRETS.iter().any(|end| name.ends_with(end))
 }
 
-/// A URL without its password, a secret not at all, everything else on one line.
+/// Returns the text to show: a URL without its password, a placeholder for a secret, other values on one line.
 fn shown(key: &str, text: &str, is_secret: bool) -> String {
     if key == COUNTED {
         return "(SQL, not shown)".to_owned();
@@ -115,11 +116,11 @@ fn shown(key: &str, text: &str, is_secret: bool) -> String {
     match without_password(text).filter(|_| is_url || !is_secret) {
         Some(url) => url,
         None if is_secret => HIDDEN.to_owned(),
-        None => text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
+        None => TerminalText::spaced(text).into_string(),
     }
 }
 
-/// `None` for what is no URL.
+/// Removes the password of a URL. `None`: the text is not a URL.
 fn without_password(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     // A password may hold any of the characters that end a host.
@@ -135,7 +136,7 @@ fn without_password(text: &str) -> Option<String> {
     Some(format!("{scheme}://{bare}"))
 }
 
-/// As it is written, `${NAME}` included: what stands for it is not shown.
+/// Returns the unexpanded text of a node.
 fn text_of(node: &Node) -> String {
     match &node.value {
         NodeValue::Null => String::new(),
@@ -157,13 +158,13 @@ fn source_of(node: &Node) -> Source {
     }
 }
 
-/// The row of the reference that speaks of a key.
+/// Returns the row of the reference for a key.
 fn row_of(key: &str) -> Option<&'static str> {
     let quoted = format!("`{key}`");
     REFERENCE.lines().find(|line| line.starts_with("| `") && cell(line, 0).split(", ").any(|k| k == quoted))
 }
 
-/// What the reference says of a key, with its default; `None` where it says nothing.
+/// Returns the description of a key in the reference, with its default.
 pub(super) fn about(key: &str) -> Option<String> {
     let row = row_of(key)?;
     let cells: Vec<&str> = row.trim().trim_matches('|').split('|').map(str::trim).collect();
@@ -182,7 +183,7 @@ pub(super) fn about(key: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The default that the reference tells; `None` where it tells of none.
+/// Returns the default of a key in the reference.
 pub(super) fn default_of(key: &str) -> Option<String> {
     let quoted = format!("`{key}`");
     let row = row_of(key)?;

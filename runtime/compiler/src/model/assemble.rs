@@ -394,7 +394,8 @@ pub(super) fn presentation(name: &str, wording: &Wording) -> Presentation {
         title: wording.title.clone().unwrap_or_else(|| title_of(name)),
         description: wording.description.clone(),
         format: wording.format.clone(),
-        hidden: wording.hidden,
+        hidden: wording.hidden || wording.is_private,
+        is_private: wording.is_private,
         drill_members: Vec::new(),
         governed: wording.governed.clone(),
     }

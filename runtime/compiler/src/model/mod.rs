@@ -186,7 +186,10 @@ pub struct Presentation {
     pub title: Arc<str>,
     pub description: Option<Arc<str>>,
     pub format: Option<Arc<str>>,
+    /// Metadata does not list the member.
     pub hidden: bool,
+    /// Queries can't name the member; other members, joins, metrics and policies can.
+    pub is_private: bool,
     pub drill_members: Vec<Arc<str>>,
     pub governed: Governed,
 }

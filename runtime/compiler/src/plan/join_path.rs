@@ -180,7 +180,7 @@ fn unreachable(model: &Model, from: CubeId, asker: Asker<'_>) -> QueryError {
     // A cube that isn't public stays unnamed.
     let reached = std::iter::once(from).chain(model.reach(from).all()).map(|id| model.cube(id));
     let reachable = reached.filter(|cube| cube.public).map(|cube| cube.name.clone()).take(20).collect();
-    QueryError::NoJoinPath { what: format!("`{}`", asker.value), target: asker.target.into(), reachable }
+    QueryError::NoJoinPath { what: asker.value.into(), target: asker.target.into(), reachable }
 }
 
 /// One join of a cube, behind those that its condition needs. It is the tree's last.

@@ -3,7 +3,7 @@
 //! Tables alone; [`cubes`](super::cubes) reads by them.
 
 use super::definitions::MeasureType;
-use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, Words};
+use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, PUBLIC, Shape, TITLE, Words};
 use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
 use crate::types::Granularity;
 
@@ -100,6 +100,7 @@ pub(super) static MEASURE: Shape =
             Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
                 .also(&["drill", "drill_fields"]),
             HIDDEN,
+            PUBLIC,
             META,
         ],
     );
@@ -154,6 +155,7 @@ pub(super) static DIMENSION: Shape = Shape::new(
         DESCRIPTION,
         FORMAT,
         HIDDEN,
+        PUBLIC,
         META,
     ],
 );
@@ -168,6 +170,7 @@ pub(super) static SEGMENT: Shape = Shape::new(
         TITLE,
         DESCRIPTION,
         HIDDEN,
+        PUBLIC,
         META,
     ],
 );

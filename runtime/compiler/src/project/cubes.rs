@@ -38,7 +38,7 @@ pub(super) fn cube(
     };
     let wording = wording(&mut fields);
     let extends = fields.text("extends");
-    let public = fields.boolean("public", true);
+    let public = is_public(&mut fields);
     let relation = relation(&mut fields, &name, renderer);
     let mut cube = CubeDefinition {
         name,
@@ -130,8 +130,15 @@ pub(super) fn wording(fields: &mut Fields) -> Wording {
         // Cubes have neither, segments no format.
         format: if fields.knows("format") { fields.words("format") } else { None },
         hidden: fields.knows("hidden") && fields.boolean("hidden", false),
+        // Cubes have a field of their own for it, metrics don't have the key.
+        is_private: fields.knows("hidden") && fields.knows("public") && !is_public(fields),
         governed: governed(fields),
     }
+}
+
+/// Returns whether queries may name a cube or member. A value that can't be read closes it.
+fn is_public(fields: &mut Fields) -> bool {
+    !fields.has("public") || fields.boolean("public", false)
 }
 
 /// `tags`, `pii` and `classification` of `meta`. The rest of it is for people, and these may be anything

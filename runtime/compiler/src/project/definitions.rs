@@ -158,6 +158,8 @@ pub struct Wording {
     pub description: Option<Arc<str>>,
     pub format: Option<Arc<str>>,
     pub hidden: bool,
+    /// Queries can't name the member.
+    pub is_private: bool,
     pub governed: Governed,
 }
 

@@ -130,6 +130,13 @@ pub(super) const HIDDEN: Key = Key::optional(
     "true",
     "Whether metadata leaves it out; it can still be asked for. Default: false.",
 );
+pub(super) const PUBLIC: Key = Key::optional(
+    "public",
+    Kind::Boolean,
+    "false",
+    "Set to `false`, queries can't name it; members, joins, metrics and policies can. Default: true.",
+)
+.also(&["shown", "visible"]);
 pub(super) const META: Key = Key::optional(
     "meta",
     Kind::Anything,

@@ -101,8 +101,8 @@ pub enum QueryError {
     NoPrimaryTime { cube: Arc<str> },
     #[error("`time_range` needs a `dimension`: the query's measures do not share one primary time dimension")]
     AmbiguousTimeRange,
-    #[error("{what} cannot reach `{target}`")]
-    NoJoinPath { what: String, target: Arc<str>, reachable: Vec<Arc<str>> },
+    #[error("`{what}` cannot reach `{target}`")]
+    NoJoinPath { what: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("`{cube}` cannot reach `{target}`, and no other cube of these dimensions reaches all of them")]
     NoCommonCube { cube: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]
@@ -134,6 +134,65 @@ pub enum QueryError {
 }
 
 impl QueryError {
+    /// Returns the names and values of the query that the error is about, the most specific first.
+    pub fn subjects(&self) -> Vec<&str> {
+        match self {
+            QueryError::UnknownGranularity { member, granularity } => vec![granularity, member],
+            QueryError::OperatorNotAllowed { member, operator, .. }
+            | QueryError::ValueCount { member, operator, .. } => {
+                vec![operator, member]
+            }
+            QueryError::ValueDoesNotFit { member, value, .. } => vec![value, member],
+            QueryError::NoJoinPath { what, target, .. } => vec![what, target],
+            QueryError::NoCommonCube { cube, target, .. } => vec![cube, target],
+            QueryError::NeedsPrimaryKey { cube, member } => vec![member, cube],
+            QueryError::MixedMetricTime { instant, wall_clock } => vec![instant, wall_clock],
+            QueryError::MalformedMember { text: name }
+            | QueryError::UnknownOperator { operator: name }
+            | QueryError::UnknownCube { name, .. }
+            | QueryError::UnknownMetric { name, .. }
+            | QueryError::UnknownMeasure { name, .. }
+            | QueryError::UnknownDimension { name, .. }
+            | QueryError::UnknownSegment { name, .. }
+            | QueryError::WrongKind { name, .. }
+            | QueryError::GranularityNotAllowed { member: name, .. }
+            | QueryError::FinerThanTimeGrain { metric: name, .. }
+            | QueryError::ReversedRange { member: name, .. }
+            | QueryError::GroupFilterNotSelected { dimension: name }
+            | QueryError::UnknownTimezone { timezone: name }
+            | QueryError::OrderNotSelected { field: name }
+            | QueryError::NoPrimaryTime { cube: name }
+            | QueryError::NeedsOneAxis { what: name, .. }
+            | QueryError::MalformedShift { text: name }
+            | QueryError::ShiftLeavesCalendar { text: name }
+            | QueryError::Ungrouped { field: name }
+            | QueryError::ClosedCube { cube: name, .. }
+            | QueryError::Masked { member: name }
+            | QueryError::Covered { member: name } => vec![name],
+            QueryError::Empty
+            | QueryError::TooDeep { .. }
+            | QueryError::TooMany { .. }
+            | QueryError::LimitTooLarge { .. }
+            | QueryError::AmbiguousTimeRange
+            | QueryError::TooManySteps { .. }
+            | QueryError::CompareNeedsRange
+            | QueryError::MetricTimeOfNothing
+            | QueryError::DialectLacks { .. } => Vec::new(),
+        }
+    }
+
+    /// Returns the names that an unknown name may stand for, the nearest first.
+    pub fn nearest(&self) -> &[Arc<str>] {
+        match self {
+            QueryError::UnknownCube { nearest, .. }
+            | QueryError::UnknownMetric { nearest, .. }
+            | QueryError::UnknownMeasure { nearest, .. }
+            | QueryError::UnknownDimension { nearest, .. }
+            | QueryError::UnknownSegment { nearest, .. } => nearest,
+            _ => &[],
+        }
+    }
+
     /// The interface's code of this error.
     pub fn code(&self) -> ErrorCode {
         match self {

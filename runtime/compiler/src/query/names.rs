@@ -46,7 +46,7 @@ impl<'a> Names<'a> {
             Some(cube) => self.model.cube_named(cube).filter(|cube| cube.public || self.is_internal)?,
             None => self.cube?,
         };
-        cube.member(name.member()).filter(|member| self.is_internal || self.access.sees(*member))
+        cube.member(name.member()).filter(|member| self.is_internal || self.access.can_name(*member))
     }
 
     /// A measure or a metric.

@@ -131,6 +131,16 @@ impl<'a> Access<'a> {
         !self.denied.contains(&member)
     }
 
+    /// Returns whether a query of the caller may name a member: it is public and not denied.
+    pub fn can_name(&self, member: Member) -> bool {
+        let presentation = match member {
+            Member::Dimension(id) => &self.model.dimension(id).presentation,
+            Member::Measure(id) => &self.model.measure(id).presentation,
+            Member::Segment(id) => &self.model.segment(id).presentation,
+        };
+        !presentation.is_private && self.sees(member)
+    }
+
     /// Nothing of the cube can be shown to the caller.
     pub fn is_closed(&self, cube: &Cube) -> bool {
         let original = cube.alias_of.unwrap_or(cube.id);

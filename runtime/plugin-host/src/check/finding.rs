@@ -1,7 +1,7 @@
-//! A check's findings, judged before anybody reads them.
+//! Checks the findings of a check component.
 //!
-//! In: the contract's findings, untrusted. Out: the port's: columns that exist, scores from 0 to 1, codes
-//! that programs can rely on, texts that are short and printable.
+//! In: the contract's findings, untrusted. Out: the port's: columns in range, scores from 0 to 1, codes that programs
+//! can rely on, short and printable texts.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) const CALL: &str = "evaluate";
 const MAX_FINDINGS: usize = 4_096;
 const MAX_MESSAGE_BYTES: usize = 1_024;
 const MAX_EVIDENCE: usize = 64;
-/// Of a name or a value in the evidence.
+/// The size of a name or a value in the evidence.
 const MAX_EVIDENCE_BYTES: usize = 1_024;
 
 fn fault(message: String) -> PluginFault {

@@ -1,6 +1,6 @@
-//! A check's plan, judged before anything of it is computed.
+//! Checks the plan of a check component.
 //!
-//! In: the contract's plan, untrusted. Out: requests whose indexes, sizes and numbers are in bounds.
+//! In: the contract's plan, untrusted. Out: requests whose indexes, sizes and numbers are in range.
 
 use terrane_app::ports::checks::{CheckAggregate, CheckRequest, ProfiledColumn};
 use terrane_app::ports::plugins::PluginFault;
@@ -13,13 +13,13 @@ use crate::plugin::Grants;
 pub(super) const CALL: &str = "make-plan";
 
 const MAX_REQUESTS: usize = 4_096;
-/// On average.
+/// The average over all columns.
 const MAX_REQUESTS_PER_COLUMN: usize = 64;
 const MAX_QUANTILES: usize = 100;
 const MAX_BINS: u32 = 1_000;
 /// Bins, quantiles and values of all requests of a plan.
 const MAX_NUMBERS: usize = 10_000;
-/// Nodes and values of conditions, as often as requests of a plan name them.
+/// Nodes and values of conditions, counted for each request that names them.
 const MAX_TERMS: usize = 65_536;
 
 pub(super) fn fault(message: impl Into<String>) -> PluginFault {
@@ -56,11 +56,11 @@ pub(crate) fn checked(
         .collect()
 }
 
-/// What the requests of a plan come to together.
+/// The sizes of all requests of a plan together.
 #[derive(Default)]
 struct Total {
     numbers: usize,
-    terms: usize,
+    sandbox: usize,
 }
 
 impl Total {
@@ -68,7 +68,7 @@ impl Total {
         match aggregate {
             CheckAggregate::Quantiles(fractions) => self.numbers += fractions.len(),
             CheckAggregate::Histogram(count) | CheckAggregate::Top(count) => self.numbers += *count as usize,
-            CheckAggregate::Where(condition) => self.terms += predicate::size(condition),
+            CheckAggregate::Where(condition) => self.sandbox += predicate::size(condition),
             CheckAggregate::Rows
             | CheckAggregate::Nulls
             | CheckAggregate::Distinct
@@ -86,7 +86,7 @@ impl Total {
                 "the bins, quantiles and values of the requests are more than {MAX_NUMBERS} together"
             )));
         }
-        if self.terms > MAX_TERMS {
+        if self.sandbox > MAX_TERMS {
             return Err(fault(format!(
                 "the conditions of the requests unfold to more than {MAX_TERMS} nodes and values together"
             )));

@@ -1,9 +1,8 @@
-//! A check's conditions as filters over the cube's own dimensions.
+//! Converts a check's conditions to filters over the cube's own dimensions.
 //!
-//! In: an arena, untrusted, and the columns that were offered. Out: one filter a root, of the operators that
-//! row filters have too: `and`, `or`, `not` over tests of one column and literals. Whether a literal fits its
-//! column's type is for the compiler, which reads it as a query's own. Not here: the arena's own rules
-//! (`wire::arena`), and anything that becomes text of SQL.
+//! In: an arena, untrusted, and the offered columns. Out: one filter per root, with the operators of row filters:
+//! `and`, `or`, `not` over tests of one column and literals. The compiler checks whether a literal fits its column's
+//! type, as for a query. Not here: the arena's own rules (`wire::arena`), and any text of SQL.
 
 use std::sync::Arc;
 
@@ -20,13 +19,13 @@ use crate::bindings::ir::Arena;
 use crate::error::shortened;
 use crate::wire::arena::{self, Room};
 
-/// The conditions, in the order of the roots.
+/// Returns the conditions, in the order of the roots.
 pub(super) fn conditions(arena: &Arena, columns: &[ProfiledColumn]) -> Result<Vec<Filter>, PluginFault> {
     let conditions = arena::conditions(arena, Room::of_columns(columns.len())).map_err(fault)?;
     conditions.into_iter().map(|condition| filter(condition, columns).map_err(fault)).collect()
 }
 
-/// Tests, their columns and values, and what joins them.
+/// Converts a test or a combination of tests.
 pub(super) fn size(filter: &Filter) -> usize {
     match filter {
         Filter::Condition { values, .. } => 2 + values.len(),
@@ -73,7 +72,7 @@ fn with_arguments(operator: TestOperator, values: usize) -> Result<Operator, Str
     })
 }
 
-/// By the member's name, with or without its cube's.
+/// Returns the column by the member's name, with or without its cube's.
 fn column(name: &str, columns: &[ProfiledColumn]) -> Result<MemberRef, String> {
     let is_it = |column: &&ProfiledColumn| {
         let qualified = name.strip_prefix(&*column.cube).and_then(|rest| rest.strip_prefix('.'));
@@ -85,7 +84,7 @@ fn column(name: &str, columns: &[ProfiledColumn]) -> Result<MemberRef, String> {
     member.map_err(|_| format!("`{}` is a column that can't be asked", shortened(name)))
 }
 
-/// A query's own value: dates and times are text there.
+/// Returns a literal as a query's own value, in which dates and times are texts.
 fn value(value: Value) -> Value {
     match value {
         Value::Date(days) => text(Timestamp::from_second(i64::from(days) * 86_400), |at| at.date().to_string()),
@@ -94,7 +93,7 @@ fn value(value: Value) -> Value {
     }
 }
 
-/// Null stands for what no calendar has; the arena's rules let none of these through.
+/// Null stands for times that no calendar has; the arena's rules reject them.
 fn text(at: Result<Timestamp, jiff::Error>, write: impl Fn(jiff::civil::DateTime) -> String) -> Value {
     at.map_or(Value::Null, |at| Value::Text(Arc::from(write(TimeZone::UTC.to_datetime(at)))))
 }

@@ -1,7 +1,7 @@
-//! Series cut into turns and calls of bounded size.
+//! Splits series into turns and calls of bounded size.
 //!
-//! In: batches that belong together, series by series. Out: ranges of series, and the part of a batch that a
-//! range means. A series is never cut: its judgement depends on all of it.
+//! In: batches that belong together, series by series. Out: ranges of series, and the part of a batch for a range. A
+//! series is never split: its judgement depends on all of it.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use terrane_app::ports::detectors::{DetectorError, SeriesBatch};
 
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 
-/// So much of a range: points of the first batch, and of all batches together.
+/// The points of the first batch, and of all batches together.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     first: usize,
     all: usize,
 }
 
-/// Of one turn, and of a series: 41 bytes of each judged point come back, of the 4 MiB that a call may hand over;
-/// 16 of each go into the guest's memory.
+/// The size of one turn, and of a series: 41 bytes of each judged point are returned, of the 4 MiB that a call may
+/// transfer, and 16 bytes of each are written into the guest's memory.
 const TURN: Size = Size { first: 60_000, all: 500_000 };
-/// Of one call, unless a series has more: 60 bytes of each judged point, twice those of history, and what the guest
-/// makes of them.
+/// The size of one call, unless a single series is larger: 60 bytes of each judged point, twice those of history, and
+/// the guest's own values.
 const CALL: Size = Size { first: 6_000, all: 18_000 };
 
-/// Series that one turn has. All batches have the same number of series.
+/// Splits batches with the same number of series into turns.
 ///
 /// # Errors
-/// One series alone is too long.
+/// A single series is too long.
 pub(super) fn turns(batches: &[&SeriesBatch]) -> Result<Vec<Range<usize>>, DetectorError> {
     turns_of(TURN, batches)
 }
@@ -43,7 +43,7 @@ fn turns_of(most: Size, batches: &[&SeriesBatch]) -> Result<Vec<Range<usize>>, D
     Ok(split(batches, series, most))
 }
 
-/// Series of a turn that one call has.
+/// Splits a turn into calls.
 pub(super) fn calls(batches: &[&SeriesBatch], turn: Range<usize>) -> Vec<Range<usize>> {
     split(batches, turn, CALL)
 }
@@ -69,14 +69,14 @@ fn size(batches: &[&SeriesBatch], series: usize) -> Size {
     Size { first: lengths().next().unwrap_or(0), all: lengths().sum() }
 }
 
-/// The points of some series.
+/// Returns the points of some series.
 pub(super) fn points(batch: &SeriesBatch, series: &Range<usize>) -> Range<usize> {
     let at = |index: usize| batch.offsets.get(index).map_or(0, |offset| *offset as usize);
     let (start, end) = (at(series.start), at(series.end));
     start.min(batch.values.len())..end.clamp(start.min(batch.values.len()), batch.values.len())
 }
 
-/// A part of a batch, with infinities as missing values.
+/// Returns a part of a batch, with infinities as missing values.
 pub(super) fn to_wire(batch: &SeriesBatch, series: Range<usize>) -> wire::SeriesBatch {
     let of = points(batch, &series);
     let first = of.start;

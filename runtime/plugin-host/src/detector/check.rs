@@ -1,6 +1,6 @@
-//! What a detector answers, judged before anything believes it.
+//! Checks a detector's answer.
 //!
-//! In: the contract's types, untrusted. Out: the port's, or a fault that says what is wrong.
+//! In: the contract's types, untrusted. Out: the port's, or a fault that names the problem.
 
 use terrane_app::ports::detectors::Detection;
 use terrane_app::ports::plugins::PluginFault;
@@ -9,14 +9,14 @@ use super::{DETECT, TRAIN};
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 
 const MAX_MODEL_BYTES: usize = 64 * 1024;
-/// Of one turn together.
+/// The bytes of one turn's models.
 const MAX_MODELS_BYTES: usize = 4 * 1024 * 1024;
 
 fn fault(call: &'static str, message: String) -> PluginFault {
     PluginFault::Answer { call, message }
 }
 
-/// Takes one judgement for each of `values`, with one NaN for all that is no number.
+/// Appends one judgement for each of `values`, with NaN for every value that is not a number.
 pub(crate) fn append(whole: &mut Detection, answer: &wire::Detection, values: &[f64]) -> Result<(), PluginFault> {
     let lists = [
         ("scores", answer.scores.len()),
@@ -71,7 +71,7 @@ pub(crate) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>
     }
 }
 
-/// What a turn's calls have handed over so far.
+/// Checks the size of all models of a turn so far.
 pub(super) fn models_together(models: &[Vec<u8>]) -> Result<(), PluginFault> {
     let bytes: usize = models.iter().map(Vec::len).sum();
     let message = || format!("its models have more than {MAX_MODELS_BYTES} bytes together");
@@ -90,7 +90,7 @@ pub(super) fn room_for(points: usize) -> Detection {
     }
 }
 
-/// Joins what two turns judged.
+/// Appends the judgements of one turn to another's.
 pub(super) fn join(whole: &mut Detection, part: Detection) {
     if whole.scores.is_empty() {
         *whole = part;

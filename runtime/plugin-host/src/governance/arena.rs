@@ -1,7 +1,7 @@
-//! A query's conditions as the contract's arena.
+//! Converts a query's conditions to the contract's arena.
 //!
-//! In: trees, which may be too large for an arena. Out: an arena within the contract's limits, or none. The
-//! other way is `wire::arena`.
+//! In: trees, which may be too large for an arena. Out: an arena within the contract's limits, or `None`. `wire::arena`
+//! converts the other way.
 
 use terrane_compiler::governance::{Condition, FilterFact};
 use terrane_compiler::query::{Test, TextMatch};
@@ -12,29 +12,37 @@ use crate::bindings::ir::{Arena, Node, Op, Scalar};
 use crate::wire::arena::{MAX_DEPTH, MAX_LITERAL_BYTES, MAX_NODES};
 use crate::wire::values::{logical_type, scalar, scalar_bytes};
 
-/// Conditions, a root each; `None` where they pass an arena's limits.
-pub(super) fn of_conditions(conditions: &[Condition], with_values: bool) -> Option<Arena> {
-    let mut writing = Writing { arena: empty_arena(), with_values, literal_bytes: 0, blank: None };
-    for condition in conditions {
-        let (root, _) = writing.condition(condition)?;
-        writing.arena.roots.push(root);
-    }
-    Some(writing.arena)
+/// The values in a query's filters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FilterValues {
+    Included,
+    /// The plugin lacks the grant `query-values`.
+    Withheld,
 }
 
-struct Writing {
+/// Returns the conditions, one root each; `None` beyond an arena's limits.
+pub(super) fn of_conditions(conditions: &[Condition], values: FilterValues) -> Option<Arena> {
+    let mut builder = ArenaBuilder { arena: empty_arena(), values, literal_bytes: 0, blank: None };
+    for condition in conditions {
+        let (root, _) = builder.condition(condition)?;
+        builder.arena.roots.push(root);
+    }
+    Some(builder.arena)
+}
+
+struct ArenaBuilder {
     arena: Arena,
-    with_values: bool,
+    values: FilterValues,
     literal_bytes: usize,
-    /// The one node that stands for every value that is not told.
+    /// The node that stands for every value that is not sent.
     blank: Option<u32>,
 }
 
-/// A node and its depth.
-type Written = (u32, usize);
+/// A node's index, and its depth.
+type NodeAndDepth = (u32, usize);
 
-impl Writing {
-    fn node(&mut self, op: Op, ty: LogicalType, aux: u32, children: &[Written]) -> Option<Written> {
+impl ArenaBuilder {
+    fn node(&mut self, op: Op, ty: LogicalType, aux: u32, children: &[NodeAndDepth]) -> Option<NodeAndDepth> {
         let depth = 1 + children.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
         if self.arena.nodes.len() >= MAX_NODES || depth > MAX_DEPTH {
             return None;
@@ -45,11 +53,11 @@ impl Writing {
         Some((u32::try_from(self.arena.nodes.len() - 1).ok()?, depth))
     }
 
-    fn logic(&mut self, op: Op, children: &[Written]) -> Option<Written> {
+    fn logic(&mut self, op: Op, children: &[NodeAndDepth]) -> Option<NodeAndDepth> {
         self.node(op, LogicalType::Boolean, 0, children)
     }
 
-    fn condition(&mut self, condition: &Condition) -> Option<Written> {
+    fn condition(&mut self, condition: &Condition) -> Option<NodeAndDepth> {
         let (op, inner) = match condition {
             Condition::All(inner) => (Op::And, inner.iter().collect::<Vec<_>>()),
             Condition::Any(inner) => (Op::Or, inner.iter().collect()),
@@ -60,7 +68,7 @@ impl Writing {
         self.logic(op, &children)
     }
 
-    fn test(&mut self, fact: &FilterFact, test: &Test) -> Option<Written> {
+    fn test(&mut self, fact: &FilterFact, test: &Test) -> Option<NodeAndDepth> {
         match test {
             Test::Never => {
                 self.arena.literals.push(Scalar::Boolean(false));
@@ -114,8 +122,8 @@ impl Writing {
         }
     }
 
-    /// An operator on the fact's column and some values.
-    fn on(&mut self, fact: &FilterFact, op: Op, values: &[&Value]) -> Option<Written> {
+    /// Adds an operator on the fact's column and some values.
+    fn on(&mut self, fact: &FilterFact, op: Op, values: &[&Value]) -> Option<NodeAndDepth> {
         let known = self.arena.columns.iter().position(|column| **column == *fact.member);
         let slot = known.unwrap_or_else(|| {
             self.arena.columns.push(fact.member.to_string());
@@ -128,23 +136,24 @@ impl Writing {
         self.logic(op, &children)
     }
 
-    fn literal(&mut self, ty: LogicalType, value: &Value) -> Option<Written> {
-        if let (false, Some(blank)) = (self.with_values, self.blank) {
+    fn literal(&mut self, ty: LogicalType, value: &Value) -> Option<NodeAndDepth> {
+        if let (FilterValues::Withheld, Some(blank)) = (self.values, self.blank) {
             return Some((blank, 1));
         }
-        let scalar = if self.with_values { scalar(value) } else { Scalar::Null };
+        let is_withheld = self.values == FilterValues::Withheld;
+        let scalar = if is_withheld { Scalar::Null } else { scalar(value) };
         self.literal_bytes += scalar_bytes(&scalar);
         if self.literal_bytes > MAX_LITERAL_BYTES {
             return None;
         }
         self.arena.literals.push(scalar);
-        let ty = if self.with_values { ty } else { LogicalType::Unknown };
+        let ty = if is_withheld { LogicalType::Unknown } else { ty };
         let slot = u32::try_from(self.arena.literals.len() - 1).ok()?;
-        let written = self.node(Op::Literal, ty, slot, &[])?;
-        if !self.with_values {
-            self.blank = Some(written.0);
+        let node = self.node(Op::Literal, ty, slot, &[])?;
+        if is_withheld {
+            self.blank = Some(node.0);
         }
-        Some(written)
+        Some(node)
     }
 }
 

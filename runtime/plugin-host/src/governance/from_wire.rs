@@ -1,6 +1,7 @@
-//! What hooks answered, checked against the contract.
+//! Checks the answers of hooks.
 //!
-//! In: wire types that a guest made. Out: the port's types, or what of the contract they break. Whether a
+//! In: wire types, untrusted. Out: the port's types, or the violated rule of the contract. The compiler checks whether
+//! a cube or a member exists. Control characters are removed from texts.
 //! cube or a member exists is the compiler's to say. Texts for people lose their control characters.
 
 use std::sync::Arc;
@@ -30,8 +31,10 @@ const MAX_AUDIT: usize = 64;
 const MAX_AUDIT_BYTES: usize = 4_096;
 const MAX_FINDINGS: usize = 1_024;
 
+/// Checks a decision.
+///
 /// # Errors
-/// What of the contract the decision breaks.
+/// The violated rule of the contract.
 pub(crate) fn decision(decision: wire::Decision) -> Result<Decision, String> {
     Ok(match decision {
         wire::Decision::Abstain => Decision::Abstain,
@@ -80,7 +83,7 @@ fn permit(wire: wire::Obligations) -> Result<Permit, String> {
     })
 }
 
-/// A row filter's one condition.
+/// Returns the one condition of a row filter.
 fn predicate(arena: &Arena) -> Result<HookCondition, String> {
     let roots = arena.roots.len();
     let several = || format!("a predicate has {roots} roots, not one");
@@ -112,8 +115,10 @@ fn hook_mask(mask: &wire::Mask) -> Result<HookMask, String> {
     })
 }
 
+/// Checks findings.
+///
 /// # Errors
-/// What of the contract the findings break.
+/// The violated rule of the contract.
 pub(crate) fn findings(found: Vec<wire::GateFinding>) -> Result<Vec<GateFinding>, String> {
     count("findings", found.len(), MAX_FINDINGS)?;
     let finding = |found: wire::GateFinding| {
@@ -131,7 +136,7 @@ fn count(what: &str, found: usize, most: usize) -> Result<(), String> {
     if found > most { Err(format!("there are {found} {what}; at most {most}")) } else { Ok(()) }
 }
 
-/// `[a-z][a-z0-9_]*`
+/// Returns whether the text matches `[a-z][a-z0-9_]*`.
 fn code(what: &str, code: String) -> Result<String, String> {
     match is_code(&code) {
         true => Ok(code),
@@ -153,7 +158,7 @@ fn name(name: &str) -> Result<Arc<str>, String> {
     }
 }
 
-/// As much of a guest's text as a message repeats.
+/// Returns the part of a guest's text that a message repeats.
 fn shown(text: &str) -> String {
     plain(&text.chars().take(64).collect::<String>())
 }

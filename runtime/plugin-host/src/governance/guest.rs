@@ -1,9 +1,8 @@
-//! A fresh instance of a hook, as queries ask it.
+//! An instance of a governance hook for one query.
 //!
 //! In: a linked component, and a query's facts. Out: a verdict, unchecked. `bindgen!` would compare the types of all
-//! five functions at each instantiation, and would own each text of the facts; that was a quarter of a call. Here the
-//! function that is asked is compared once for each component, and texts stay where they are until they are copied
-//! into the guest.
+//! five functions at each instantiation, and copy every text of the facts, which took a quarter of a call. Here the
+//! called function is compared once per component, and texts are copied only into the guest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +11,14 @@ use terrane_compiler::governance as facts;
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentType, Instance, InstancePre, Lower, TypedFunc};
 
+use super::arena::FilterValues;
 use super::{arena, to_wire};
 use crate::bindings::common::{CallContext, Issue, LogicalType, PluginError};
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::governance::exports::terrane::types::plugin;
 use crate::bindings::ir::Arena;
 use crate::engine::Guest;
+use crate::plugin::Grants;
 use crate::role::{Info, Role as _, VERSION};
 use crate::wire::values::logical_type;
 
@@ -27,26 +28,28 @@ pub(crate) struct PolicyGuest {
     exports: Exports,
 }
 
-/// Where a component has its functions.
+/// The indexes of a component's functions.
 #[derive(Clone)]
 struct Exports {
     plugin: Arc<plugin::GuestIndices>,
     hook: Arc<wire::GuestIndices>,
     on_query: ComponentExportIndex,
-    /// The component's `on-query` has the contract's types. Instances of a component all have the same.
+    /// Set once `on-query` was compared with the contract's types. All instances of a component have the same types.
     is_compared: Arc<AtomicBool>,
 }
 
 type Params<'a> = (&'a CallContext, &'a wire::Principal, &'a QueryFacts<'a>);
 type Answer = (Result<wire::Verdict, PluginError>,);
 
-/// A component that is ready to be made an instance of.
+/// A component that is ready to be instantiated.
 pub(crate) struct PolicyPre {
     instance: InstancePre<Guest>,
     exports: Exports,
 }
 
 impl PolicyPre {
+    /// Looks up the functions.
+    ///
     /// # Errors
     /// The component lacks a function of the contract.
     pub(crate) fn new(instance: InstancePre<Guest>) -> wasmtime::Result<PolicyPre> {
@@ -68,7 +71,7 @@ fn function(component: &Component, interface: &str, name: &str) -> wasmtime::Res
     let interface = component.get_export_index(None, interface);
     interface
         .and_then(|interface| component.get_export_index(Some(&interface), name))
-        .ok_or_else(|| wasmtime::format_err!("there is no function `{name}`"))
+        .ok_or_else(|| wasmtime::format_err!("function `{name}` is missing"))
 }
 
 impl PolicyGuest {
@@ -92,17 +95,17 @@ impl PolicyGuest {
             return Ok(compared);
         }
         let found = self.instance.get_func(store, *on_query);
-        let found = found.ok_or_else(|| wasmtime::format_err!("there is no function `on-query`"))?;
+        let found = found.ok_or_else(|| wasmtime::format_err!("function `on-query` is missing"))?;
         // SAFETY: this function of this component has been compared with these types; both never change.
         Ok(unsafe { TypedFunc::new_unchecked(found) })
     }
 
-    /// All functions of a hook.
+    /// Returns all functions of the hook.
     pub(super) fn hook(&self, store: &mut Store<Guest>) -> wasmtime::Result<wire::Guest> {
         self.exports.hook.load(store, &self.instance)
     }
 
-    /// Fails where a function has other types than the contract's.
+    /// Compares the types of all functions with the contract's.
     pub(crate) fn load_all(&self, store: &mut Store<Guest>) -> wasmtime::Result<()> {
         self.hook(&mut *store)?;
         self.exports.plugin.load(store, &self.instance)?;
@@ -162,10 +165,11 @@ pub(super) struct MemberUse<'a> {
 }
 
 impl<'a> QueryFacts<'a> {
-    /// Conditions that don't fit into an arena are left out, and `extra` says so: which members are filtered
-    /// by still stands among the members.
-    pub(super) fn new(facts: &'a facts::QueryFacts, surface: wire::Surface, with_values: bool) -> QueryFacts<'a> {
-        let filters = arena::of_conditions(&facts.filters, with_values);
+    /// Converts the facts. Conditions that don't fit into an arena are omitted, which `extra` states; their members are
+    /// still listed.
+    pub(super) fn new(facts: &'a facts::QueryFacts, surface: wire::Surface, grants: Grants) -> QueryFacts<'a> {
+        let values = if grants.query_values { FilterValues::Included } else { FilterValues::Withheld };
+        let filters = arena::of_conditions(&facts.filters, values);
         let left_out = filters.is_none().then_some(("filters-left-out", "true"));
         QueryFacts {
             surface,

@@ -1,6 +1,6 @@
-//! What hooks are told, in the contract's types.
+//! Converts the arguments of hooks to the contract's types.
 //!
-//! In: the app's nouns. Out: wire types. Nothing is judged here. Not here: the facts of a query (`guest`).
+//! In: the app's nouns. Out: wire types. Not here: the facts of a query (`guest`), and any check.
 
 use terrane_app::ports::governance::{Artifact, Surface, Transition};
 use terrane_app::query::RequestContext;

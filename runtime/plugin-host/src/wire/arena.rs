@@ -1,8 +1,8 @@
-//! Conditions that a guest wrote, as trees.
+//! Converts conditions of a guest to trees.
 //!
-//! In: the contract's arena, of which nothing is trusted: every index, count and value is looked at before it
-//! is used, and sharing of nodes can't make a small arena a huge tree. Out: one condition a root, over names
-//! of members. Not here: whether the members exist, and how many values an operator takes (compiler, `check`).
+//! In: the contract's arena, untrusted: every index, count and value is checked before it is used, and shared nodes
+//! can't make a small arena a huge tree. Out: one condition per root, over names of members. Not here: whether the
+//! members exist, and the number of values of an operator (compiler, `check`).
 
 use terrane_compiler::governance::{HookCondition, TestOperator};
 use terrane_compiler::types::Value;
@@ -20,29 +20,29 @@ const MAX_NAME_BYTES: usize = 512;
 const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// How much an arena may hold.
+/// The size limits of an arena.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     nodes: usize,
-    /// Nodes and values of all roots once those with several parents are written out: each reference counts.
+    /// Nodes and values of all roots, with shared nodes counted for each reference.
     tree: usize,
 }
 
 impl Room {
-    /// For a condition or a few.
+    /// Returns the limits for a few conditions.
     pub(crate) const PLAIN: Room = Room { nodes: MAX_NODES, tree: MAX_TREE };
 
-    /// For conditions of each of so many columns.
+    /// Returns the limits for conditions of so many columns.
     pub(crate) fn of_columns(columns: usize) -> Room {
         let more = |least: usize, each: usize| least.saturating_add(columns.saturating_mul(each)).min(MAX_OF_COLUMNS);
         Room { nodes: more(MAX_NODES, 64), tree: more(MAX_TREE, 128) }
     }
 }
 
-/// The conditions, in the order of the roots.
+/// Returns the conditions, in the order of the roots.
 ///
 /// # Errors
-/// What of the contract the arena breaks.
+/// The violated rule of the contract.
 pub(crate) fn conditions(arena: &Arena, room: Room) -> Result<Vec<HookCondition>, String> {
     check(arena, room)?;
     let literals = arena.literals.iter().map(value).collect();
@@ -50,7 +50,7 @@ pub(crate) fn conditions(arena: &Arena, room: Room) -> Result<Vec<HookCondition>
     arena.roots.iter().map(|root| reading.condition(*root)).collect()
 }
 
-/// Sees that indexes lead somewhere and back, also where no root leads to them, and that the trees are small.
+/// Checks that all indexes are in range, also of unreachable nodes, and that the trees are small.
 fn check(arena: &Arena, room: Room) -> Result<(), String> {
     let Arena { nodes, args, columns, literals, names, roots } = arena;
     if nodes.len() > room.nodes {
@@ -67,7 +67,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
     if let Some(long) = columns.iter().find(|name| name.len() > MAX_NAME_BYTES) {
         return Err(format!("a column's name is {} bytes; at most {MAX_NAME_BYTES}", long.len()));
     }
-    // Depth and size of what each node stands for.
+    // The depth and the size of each node's tree.
     let mut seen: Vec<(usize, usize)> = Vec::with_capacity(nodes.len());
     for (index, node) in nodes.iter().enumerate() {
         let (mut depth, mut size) = (0, 0_usize);
@@ -82,7 +82,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
     }
     let mut whole = 0_usize;
     for root in roots {
-        let (depth, size) = *seen.get(*root as usize).ok_or_else(|| format!("there is no node {root} for a root"))?;
+        let (depth, size) = *seen.get(*root as usize).ok_or_else(|| format!("root {root} does not exist"))?;
         if depth > MAX_DEPTH {
             return Err(format!("a condition is {depth} levels deep; at most {MAX_DEPTH}"));
         }
@@ -97,7 +97,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
 fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
     let first = node.first as usize;
     let end = first.checked_add(node.count as usize);
-    // A leaf's `first` says nothing.
+    // The `first` of a leaf has no meaning.
     if node.count == 0 {
         return Ok(&[]);
     }
@@ -106,16 +106,16 @@ fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
     })
 }
 
-/// Reads trees whose shape was checked.
+/// Reads trees of checked shape.
 struct Reading<'a> {
     arena: &'a Arena,
-    /// Made once each: what refers to a text shares it.
+    /// Each text once, shared by all references.
     literals: Vec<Result<Value, String>>,
 }
 
 impl Reading<'_> {
     fn node(&self, index: u32) -> Result<&Node, String> {
-        self.arena.nodes.get(index as usize).ok_or_else(|| format!("there is no node {index}"))
+        self.arena.nodes.get(index as usize).ok_or_else(|| format!("node {index} does not exist"))
     }
 
     fn condition(&self, index: u32) -> Result<HookCondition, String> {
@@ -151,9 +151,9 @@ impl Reading<'_> {
         match (node.op, node.count) {
             (Op::Column, 0) => {
                 let name = self.arena.columns.get(node.aux as usize);
-                name.map(String::as_str).ok_or_else(|| format!("there is no column {}", node.aux))
+                name.map(String::as_str).ok_or_else(|| format!("column {} does not exist", node.aux))
             }
-            _ => Err(format!("the first argument of `{}` is no column", operator.as_str())),
+            _ => Err(format!("the first argument of `{}` is not a column", operator.as_str())),
         }
     }
 
@@ -167,7 +167,7 @@ impl Reading<'_> {
 
     fn literal(&self, node: &Node) -> Result<Value, String> {
         let literal = self.literals.get(node.aux as usize);
-        literal.ok_or_else(|| format!("there is no literal {}", node.aux))?.clone()
+        literal.ok_or_else(|| format!("literal {} does not exist", node.aux))?.clone()
     }
 }
 
@@ -198,7 +198,9 @@ fn value(scalar: &Scalar) -> Result<Value, String> {
         Scalar::Float(value) if value.is_finite() => Value::Float(*value),
         Scalar::Float(value) => return Err(format!("a literal is {value}")),
         Scalar::Decimal(digits) if is_decimal(digits) => Value::Decimal(digits.as_str().into()),
-        Scalar::Decimal(_) => return Err("a decimal literal is no decimal: sign, digits, at most one point".to_owned()),
+        Scalar::Decimal(_) => {
+            return Err("a decimal literal is not valid: expected a sign, digits, at most one point".to_owned());
+        }
         Scalar::Text(text) => Value::Text(text.as_str().into()),
         Scalar::DateDays(days) if DAYS.contains(days) => Value::Date(*days),
         Scalar::TimestampUs(micros)
@@ -212,7 +214,7 @@ fn value(scalar: &Scalar) -> Result<Value, String> {
     })
 }
 
-/// Sign, digits, at most one point with digits on both sides.
+/// Returns whether the text is a sign, digits, and at most one point with digits on both sides.
 fn is_decimal(digits: &str) -> bool {
     let digits = digits.strip_prefix(['-', '+']).unwrap_or(digits);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));

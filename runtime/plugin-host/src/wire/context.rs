@@ -1,4 +1,4 @@
-//! The facts that the host puts into each call: the moment, and the plugin's own configuration.
+//! The context of each call: the moment, and the plugin's configuration.
 
 use terrane_app::ports::calls::CallFacts;
 use terrane_app::ports::governance::Asking;
@@ -6,7 +6,7 @@ use terrane_app::ports::governance::Asking;
 use crate::bindings::common::CallContext;
 use crate::limits::CallLimits;
 
-/// When and for which request a plugin is called.
+/// The time of a call, and its request.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {
     now_unix_ms: i64,
@@ -15,7 +15,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Of calls that depend on nothing but the component: no real time, no request.
+    /// Returns the moment of calls that depend on the component only: no real time, no request.
     pub(crate) fn none() -> Moment {
         Moment { now_unix_ms: 0, time_zone: "UTC".to_owned(), correlation_id: String::new() }
     }
@@ -36,7 +36,7 @@ impl Moment {
         }
     }
 
-    /// What a plugin with this configuration is told.
+    /// Returns the context for a plugin with this configuration.
     pub(crate) fn context(&self, limits: CallLimits, config_json: &str) -> CallContext {
         CallContext {
             now_unix_ms: self.now_unix_ms,

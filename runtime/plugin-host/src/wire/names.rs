@@ -2,12 +2,13 @@
 
 const MAX_BYTES: usize = 64;
 
-/// A plugin's id: `[a-z][a-z0-9_-]*`, at most 64 bytes.
+/// Returns whether the text is a plugin's id: `[a-z][a-z0-9_-]*`, at most 64 bytes.
 pub(crate) fn is_id(id: &str) -> bool {
     is_name(id, |byte| byte == b'_' || byte == b'-')
 }
 
-/// A code of a denial or a finding, a rule, a kind of detector: `[a-z][a-z0-9_]*`, at most 64 bytes.
+/// Returns whether the text is a code of a denial or a finding, a rule, or a kind of detector: `[a-z][a-z0-9_]*`, at
+/// most 64 bytes.
 pub(crate) fn is_code(code: &str) -> bool {
     is_name(code, |byte| byte == b'_')
 }

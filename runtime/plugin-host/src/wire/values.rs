@@ -1,4 +1,4 @@
-//! Types, values and weights, as the contract and the host call them.
+//! Converts types, values and severities between the contract and the host.
 
 use terrane_app::ports::severity::Severity;
 use terrane_compiler::types::{LogicalType, Value};
@@ -38,7 +38,7 @@ pub(crate) fn logical_type_of(ty: WireType) -> LogicalType {
     }
 }
 
-/// A value that guests are told; there is one NaN.
+/// Returns a value for a guest; all NaNs become one.
 pub(crate) fn scalar(value: &Value) -> Scalar {
     match value {
         Value::Null => Scalar::Null,
@@ -53,7 +53,7 @@ pub(crate) fn scalar(value: &Value) -> Scalar {
     }
 }
 
-/// How much of the literals' bytes a value takes.
+/// Returns the number of literal bytes that a value uses.
 pub(crate) fn scalar_bytes(scalar: &Scalar) -> usize {
     match scalar {
         Scalar::Text(text) | Scalar::Decimal(text) => text.len(),

@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn orders_are_filtered_by_the_callers_regions() {
         let attributes = vec![("regions".to_owned(), "[\"EMEA\"]".to_owned())];
-        let who = Principal { attributes, ..Principal::nobody() };
+        let who = Principal { attributes, ..Principal::anonymous() };
         let verdict = Plugin::on_query(&CallContext::for_tests(), &who, &QueryFacts::for_tests(&["orders"])).unwrap();
         let Decision::Permit(obligations) = verdict.decision else { panic!("{verdict:?}") };
         assert_eq!(obligations.row_filters[0].predicate.columns, ["region"]);

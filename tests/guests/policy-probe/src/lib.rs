@@ -31,7 +31,7 @@ impl Hook for Probe {
         let word = |json: &Json, name: &str| json.get(name).and_then(Json::text).unwrap_or_default().to_owned();
         for filter in config.get("filters").map(Json::items).unwrap_or_default().iter().chain(config.get("filter")) {
             let cube = word(filter, "cube");
-            // As a policy does that is meant for cubes which some queries don't read.
+            // A policy for cubes that some queries don't read does the same.
             if !query.reads(&cube) && filter.get("always").is_none() {
                 continue;
             }
@@ -79,7 +79,7 @@ impl Hook for Probe {
     }
 }
 
-/// What it was told of the query and the caller.
+/// Returns the hook's arguments as text.
 fn told(who: &Principal, query: &QueryFacts) -> String {
     let members: Vec<String> = query.members.iter().map(|used| format!("{}.{}", used.cube, used.member)).collect();
     let literals = format!("{:?}", query.filters.literals);

@@ -72,6 +72,11 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        package: "terrane-plugin-kit",
+        may_use: &["terrane-app", "terrane-plugin-host"],
+        must_not_reach: &["axum", "hyper", "tower-http", "async-graphql", "duckdb", "libduckdb-sys", "sqlx", "clap"],
+    },
+    Rule {
         package: "terrane-warehouse",
         may_use: &["terrane-app", "terrane-compiler"],
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime"],
@@ -97,15 +102,32 @@ const RULES: &[Rule] = &[
         may_use: &["terrane-app", "terrane-compiler"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
+    Rule { package: "terrane-terminal", may_use: &[], must_not_reach: &["tokio", "serde", "arrow"] },
+    Rule {
+        package: "terrane-authoring",
+        // Warehouses are opened by the cli; a draft reads one through the port.
+        may_use: &["terrane-app", "terrane-compiler", "terrane-terminal"],
+        must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap"],
+    },
+    Rule {
+        package: "terrane-expectations",
+        // Rows are compared as the server writes them.
+        may_use: &["terrane-app", "terrane-compiler", "terrane-server"],
+        must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx", "clap"],
+    },
     Rule {
         package: "terrane-cli",
         may_use: &[
             "terrane-app",
+            "terrane-authoring",
             "terrane-compiler",
+            "terrane-expectations",
             "terrane-identity",
             "terrane-plugin-host",
+            "terrane-plugin-kit",
             "terrane-server",
             "terrane-store",
+            "terrane-terminal",
             "terrane-traces",
             "terrane-warehouse",
         ],
@@ -136,7 +158,9 @@ const RULES: &[Rule] = &[
             "terrane-app",
             "terrane-cli",
             "terrane-compiler",
+            "terrane-expectations",
             "terrane-plugin-host",
+            "terrane-plugin-kit",
             "terrane-server",
             "terrane-store",
             "terrane-warehouse",

@@ -23,7 +23,7 @@ fn check(folder: &Path, at_least: usize) {
     let failed: Vec<String> = outcomes
         .iter()
         .filter_map(|outcome| {
-            let failure = outcome.failure.as_ref()?;
+            let failure = outcome.mismatch.as_ref()?;
             let sql = outcome.sql.as_deref().unwrap_or("no SQL");
             Some(format!("{}: {}\n{failure}\n{sql}\n", outcome.place, outcome.name))
         })

@@ -65,10 +65,9 @@ fn a_new_plugin_is_the_template_under_its_own_name() {
     let scratch = Scratch::empty();
     for (role, name) in TEMPLATES {
         let folder = scratch.path().join(name);
-        let output = plugin("new", &folder, &["--role", role, "--sdk", path("sdk").to_str().unwrap()]);
+        let output = plugin("new", &folder, &["--role", role]);
         assert_eq!(output.code, Some(0), "{}", output.stderr);
-        // With the template's own name, all but the manifest of the crate is the template, which is built and
-        // tested with the workspace.
+        // The template itself is built and tested with the workspace.
         for file in ["plugin.toml", "src/lib.rs"] {
             let (made, template) = (folder.join(file), path(&format!("sdk/templates/{role}/{file}")));
             let template = fs::read_to_string(template).unwrap();
@@ -81,21 +80,25 @@ fn a_new_plugin_is_the_template_under_its_own_name() {
             assert!(made.contains(name), "{file} of {role}");
         }
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        assert!(manifest.contains("[workspace]") && manifest.contains("sdk\""), "{manifest}");
+        assert!(manifest.contains("[workspace]") && manifest.contains("\"vendor/terrane/sdk\""), "{manifest}");
+        assert!(folder.join("vendor/terrane/wit/worlds.wit").is_file());
     }
     let again = plugin("new", &scratch.path().join("hook-template"), &["--role", "governance"]);
     assert!(again.code == Some(1) && again.stderr.contains("not empty"), "{}", again.stderr);
     let unnamed = plugin("new", &scratch.path().join("Über"), &["--role", "check"]);
     assert!(unnamed.code == Some(1) && unnamed.stderr.contains("--name"), "{}", unnamed.stderr);
-    for (folder, role, name) in [
-        ("quack", "dialect", "--name dialect-quack"),
-        ("my-detector", "detector", "--name detector-my"),
-        ("detector-", "detector", "--name detector-mine"),
-        ("detector-x", "check", "--name check-detector-x"),
+    for (folder, role, id) in [
+        ("quack", "dialect", "dialect-quack"),
+        ("my-detector", "detector", "detector-my"),
+        ("mydet", "detector", "detector-mydet"),
+        ("detector-x", "check", "check-detector-x"),
     ] {
         let output = plugin("new", &scratch.path().join(folder), &["--role", role]);
-        assert!(output.code == Some(1) && output.stderr.contains(name), "{}", output.stderr);
+        assert!(output.code == Some(0) && output.stdout.starts_with(&format!("created {id} in ")), "{output:?}");
     }
+    let elsewhere = scratch.path().join("with-sdk");
+    let output = plugin("new", &elsewhere, &["--role", "check", "--sdk", path("sdk").to_str().unwrap()]);
+    assert!(output.code == Some(0) && !elsewhere.join("vendor").exists(), "{output:?}");
 }
 
 pub(crate) const NO_GUEST_TARGET: &str = "the toolchain has no wasm32-unknown-unknown";
@@ -118,8 +121,8 @@ fn a_new_detector_is_built_tested_and_signed() {
         return crate::skip("a new detector", NO_GUEST_TARGET);
     }
     let scratch = Scratch::empty();
-    let crate_folder = scratch.path().join("detector-far-out");
-    plugin("new", &crate_folder, &["--role", "detector", "--sdk", path("sdk").to_str().unwrap()]);
+    let crate_folder = scratch.path().join("far-out");
+    plugin("new", &crate_folder, &["--role", "detector"]);
     // With this process's environment, and without the bound on time of other runs: it compiles a crate.
     let mut command = Command::new(BINARY);
     command.args(["plugin", "test"]).arg(&crate_folder).env("CARGO_NET_OFFLINE", "true").env_remove("CARGO_TARGET_DIR");
@@ -141,7 +144,7 @@ fn a_new_detector_is_built_tested_and_signed() {
     let stranger = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
     assert_eq!(checked(stranger)["ok"], json!(false));
 
-    what_it_logs_is_shown(&crate_folder, &component);
+    logs_and_panics_are_shown(&crate_folder, &component);
 }
 
 fn built(crate_folder: &Path) {
@@ -151,8 +154,8 @@ fn built(crate_folder: &Path) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
-/// Its author, and who uses it in a project, see what a detector has to say, and why it panicked.
-fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
+/// Checks that log lines and panics of a detector are shown to its author, and in a project.
+fn logs_and_panics_are_shown(crate_folder: &Path, component: &Path) {
     let source = crate_folder.join("src/lib.rs");
     let judging = "        Ok(Detection::of_points(";
     let talking = "        terrane_sdk::log::write(\
@@ -177,13 +180,14 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let few = json_of(&plugin("run", component, &["--json", "--input", &input("few.json")]));
     assert_eq!(few["log"], json!([{"level": "warning", "message": "looking", "fields": [["api_key", "hunter2"]]}]));
     let many = plugin("run", component, &["--input", &input("many.json")]);
-    assert!(many.code == Some(1) && many.stderr.contains("it logged error: panicked: 10 points at="), "{many:?}");
+    assert!(many.code == Some(1) && many.stderr.contains(": 10 points\n    it logged warning"), "{many:?}");
     let many = plugin("run", component, &["--json", "--input", &input("many.json")]);
     let reported = json_of(&many);
-    assert!(reported["ok"] == json!(false) && reported["log"][1]["level"] == "error", "{reported}");
-    assert!(reported["problems"][0].as_str().unwrap().contains("many.json: the component trapped"), "{reported}");
+    assert!(reported["ok"] == json!(false) && reported["log"][0]["level"] == "warning", "{reported}");
+    let panicked = "many.json: the component trapped in `detect`: panicked at src/lib.rs:";
+    assert!(reported["problems"][0].as_str().unwrap().contains(panicked), "{reported}");
     let tested = plugin("test", component, &["--cases", cases.path().to_str().unwrap()]);
-    for words in ["it logged warning: looking", "panicked: 10 points at=src/lib.rs:"] {
+    for words in ["it logged warning: looking", "panicked at src/lib.rs:", ": 10 points"] {
         assert!(tested.code == Some(1) && tested.stdout.contains(words), "{tested:?}");
     }
 
@@ -205,7 +209,8 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
         output.code == Some(1) && reported.contains("detector-far-out: warning: looking api_key=***\n"),
         "{reported}"
     );
-    assert!(reported.contains("detector-far-out: error: panicked: 58 points at=src/lib.rs:"), "{reported}");
+    let panicked = "trapped in `detect`: panicked at src/lib.rs:";
+    assert!(reported.contains(panicked) && reported.contains(": 58 points"), "{reported}");
     assert!(reported.contains("hint: it was judging half 0; half 1\n"), "{reported}");
 
     // An unused component is reported wherever it is asked for, and cannot forge a line.
@@ -215,7 +220,7 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     let checked = plugin("check", component, &[]);
     let tested = plugin("test", component, &[]);
     for output in [&checked, &tested] {
-        assert!(output.code == Some(1) && output.stdout.contains("is no kind"), "{output:?}");
+        assert!(output.code == Some(1) && output.stdout.contains("is not a kind"), "{output:?}");
         assert!(!output.stdout.contains('\u{1b}') && !output.stdout.contains("\nok     out"), "{output:?}");
     }
     let project = project();
@@ -223,6 +228,59 @@ fn what_it_logs_is_shown(crate_folder: &Path, component: &Path) {
     assert!(checked.stdout.contains("the detector `detector-far-out` is not in use"), "{checked:?}");
     let output = judged(&project).unwrap();
     assert!(output.code == Some(1) && output.stderr.contains("not usable: component `detector-far-out`"), "{output:?}");
+}
+
+/// A panic in the function of each role that its case calls.
+const PANICS: [(&str, &str, &str, &str); 4] = [
+    ("dialect", "fn profile(_: &CallContext) -> Result<Profile, PluginError> {", "describe-dialect", "{}"),
+    (
+        "detector",
+        "    ) -> Result<Detection, PluginError> {",
+        "detect",
+        r#"{"kind": "loud", "history": {"series": [[1, 3]]}, "points": {"series": [[2]]}, "p": {"training-size": 2}}"#,
+    ),
+    ("check", "-> Result<Plan, PluginError> {", "make-plan", r#"{"columns": []}"#),
+    (
+        "governance",
+        "-> Result<Verdict, PluginError> {",
+        "on-query",
+        r#"{"who": {"user-id": "", "tenant": "", "auth-method": "anonymous"}, "query": {"surface": "rest", "cubes": []}}"#,
+    ),
+];
+
+#[test]
+fn a_panic_of_a_release_component_is_reported_in_every_role() {
+    if !has_guest_target() {
+        return crate::skip("panics of release components", NO_GUEST_TARGET);
+    }
+    let scratch = Scratch::empty();
+    // One target folder, so that the SDK is compiled once.
+    let target = scratch.path().join("target");
+    for (role, function, call, arguments) in PANICS {
+        let folder = scratch.path().join(format!("{role}-loud"));
+        plugin("new", &folder, &["--role", role]);
+        let source = folder.join("src/lib.rs");
+        let text = fs::read_to_string(&source).unwrap();
+        let panicking =
+            format!("{function}\n        assert!(std::hint::black_box(false), \"no luck for {{}}\", {role:?});");
+        assert!(text.contains(function), "{role}");
+        fs::write(&source, text.replacen(function, &panicking, 1)).unwrap();
+        let mut build = Command::new(BINARY);
+        build.args(["plugin", "build", "--release", "--json"]).arg(&folder).env("CARGO_NET_OFFLINE", "true");
+        let built = build.env("CARGO_TARGET_DIR", &target).output().unwrap();
+        assert!(built.status.success(), "{role}: {}", String::from_utf8_lossy(&built.stderr));
+        let built: Value = serde_json::from_slice(&built.stdout).unwrap();
+        let component = PathBuf::from(built["path"].as_str().unwrap());
+        let imports = json_of(&plugin("inspect", &component, &["--json"]))["imports"].clone();
+        let is_imported = |name: &str| imports.as_array().unwrap().iter().any(|import| import.as_str() == Some(name));
+        assert!(is_imported("terrane:diagnostics/panic@0.1.0") && !is_imported("terrane:host/log@0.1.0"), "{imports}");
+        let case = scratch.path().join(format!("{role}.json"));
+        fs::write(&case, format!("{{\"call\": \"{call}\", \"args\": {arguments}}}")).unwrap();
+        let output = plugin("run", &component, &["--input", case.to_str().unwrap()]);
+        let fault = format!("trapped in `{call}`: panicked at src/lib.rs:");
+        assert_eq!(output.code, Some(1), "{role}: {output:?}");
+        assert!(output.stderr.contains(&fault) && output.stderr.contains(&format!("no luck for {role}")), "{output:?}");
+    }
 }
 
 #[test]
@@ -251,7 +309,7 @@ fn errors_are_reported_with_place_and_hint() {
     let file = |name: &str| scratch.path().join(name);
     let run = |case: &str| plugin("run", &detector, &["--input", file(case).to_str().unwrap()]);
     for (output, words) in [
-        (run("wrong.json"), &["/kind: a text", "/kinds: there is no such parameter", "/p/training-size"][..]),
+        (run("wrong.json"), &["/kind: a text", "/kinds: unknown parameter", "/p/training-size"][..]),
         (run("no-call.json"), &["no-call.json", "`cal`", "hint:"][..]),
         (run("no-function.json"), &["`detekt`", "detectors", "hint:"][..]),
         (run("nowhere.json"), &["nowhere.json", "hint:"][..]),
@@ -261,11 +319,11 @@ fn errors_are_reported_with_place_and_hint() {
         (plugin("build", scratch.path(), &[]), &["plugin.toml", "hint:"][..]),
         (
             plugin("build", &path("examples/detector-c"), &["--module", file("text.wasm").to_str().unwrap()]),
-            &["is no WebAssembly module", "hint:"][..],
+            &["is not a core WebAssembly module", "hint:"][..],
         ),
         (
             Program::new(BINARY, &["plugin", "keygen", "--out"], &file("none/k")).run().unwrap(),
-            &["its folder is not there"],
+            &["the folder does not exist"],
         ),
     ] {
         assert_eq!(output.code, Some(1), "{output:?}");

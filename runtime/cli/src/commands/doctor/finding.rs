@@ -1,4 +1,4 @@
-//! What a check found, and how it is told.
+//! The findings of checks, as text and JSON.
 
 use serde_json::{Value as Json, json};
 
@@ -26,11 +26,11 @@ struct Finding {
     name: &'static str,
     outcome: Outcome,
     found: String,
-    /// What to do; empty where nothing is to be done.
+    /// An action; empty if none is needed.
     advice: String,
 }
 
-/// In the order in which they were made.
+/// Findings in the order of the checks.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Vec<Finding>);
 

@@ -1,4 +1,4 @@
-//! The machine: the log's file, the port, the limit of open files.
+//! Checks of the machine: the log file, the port, the limit of open files.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -12,13 +12,13 @@ use super::finding::{Findings, Outcome};
 use crate::project::Project;
 use crate::{start_rules, wiring};
 
-/// Files, pools, timers and whatever an engine opens by itself.
+/// The number of files for pools, timers and the engine.
 const OTHER_FILES: u64 = 256;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// As much of an answer as says who it is.
+/// The number of bytes of a response that identify the server.
 const PROBE_BYTES: u64 = 4_096;
 
-/// The log's output, where it is a file.
+/// Checks the file of the log, if there is one.
 pub(super) fn log(project: &Project, findings: &mut Findings) {
     let LogOutput::File(file) = wiring::log_settings(project).output else {
         return findings.ok("log", "goes to a stream of the program");
@@ -41,14 +41,14 @@ pub(super) fn log(project: &Project, findings: &mut Findings) {
     }
 }
 
-/// Makes a file in a folder and removes it.
+/// Checks that a folder is writable by creating and removing a file.
 pub(super) fn try_to_write(folder: &Path) -> std::io::Result<()> {
     let probe = folder.join(format!(".terrane-probe-{}", std::process::id()));
     std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
     std::fs::remove_file(&probe)
 }
 
-/// Free, or taken by a server of ours.
+/// Checks that the port is free, or used by a Terrane server.
 pub(super) async fn port(project: &Project, findings: &mut Findings) {
     let config = &project.config;
     // Told by the start rules.
@@ -73,7 +73,7 @@ pub(super) async fn port(project: &Project, findings: &mut Findings) {
     }
 }
 
-/// The version of the server behind an address, if its probe answers like ours.
+/// Returns the version of a Terrane server at an address.
 fn version_served(address: SocketAddr) -> Option<String> {
     let mut stream = TcpStream::connect_timeout(&address, PROBE_TIMEOUT).ok()?;
     stream.set_read_timeout(Some(PROBE_TIMEOUT)).ok()?;
@@ -86,7 +86,7 @@ fn version_served(address: SocketAddr) -> Option<String> {
     Some(body["version"].as_str()?.to_owned())
 }
 
-/// Each connection is an open file. `serve` raises its own limit as far as it may.
+/// Checks the limit of open files, since each connection is one. `serve` raises its soft limit.
 pub(super) fn open_files(project: &Project, findings: &mut Findings) {
     let connections = project.config.server.max_connections as u64;
     let warehouse = project.config.warehouse.max_connections.unwrap_or(8);

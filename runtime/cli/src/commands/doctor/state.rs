@@ -1,4 +1,4 @@
-//! The state database: there, ours, writable, of this schema, in time, with room.
+//! Checks of the state database: existence, owner, access, schema version, clock, free space.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use super::finding::{Findings, Outcome};
 use crate::clock::SystemClock;
 use crate::project::Project;
 
-/// Clocks that differ by less agree for all that depends on them.
+/// The difference of clocks that is harmless.
 const AGREES_SECONDS: i64 = 2;
-/// Tokens are refused at about this.
+/// The difference of clocks at which tokens are refused.
 const REFUSED_SECONDS: i64 = 30;
 const LITTLE_ROOM_BYTES: u64 = 1024 * 1024 * 1024;
 const NO_ROOM_BYTES: u64 = 64 * 1024 * 1024;
@@ -48,7 +48,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
     }
 }
 
-/// A file that the first start makes, if it may.
+/// Checks that the first start can create the file.
 fn not_made_yet(file: &Path, findings: &mut Findings) {
     let folder = file.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(file);
     match super::machine::try_to_write(folder) {
@@ -122,7 +122,7 @@ fn writable(condition: &Condition, findings: &mut Findings) {
     }
 }
 
-/// This machine's clock against the database's, and against the newest audit record.
+/// Compares the clock of this machine with the database and with the newest audit record.
 fn times(condition: &Condition, now: jiff::Timestamp, findings: &mut Findings) {
     let off = condition.clock.duration_since(now).as_secs();
     let behind = condition.last_record.map_or(0, |last| last.duration_since(now).as_secs().max(0));

@@ -95,7 +95,7 @@ impl Resolver<'_> {
     /// A cube's primary time, if the caller knows of it.
     pub(super) fn own_time(&self, fact: CubeId) -> Result<DimensionId, QueryError> {
         let id = primary_time(self.names.model, fact)?;
-        match self.names.access.sees(Member::Dimension(id)) {
+        match self.names.access.can_name(Member::Dimension(id)) {
             true => Ok(id),
             false => Err(QueryError::NoPrimaryTime { cube: self.names.model.cube(fact).name.clone() }),
         }

@@ -8,12 +8,11 @@ use terrane_app::query::RequestContext;
 use terrane_app::security::caller_json;
 use terrane_app::services::Services;
 use terrane_cli::config::Environment;
-use terrane_cli::expectations::difference;
 use terrane_cli::on_large_stack;
 use terrane_cli::project::Project;
-use terrane_cli::rows::Rows;
 use terrane_cli::{wire, wiring};
 use terrane_compiler::SecurityContext;
+use terrane_expectations::{RowOrder, Rows, difference};
 use terrane_system_tests::engines::{Cell, Engine, Kind, Table, Type, small_tables};
 use terrane_system_tests::{FLIGHTS, path};
 
@@ -152,7 +151,7 @@ fn check(kind: Kind) {
                     // Its decimals are doubles.
                     actual.is_double.fill(true);
                 }
-                difference(&actual, &expected, true)
+                difference(&actual, &expected, RowOrder::Listed).map(|difference| difference.to_string())
             }
             (Err(error), _) => Some(format!("DuckDB: {error}")),
             (_, Err(error)) => Some(error),

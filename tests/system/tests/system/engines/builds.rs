@@ -10,7 +10,7 @@ use terrane_app::ports::builder::{BuildError, BuiltRelation, CantBuild, Marker, 
 use terrane_app::ports::warehouse::{Statement, WarehouseErrorKind};
 use terrane_app::services::Services;
 use terrane_cli::config::Environment;
-use terrane_cli::rows::Rows;
+use terrane_expectations::Rows;
 use terrane_system_tests::engines::{Engine, Kind, small_tables};
 use terrane_system_tests::path;
 

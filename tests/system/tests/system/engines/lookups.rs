@@ -3,8 +3,8 @@
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::RequestContext;
 use terrane_cli::config::Environment;
-use terrane_cli::rows::Rows;
 use terrane_cli::wire;
+use terrane_expectations::Rows;
 use terrane_system_tests::Scratch;
 use terrane_system_tests::engines::Kind;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use terrane_app::ports::warehouse::{Statement, WarehouseErrorKind};
 use terrane_cli::config::Environment;
-use terrane_cli::rows::Rows;
+use terrane_expectations::Rows;
 use terrane_system_tests::engines::{Engine, Kind, small_tables};
 use terrane_system_tests::path;
 

@@ -1,0 +1,294 @@
+//! Decides which measures a column of numbers gets.
+//!
+//! In: a column's name, type and statistics. Out: whether sums and averages are drafted, and their format. Keys,
+//! codes, years, flags and coordinates become dimensions. In doubt a measure is drafted, since removing one is
+//! easier than noticing that one is missing.
+
+use super::column_kind::ColumnKind;
+use super::table::{Column, Table};
+use crate::names::{singular, snake};
+
+/// The measures of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct DraftMeasures {
+    pub(super) sum: bool,
+    pub(super) average: bool,
+    pub(super) format: Option<&'static str>,
+}
+
+/// Last words of names whose numbers are labels, positions in an order, or parts of a date.
+const LABELS: &[&str] = &[
+    "id",
+    "ids",
+    "key",
+    "code",
+    "no",
+    "nr",
+    "number",
+    "num",
+    "zip",
+    "zipcode",
+    "postcode",
+    "postal",
+    "phone",
+    "fax",
+    "year",
+    "yr",
+    "month",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "week",
+    "quarter",
+    "weekday",
+    "dow",
+    "doy",
+    "date",
+    "lat",
+    "latitude",
+    "lon",
+    "lng",
+    "long",
+    "longitude",
+    "coordinate",
+    "x",
+    "y",
+    "z",
+    "flag",
+    "version",
+    "seq",
+    "sequence",
+    "pos",
+    "position",
+    "rank",
+    "order",
+    "sort",
+    "index",
+    "idx",
+    "line",
+    "row",
+    "status",
+    "state",
+    "type",
+    "kind",
+    "class",
+    "category",
+    "level",
+    "priority",
+    "tier",
+    "fips",
+    "isbn",
+    "ean",
+    "upc",
+    "gtin",
+    "sku",
+    "ssn",
+    "hash",
+    "port",
+    "tz",
+    "timezone",
+    "offset",
+    "epoch",
+    "timestamp",
+    "ts",
+    "at",
+    "batch",
+    "serial",
+    "channel",
+    "dir",
+    "direction",
+    "degrees",
+    "heading",
+    "bearing",
+    "group",
+    "segment",
+    "cluster",
+    "bucket",
+    "generation",
+];
+/// First words of flags.
+const FLAGS: &[&str] = &["is", "has", "was", "can", "did", "should"];
+/// First words of counts.
+const COUNTS: &[&str] = &["num", "n", "number", "count", "total", "nb", "qty"];
+/// Last words of numbers whose sum has no meaning.
+const RATES: &[&str] = &[
+    "price",
+    "rate",
+    "ratio",
+    "pct",
+    "percent",
+    "percentage",
+    "share",
+    "score",
+    "rating",
+    "stars",
+    "age",
+    "temperature",
+    "temp",
+    "dewp",
+    "humidity",
+    "humid",
+    "pressure",
+    "speed",
+    "velocity",
+    "gust",
+    "altitude",
+    "alt",
+    "elevation",
+    "height",
+    "width",
+    "depth",
+    "size",
+    "average",
+    "avg",
+    "mean",
+    "median",
+    "probability",
+    "confidence",
+    "visibility",
+    "visib",
+    "msrp",
+    "salary",
+    "tenure",
+    "density",
+    "factor",
+    "multiplier",
+    "per",
+];
+/// Words for parts of a whole at any position: the sum of `percent_off` has no meaning.
+const PARTS: &[&str] = &["pct", "percent", "percents", "percentage", "percentages", "ratio", "ratios", "share"];
+/// Last words of numbers from 0 to 1.
+const PERCENTS: &[&str] = &["ratio", "share", "probability", "rate"];
+/// Words for amounts of money.
+const MONEY: &[&str] = &[
+    "price", "amount", "revenue", "cost", "costs", "fee", "fees", "tax", "taxes", "subtotal", "sales", "payment",
+    "payments", "salary", "profit", "spend", "spending", "charge", "charges", "fare", "refund", "refunds", "discount",
+    "msrp", "gmv", "turnover", "income", "expense", "expenses", "budget", "balance", "usd", "eur", "gbp",
+];
+/// Words by which a name with a word for money is not an amount, or not in the currency's unit.
+const NO_MONEY: &[&str] =
+    &["rate", "ratio", "pct", "percent", "percentage", "count", "qty", "quantity", "cents", "score", "index", "days"];
+
+pub(super) fn classify(table: &Table, at: usize) -> DraftMeasures {
+    let column = &table.columns[at];
+    let name = snake(&column.name);
+    let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+    let is_part_of_key = table.key.contains(&at) || table.references.iter().any(|r| r.columns.contains(&at));
+    // `flights.flight` contains the number of a flight.
+    let is_own_name = name == singular(&snake(&table.name));
+    if !column.kind.is_number() || is_part_of_key || is_own_name || is_label(column, &words) {
+        return DraftMeasures::default();
+    }
+    let is_money = words.iter().any(|word| MONEY.contains(word)) && !words.iter().any(|word| NO_MONEY.contains(word));
+    let last = words.last().copied().unwrap_or_default();
+    let is_share =
+        column.statistics.as_ref().is_some_and(|s| s.min >= 0.0 && s.max <= 1.0) && column.kind != ColumnKind::Integer;
+    if is_share && (last == "discount" || PERCENTS.contains(&last)) {
+        return DraftMeasures { sum: false, average: true, format: Some("percent") };
+    }
+    let is_count = COUNTS.contains(&last) || last == "quantity";
+    // `share_of_total` is not a count.
+    let is_part = (!is_count || last == "total") && words.iter().any(|word| PARTS.contains(word));
+    let is_rate = RATES.contains(&last) || is_part || words.contains(&"per");
+    DraftMeasures { sum: !is_rate, average: true, format: is_money.then_some("currency") }
+}
+
+fn is_label(column: &Column, words: &[&str]) -> bool {
+    let (first, last) = (words.first().copied().unwrap_or_default(), words.last().copied().unwrap_or_default());
+    if FLAGS.contains(&first) || (LABELS.contains(&last) && !(words.len() > 1 && COUNTS.contains(&first))) {
+        return true;
+    }
+    let Some(numbers) = &column.statistics else { return false };
+    if column.kind != ColumnKind::Integer {
+        return false;
+    }
+    let is_flag = numbers.distinct <= 2 && numbers.min >= 0.0 && numbers.max <= 1.0;
+    let is_year = (words.contains(&"year") || words.contains(&"yr")) && numbers.min >= 1000.0 && numbers.max <= 2999.0;
+    // 1745 for 17:45: the last two digits never exceed 59, unlike those of counts and durations.
+    let is_clock = last == "time"
+        && numbers.min >= 0.0
+        && numbers.max > 100.0
+        && numbers.max <= 2400.0
+        && numbers.max_last_digits.is_some_and(|digits| digits < 60.0);
+    is_flag || is_year || is_clock
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{Evidence, Statistics};
+    use super::*;
+
+    fn of(table: &str, name: &str, kind: ColumnKind, statistics: Option<(f64, f64, f64)>) -> String {
+        let statistics = statistics.map(|(min, max, digits)| Statistics {
+            values: 100,
+            distinct: if max - min <= 1.0 { 2 } else { 50 },
+            min,
+            max,
+            max_last_digits: Some(digits),
+        });
+        let column = Column {
+            name: name.to_owned(),
+            type_name: String::new(),
+            kind,
+            is_nullable: true,
+            comment: None,
+            statistics,
+        };
+        let table = Table {
+            schema: "main".to_owned(),
+            name: table.to_owned(),
+            comment: None,
+            columns: vec![column],
+            key: Vec::new(),
+            key_evidence: Evidence::Declared,
+            unique: Vec::new(),
+            references: Vec::new(),
+        };
+        let DraftMeasures { sum, average, format } = classify(&table, 0);
+        let mut words: Vec<&str> = Vec::new();
+        words.extend(sum.then_some("sum"));
+        words.extend(average.then_some("avg"));
+        words.extend(format);
+        words.join(" ")
+    }
+
+    #[test]
+    fn sums_are_drafted_for_additive_columns() {
+        let cases = [
+            ("orders", "amount", ColumnKind::Decimal, None, "sum avg currency"),
+            ("orders", "totalRevenue", ColumnKind::Float, None, "sum avg currency"),
+            ("orders", "quantity", ColumnKind::Integer, Some((1.0, 9.0, 9.0)), "sum avg"),
+            ("orders", "unit_price", ColumnKind::Decimal, None, "avg currency"),
+            ("orders", "tax_rate", ColumnKind::Float, Some((0.0, 0.25, 0.0)), "avg percent"),
+            ("orders", "discount", ColumnKind::Float, Some((0.0, 0.4, 0.0)), "avg percent"),
+            ("orders", "discount", ColumnKind::Decimal, Some((0.0, 40.0, 0.0)), "sum avg currency"),
+            ("orders", "percent_off", ColumnKind::Float, None, "avg"),
+            ("orders", "share_of_total", ColumnKind::Float, None, "avg"),
+            ("orders", "percent_count", ColumnKind::Integer, None, "sum avg"),
+            ("orders", "amount_cents", ColumnKind::Integer, None, "sum avg"),
+            ("orders", "line_number", ColumnKind::Integer, None, ""),
+            ("orders", "number_of_items", ColumnKind::Integer, None, "sum avg"),
+            ("orders", "zip_code", ColumnKind::Integer, None, ""),
+            ("orders", "is_paid", ColumnKind::Integer, None, ""),
+            ("orders", "rush", ColumnKind::Integer, Some((0.0, 1.0, 1.0)), ""),
+            ("orders", "status", ColumnKind::Integer, None, ""),
+            ("orders", "created_at", ColumnKind::Integer, None, ""),
+            ("flights", "flight", ColumnKind::Integer, None, ""),
+            ("flights", "dep_time", ColumnKind::Integer, Some((1.0, 2400.0, 59.0)), ""),
+            ("flights", "air_time", ColumnKind::Integer, Some((20.0, 695.0, 99.0)), "sum avg"),
+            ("flights", "dep_delay", ColumnKind::Float, None, "sum avg"),
+            ("planes", "year_built", ColumnKind::Integer, Some((1956.0, 2013.0, 99.0)), ""),
+            ("planes", "seats", ColumnKind::Integer, Some((2.0, 450.0, 99.0)), "sum avg"),
+            ("airports", "lat", ColumnKind::Float, None, ""),
+            ("airports", "alt", ColumnKind::Integer, None, "avg"),
+            ("weather", "wind_dir", ColumnKind::Integer, None, ""),
+            ("weather", "wind_speed", ColumnKind::Float, None, "avg"),
+            ("weather", "precip", ColumnKind::Float, None, "sum avg"),
+            ("customers", "name", ColumnKind::Text, None, ""),
+        ];
+        for (table, name, kind, statistics, measured) in cases {
+            assert_eq!(of(table, name, kind, statistics), measured, "{table}.{name}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Finds data files in a folder and writes the views that make them tables.
+//!
+//! In: a folder and a DuckDB warehouse that can read it. Out: data files, and one `CREATE VIEW` statement for each.
+//! Not here: subfolders, which may be partitions, and copying files (cli).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use terrane_app::ports::warehouse::Warehouse;
+use terrane_terminal::plural;
+
+use super::catalog::rows;
+use crate::AuthoringError;
+use crate::names::{Taken, identifier, snake_or};
+
+/// The schema of the views.
+pub const FILES_SCHEMA: &str = "raw";
+const MAX_FILES: usize = 300;
+
+/// A file that becomes a table.
+#[derive(Debug)]
+pub struct DataFile {
+    pub path: PathBuf,
+    /// The path inside the project. The caller sets it.
+    pub project_path: String,
+    view: String,
+    format: FileFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileFormat {
+    Parquet,
+    Csv,
+}
+
+impl DataFile {
+    fn reader(&self, options: &str) -> String {
+        let function = match self.format {
+            FileFormat::Parquet => "read_parquet",
+            FileFormat::Csv => "read_csv",
+        };
+        format!("{function}('{}'{options})", self.project_path.replace('\'', "''"))
+    }
+}
+
+/// Returns the data files of a folder, and notes about entries that are left out. `tables` selects files by the names
+/// of their views; empty selects all.
+///
+/// # Errors
+/// The folder can't be read, or it contains no selected data file or too many.
+pub fn list(folder: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<String>), AuthoringError> {
+    let unreadable =
+        |error: std::io::Error| AuthoringError::new(format!("could not read {}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = Vec::new();
+    let (mut folders, mut patterns) = (0, Vec::new());
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let original = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = original.to_lowercase();
+        if name.starts_with('.') {
+            continue;
+        }
+        if path.is_dir() {
+            folders += 1;
+        } else if stem(&name).is_some() && path.is_file() {
+            // DuckDB would expand such a name as a pattern.
+            let is_pattern = name.contains(['*', '?', '[', '{']);
+            if is_pattern { patterns.push(original) } else { paths.push(path) }
+        }
+    }
+    paths.sort();
+    let mut taken = Taken::default();
+    let mut files = Vec::new();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(stem) = stem(&name.to_lowercase()).and_then(|stem| name.get(..stem.len())) else { continue };
+        let view = taken.take(&snake_or(stem, || format!("table_{}", files.len() + 1)));
+        let is_selected =
+            tables.is_empty() || tables.iter().any(|t| *t == view || *t == format!("{FILES_SCHEMA}.{view}"));
+        if is_selected {
+            let is_parquet = name.to_lowercase().ends_with(".parquet");
+            let format = if is_parquet { FileFormat::Parquet } else { FileFormat::Csv };
+            files.push(DataFile { path, view, format, project_path: String::new() });
+        }
+    }
+    if files.is_empty() {
+        return Err(AuthoringError::new(format!("{} contains no selected Parquet or CSV file", folder.display()))
+            .hint("Name the folder that contains the files. Subfolders are not read."));
+    }
+    if files.len() > MAX_FILES {
+        let message = format!("{} exceed the limit of {MAX_FILES}", plural(files.len(), "file"));
+        return Err(AuthoringError::new(message).hint("Select some of them: --tables a,b,c."));
+    }
+    let mut notes: Vec<String> =
+        patterns.iter().map(|name| format!("{name} is left out: its name is a file pattern")).collect();
+    if folders > 0 {
+        let verb = if folders == 1 { "was" } else { "were" };
+        notes.push(format!("{} {verb} not read", plural(folders, "subfolder")));
+    }
+    Ok((files, notes))
+}
+
+/// Returns the name of a data file without its extension.
+fn stem(name: &str) -> Option<&str> {
+    let extensions = [".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst"];
+    extensions.iter().find_map(|extension| name.strip_suffix(extension)).filter(|stem| !stem.is_empty())
+}
+
+/// Returns the statement that creates the view over a file.
+///
+/// DuckDB guesses the types of a CSV file from its first rows. They are compared with the types of all rows, since
+/// one text in the last row of a numeric column would break every query.
+///
+/// # Errors
+/// The first line of DuckDB's message about a file that it can't read.
+pub async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<String, String> {
+    let guessed = types(probe, &file.reader("")).await?;
+    let mut options = String::new();
+    if file.format == FileFormat::Csv {
+        let exact = types(probe, &file.reader(", sample_size = -1")).await?;
+        let corrected: Vec<String> = exact
+            .iter()
+            .filter(|column| !guessed.contains(column))
+            .map(|(name, ty)| format!("'{}': '{}'", name.replace('\'', "''"), ty.replace('\'', "''")))
+            .collect();
+        if !corrected.is_empty() {
+            options = format!(", types = {{{}}}", corrected.join(", "));
+        }
+    }
+    let name = format!("{FILES_SCHEMA}.{}", identifier(&file.view));
+    Ok(format!("CREATE OR REPLACE VIEW {name} AS SELECT * FROM {}", file.reader(&options)))
+}
+
+async fn types(probe: &dyn Warehouse, relation: &str) -> Result<Vec<(String, String)>, String> {
+    let statement = format!("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {relation})");
+    let rows = rows(probe, &statement).await?;
+    let pairs = rows.into_iter().filter_map(|row| match <[Option<String>; 2]>::try_from(row) {
+        Ok([Some(name), Some(ty)]) => Some((name, ty)),
+        _ => None,
+    });
+    Ok(pairs.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_are_not_part_of_a_table_name() {
+        assert_eq!(stem("orders.csv.gz"), Some("orders"));
+        assert_eq!(stem("a.b.parquet"), Some("a.b"));
+        assert_eq!(stem("notes.txt"), None);
+    }
+
+    #[test]
+    fn files_are_listed_without_patterns_and_subfolders() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["Orders.CSV", "a[1].csv", ".hidden.csv", "notes.txt"] {
+            fs::write(folder.path().join(name), "a\n1\n").unwrap();
+        }
+        fs::create_dir(folder.path().join("parts")).unwrap();
+        let (files, notes) = list(folder.path(), &[]).unwrap();
+        assert_eq!(files.iter().map(|file| file.view.as_str()).collect::<Vec<_>>(), ["orders"]);
+        assert_eq!(notes, ["a[1].csv is left out: its name is a file pattern", "1 subfolder was not read"]);
+        assert!(list(folder.path(), &["other".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! Finds undeclared keys and references in the rows of tables.
+//!
+//! In: tables. Out: keys, proved over all rows, and references, supported by a sample. A reference needs a matching
+//! name and matching values, or very distinctive values. Failed statements become notes.
+
+use terrane_app::ports::warehouse::Warehouse;
+
+use super::catalog::{count, rows};
+use super::column_kind::ColumnKind;
+use super::statements;
+use super::table::{Evidence, Reference, Table};
+use crate::names::{is_spelled, singular, snake};
+
+/// The number of statements for finding references.
+const MAX_STATEMENTS: usize = 2_000;
+
+/// Names of keys that don't identify their table.
+const GENERIC: &[&str] = &["id", "uuid", "guid", "key", "code", "number", "no", "name", "slug", "pk"];
+
+/// Finds a column that identifies the rows of a table without a declared key.
+pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes: &mut Vec<String>) {
+    if !table.key.is_empty() {
+        return;
+    }
+    if let Some(declared) = table.unique.first() {
+        table.key = declared.clone();
+        return;
+    }
+    let candidates = key_candidates(table);
+    if candidates.is_empty() {
+        return;
+    }
+    let counts = match rows(warehouse, &statements::uniqueness(table, &candidates)).await {
+        Ok(rows) => rows.into_iter().next().unwrap_or_default(),
+        Err(reason) => {
+            notes.push(format!("{}: could not look for a key: {reason}", table.name));
+            return;
+        }
+    };
+    let total = count(&counts, 0);
+    // In a table of one row every column is unique.
+    let proved = (0..candidates.len())
+        .find(|at| total > 1 && count(&counts, 1 + 2 * at) == total && count(&counts, 2 + 2 * at) == total);
+    if let Some(at) = proved {
+        table.key = vec![candidates[at]];
+        table.key_evidence = Evidence::Sampled { found: total, of: total };
+    }
+}
+
+/// Returns columns named like a key, the most likely first, and the first column with any name.
+fn key_candidates(table: &Table) -> Vec<usize> {
+    let (all, one) = (snake(&table.name), singular(&snake(&table.name)));
+    let mut key_names: Vec<String> = vec!["id".to_owned()];
+    for word in ["id", "key", "uuid", "guid", "code", "number", "no", "nr"] {
+        key_names.extend([format!("{one}_{word}"), format!("{one}{word}"), format!("{all}_{word}"), word.to_owned()]);
+    }
+    key_names.extend([one, "slug".to_owned(), "pk".to_owned()]);
+    let named =
+        key_names.iter().filter_map(|name| table.columns.iter().position(|column| snake(&column.name) == *name));
+    let mut candidates: Vec<usize> = Vec::new();
+    for at in named.chain([0]) {
+        let is_key = table.columns.get(at).is_some_and(|column| column.kind.is_key());
+        if is_key && !candidates.contains(&at) {
+            candidates.push(at);
+        }
+    }
+    candidates
+}
+
+/// A column that may contain another table's key.
+struct Candidate {
+    table: usize,
+    column: usize,
+    target: usize,
+    is_named: bool,
+}
+
+/// Finds references between tables without declared references.
+pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Table], notes: &mut Vec<String>) {
+    let candidates = reference_candidates(tables);
+    let mut found: Vec<(Candidate, Evidence)> = Vec::new();
+    let mut statements = 0;
+    for candidate in candidates {
+        let of_column =
+            |(known, _): &&(Candidate, Evidence)| known.table == candidate.table && known.column == candidate.column;
+        // A matching name decides the target of a column; two tables refer to each other in one direction only.
+        let is_decided = found.iter().any(|known| of_column(&known) && known.0.is_named)
+            || found.iter().any(|(known, _)| known.table == candidate.target && known.target == candidate.table);
+        if is_decided {
+            continue;
+        }
+        statements += 1;
+        if statements > MAX_STATEMENTS {
+            notes.push("not every column was compared with every key: select fewer tables to compare all".to_owned());
+            break;
+        }
+        let (of, target) = (&tables[candidate.table], &tables[candidate.target]);
+        let statement = statements::containment(of, candidate.column, target, target.key[0]);
+        let counts = match rows(warehouse, &statement).await {
+            Ok(rows) => rows.into_iter().next().unwrap_or_default(),
+            Err(reason) => {
+                let column = &of.columns[candidate.column].name;
+                notes.push(format!("could not compare {}.{column} with {}: {reason}", of.name, target.name));
+                continue;
+            }
+        };
+        let (all, contained) = (count(&counts, 0), count(&counts, 1));
+        // With a matching name, some values may be missing, as is common in files. Without one, nearly all of at
+        // least three values must match: flags or the numbers 1 to 9 occur in many keys by accident.
+        let is_reference = if candidate.is_named {
+            contained > 0 && contained * 2 >= all
+        } else {
+            all >= 3 && contained * 20 >= all * 19
+        };
+        if is_reference {
+            found.push((candidate, Evidence::Sampled { found: contained, of: all }));
+        }
+    }
+    let of_same = |a: &Candidate, b: &Candidate| a.table == b.table && a.column == b.column;
+    for (at, (candidate, evidence)) in found.iter().enumerate() {
+        // Values that match several keys are ambiguous.
+        let is_ambiguous = !candidate.is_named
+            && found.iter().enumerate().any(|(other, (known, _))| other != at && of_same(known, candidate));
+        if !is_ambiguous {
+            let target_columns = tables[candidate.target].key.clone();
+            tables[candidate.table].references.push(Reference {
+                columns: vec![candidate.column],
+                target: candidate.target,
+                target_columns,
+                evidence: *evidence,
+            });
+        }
+    }
+    for table in tables {
+        table.references.sort_by(|a, b| a.columns.cmp(&b.columns));
+    }
+}
+
+/// Returns candidates with matching names first, then text columns.
+fn reference_candidates(tables: &[Table]) -> Vec<Candidate> {
+    let (mut named, mut unnamed) = (Vec::new(), Vec::new());
+    for (at, table) in tables.iter().enumerate() {
+        for (column, of) in table.columns.iter().enumerate() {
+            for (target, key_table) in tables.iter().enumerate() {
+                let [key] = key_table.key[..] else { continue };
+                let is_itself = at == target && key == column;
+                if is_itself || key_table.columns[key].kind != of.kind || !of.kind.is_key() {
+                    continue;
+                }
+                let is_named = is_named_after(&of.name, &key_table.name, &key_table.columns[key].name);
+                let candidate = Candidate { table: at, column, target, is_named };
+                if is_named {
+                    named.push(candidate);
+                } else if of.kind == ColumnKind::Text && at != target && table.key != [column] {
+                    unnamed.push(candidate);
+                }
+            }
+        }
+    }
+    named.extend(unnamed);
+    named
+}
+
+/// Returns true if a column is named after a table's key: `customer_id`, `billing_customer_id`, `customerid`, or
+/// `tailnum` if that is the key's own name.
+fn is_named_after(column: &str, table: &str, key: &str) -> bool {
+    // The ASCII remainder of a name in another script has no meaning.
+    if ![column, table, key].into_iter().all(is_spelled) {
+        return false;
+    }
+    let (column, table, key) = (snake(column), snake(table), snake(key));
+    let one = singular(&table);
+    let mut names = vec![format!("{one}_{key}"), format!("{table}_{key}"), format!("{one}{key}")];
+    if GENERIC.contains(&&*key) {
+        names.push(one);
+    } else {
+        names.push(key);
+    }
+    names.iter().any(|name| column == *name || column.ends_with(&format!("_{name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_recognized_by_name() {
+        let cases = [
+            ("customer_id", "customers", "id", true),
+            ("billing_customer_id", "customers", "id", true),
+            ("CustomerID", "Customers", "ID", true),
+            ("customer_id", "customers", "customer_id", true),
+            ("tailnum", "planes", "tailnum", true),
+            ("origin", "airports", "faa", false),
+            ("id", "customers", "id", false),
+            ("code", "countries", "code", false),
+            ("country_code", "countries", "code", true),
+            ("name", "customers", "name", false),
+            ("product_id", "customers", "id", false),
+            ("日本", "t", "значение", false),
+            ("日本_id", "customers", "id", false),
+        ];
+        for (column, table, key, is_named) in cases {
+            assert_eq!(is_named_after(column, table, key), is_named, "{column} → {table}.{key}");
+        }
+    }
+}

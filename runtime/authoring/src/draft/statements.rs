@@ -1,0 +1,121 @@
+//! SQL statements that inspect tables: catalogs, counts, samples.
+//!
+//! In: names from the catalog, which are quoted here and nowhere else. Out: statements for DuckDB and PostgreSQL,
+//! with one set of catalog statements for each. Values from rows never become SQL.
+
+use super::column_kind::ColumnKind;
+use super::table::{Column, Table};
+use crate::names::quoted;
+
+/// The number of rows in a sample. The first rows are taken, since a random sample would read the whole table on
+/// both engines.
+const SAMPLE_ROWS: u32 = 100_000;
+/// The number of distinct sampled values that are looked up in another table.
+const SAMPLE_VALUES: u32 = 10_000;
+
+/// The catalog of one engine, as statements with the same columns:
+/// tables: schema, name, is view, comment;
+/// columns: schema, table, name, type, is nullable, comment;
+/// keys: schema, table, constraint, `p`/`u`/`f`, column, target schema, target table, target column.
+#[derive(Debug)]
+pub(super) struct Catalog {
+    pub(super) tables: &'static str,
+    pub(super) columns: &'static str,
+    pub(super) keys: &'static str,
+}
+
+pub(super) const DUCKDB: Catalog = Catalog {
+    tables: "SELECT schema_name, table_name, false, comment FROM duckdb_tables() \
+             WHERE database_name = current_database() AND NOT internal AND NOT temporary \
+             UNION ALL SELECT schema_name, view_name, true, comment FROM duckdb_views() \
+             WHERE database_name = current_database() AND NOT internal AND NOT temporary ORDER BY 1, 2",
+    columns: "SELECT schema_name, table_name, column_name, data_type, is_nullable, comment FROM duckdb_columns() \
+              WHERE database_name = current_database() AND NOT internal ORDER BY schema_name, table_name, column_index",
+    keys: "SELECT schema_name, table_name, CAST(constraint_index AS VARCHAR), kind, column_name, schema_name, \
+           referenced_table, target_column FROM (SELECT schema_name, table_name, constraint_index, \
+           CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' ELSE 'f' END AS kind, \
+           unnest(constraint_column_names) AS column_name, referenced_table, \
+           unnest(referenced_column_names) AS target_column, \
+           generate_subscripts(constraint_column_names, 1) AS position FROM duckdb_constraints() \
+           WHERE database_name = current_database() \
+           AND constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')) AS k \
+           WHERE column_name IS NOT NULL ORDER BY schema_name, table_name, constraint_index, position",
+};
+
+pub(super) const POSTGRES: Catalog = Catalog {
+    tables: "SELECT n.nspname::text, c.relname::text, c.relkind IN ('v', 'm'), obj_description(c.oid, 'pg_class') \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition AND c.relpersistence <> 't' \
+             AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
+             AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') ORDER BY 1, 2",
+    // Enums are recognized by their kind, since each has a name of its own.
+    columns: "SELECT n.nspname::text, c.relname::text, a.attname::text, \
+              CASE WHEN t.typtype = 'e' THEN 'enum' ELSE format_type(a.atttypid, a.atttypmod) END, \
+              NOT a.attnotnull, col_description(c.oid, a.attnum) \
+              FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+              JOIN pg_type t ON t.oid = a.atttypid \
+              WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'f', 'v', 'm') \
+              AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
+              ORDER BY n.nspname, c.relname, a.attnum",
+    // A constraint that was never checked (`NOT VALID`) proves nothing.
+    keys: "SELECT n.nspname::text, c.relname::text, k.oid::text, k.contype::text, a.attname::text, fn.nspname::text, \
+           fc.relname::text, fa.attname::text \
+           FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+           CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u(col, target, position) \
+           JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.col \
+           LEFT JOIN pg_class fc ON fc.oid = k.confrelid LEFT JOIN pg_namespace fn ON fn.oid = fc.relnamespace \
+           LEFT JOIN pg_attribute fa ON fa.attrelid = k.confrelid AND fa.attnum = u.target \
+           WHERE k.contype IN ('p', 'u', 'f') AND k.convalidated AND NOT c.relispartition \
+           AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
+           ORDER BY n.nspname, c.relname, k.conname, u.position",
+};
+
+/// Returns the quoted name of a table, such as `"shop"."orders"`.
+pub(super) fn table(table: &Table) -> String {
+    format!("{}.{}", quoted(&table.schema), quoted(&table.name))
+}
+
+/// Returns a statement for the number of values, of distinct values, the minimum, the maximum and the largest last two
+/// digits of each column, in this order.
+pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
+    let each = columns.iter().map(|column| {
+        let name = quoted(&column.name);
+        let digits = match column.kind {
+            ColumnKind::Integer => format!("CAST(max({name} % 100) AS VARCHAR)"),
+            _ => "NULL".to_owned(),
+        };
+        format!(
+            "count({name}), count(DISTINCT {name}), CAST(min({name}) AS VARCHAR), CAST(max({name}) AS VARCHAR), {digits}"
+        )
+    });
+    let wanted: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+    format!(
+        "SELECT {} FROM (SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) AS s",
+        each.collect::<Vec<_>>().join(", "),
+        wanted.join(", "),
+        table(of)
+    )
+}
+
+/// Returns a statement for the number of rows, then of values and distinct values of each column, over all rows.
+pub(super) fn uniqueness(of: &Table, columns: &[usize]) -> String {
+    let counts = columns.iter().map(|column| {
+        let name = quoted(&of.columns[*column].name);
+        format!("count({name}), count(DISTINCT {name})")
+    });
+    let counts: Vec<String> = std::iter::once("count(*)".to_owned()).chain(counts).collect();
+    format!("SELECT {} FROM {}", counts.join(", "), table(of))
+}
+
+/// Returns a statement for the number of distinct sampled values of a column, and of those that another table's key
+/// contains.
+pub(super) fn containment(of: &Table, column: usize, target: &Table, key: usize) -> String {
+    let (column, key) = (quoted(&of.columns[column].name), quoted(&target.columns[key].name));
+    format!(
+        "SELECT count(*), count(t.{key}) FROM (SELECT DISTINCT s.v FROM (SELECT {column} AS v FROM {} \
+         LIMIT {SAMPLE_ROWS}) AS s WHERE s.v IS NOT NULL LIMIT {SAMPLE_VALUES}) AS d \
+         LEFT JOIN {} AS t ON t.{key} = d.v",
+        table(of),
+        table(target)
+    )
+}

@@ -1,0 +1,69 @@
+//! The commands, one per file. Each reads its arguments, calls the other modules, and prints the result.
+
+pub mod anomaly;
+pub mod audit;
+pub mod auth;
+pub mod check;
+pub mod config;
+pub mod doctor;
+pub mod explain;
+pub mod import;
+pub mod init;
+pub mod plugin;
+pub mod profile;
+pub mod query;
+pub mod run;
+pub mod schema;
+pub mod serve;
+pub mod state;
+pub mod test;
+
+use std::io::Write as _;
+
+use jiff::Timestamp;
+use terrane_app::ports::audit::AuditEntry;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::SourceTree;
+
+use crate::report::{self, Style};
+
+/// Returns an audit record for an action of the operator on this machine.
+pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+    // From the operating system: an environment variable can have any value.
+    let user = rustix::process::getuid().as_raw();
+    AuditEntry {
+        at,
+        event: event.into(),
+        actor: format!("operator:uid={user}").into(),
+        auth_method: "command_line".into(),
+        resource: resource.into(),
+        count: 1,
+        ..AuditEntry::default()
+    }
+}
+
+/// The properties of the terminal.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    pub stdout: Style,
+    pub stderr: Style,
+    pub is_stdout_terminal: bool,
+    pub is_stderr_terminal: bool,
+}
+
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
+pub(crate) fn print(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Writes to standard error.
+pub(crate) fn tell(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Draws diagnostics to standard error, with an empty line after each.
+pub(crate) fn tell_problems(problems: &[Diagnostic], tree: &SourceTree, style: Style) {
+    if !problems.is_empty() {
+        tell(&format!("{}\n", report::draw(problems, tree, style)));
+    }
+}

@@ -1,0 +1,178 @@
+//! `terrane doctor`: checks that a server can start and keep running on this machine.
+//!
+//! In: a project's folder. Out: findings in the order of a server's start. Nothing is changed: no schema is migrated, and
+//! only working files of an embedded warehouse remain. A check that depends on a failed one is left out. Not here:
+//! problems of definitions (`check`).
+
+mod finding;
+mod machine;
+mod state;
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use terrane_app::ports::clock::Clock as _;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
+
+use super::{Terminal, print};
+use crate::clock::SystemClock;
+use crate::config::Environment;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::{counts, plural};
+use crate::{start_rules, wiring};
+use finding::{Findings, Outcome};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane doctor
+  terrane doctor my-project --json | jq '.checks[] | select(.outcome != \"ok\")'
+
+It reads the project and its settings, asks the warehouse and the state database, and looks at files, the
+port, the disk and the limits of this machine, as `terrane serve` would meet them with the same environment.
+Nothing is changed but by the warehouse's `init`, which runs as at each start. Exit code: 0, or 1 where a check failed; a warning is no failure.")]
+pub struct DoctorArguments {
+    /// The project: the folder that holds service_project.yml
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the checks. Returns true if none failed.
+pub async fn run(arguments: &DoctorArguments, environment: &Environment, terminal: Terminal) -> bool {
+    let mut findings = Findings::default();
+    match Project::read(&arguments.dir, environment) {
+        Ok(project) => {
+            findings.ok("project", project.folder.root().display().to_string());
+            examine(&project, &mut findings).await;
+        }
+        Err(failure) => findings.failure("project", &failure),
+    }
+    if arguments.json {
+        let json = json!({"ok": !findings.has_failed(), "checks": findings.to_json()});
+        print(&format!("{json:#}\n"));
+    } else {
+        print(&findings.draw(terminal.stdout));
+    }
+    !findings.has_failed()
+}
+
+async fn examine(project: &Project, findings: &mut Findings) {
+    configuration(project, findings);
+    rules(project, findings);
+    warehouse(project, findings).await;
+    state::examine(project, findings).await;
+    keys(project, findings);
+    machine::log(project, findings);
+    machine::port(project, findings).await;
+    machine::open_files(project, findings);
+}
+
+fn configuration(project: &Project, findings: &mut Findings) {
+    let problems = &project.problems;
+    match problems.iter().find(|problem| problem.is_error()).or(problems.first()) {
+        None => {
+            let set = project.config.settings.iter().filter(|setting| setting.source != crate::config::Source::Default);
+            findings.ok("configuration", format!("{} set, the rest as default", plural(set.count(), "key")));
+        }
+        Some(first) => {
+            let outcome = if first.is_error() { Outcome::Fail } else { Outcome::Warn };
+            findings.add("configuration", outcome, format!("{}: {first}", counts(problems)), "run `terrane check`");
+        }
+    }
+}
+
+/// Checks the rules that `serve` applies at start.
+fn rules(project: &Project, findings: &mut Findings) {
+    let config = &project.config;
+    let mut refused = start_rules::refusals(config);
+    match start_rules::address(&config.security, &config.server.host, config.server.port) {
+        Ok(address) if refused.is_empty() => findings.ok("start rules", format!("may listen on {address}")),
+        Ok(_) => {}
+        Err(problem) => refused.push(problem),
+    }
+    for problem in &refused {
+        findings.diagnostic("start rules", Outcome::Fail, problem);
+    }
+    for warning in start_rules::warnings(config) {
+        findings.diagnostic("start rules", Outcome::Warn, &warning);
+    }
+}
+
+/// Checks the components, the warehouse, and the project in it.
+async fn warehouse(project: &Project, findings: &mut Findings) {
+    let clock = SystemClock::default();
+    let checked = wiring::check(project).await;
+    let opened = clock.elapsed();
+    let with = |codes: &[Code]| -> Option<&Diagnostic> {
+        checked.problems.iter().find(|problem| codes.contains(&problem.code))
+    };
+    if let Some(problem) = with(&[Code::NoPlugins, Code::NoDialect]).filter(|problem| problem.is_error()) {
+        findings.diagnostic("components", Outcome::Fail, problem);
+    }
+    for problem in checked.problems.iter().filter(|problem| problem.code == wiring::REQUIRED_REFUSED) {
+        findings.diagnostic("required plugins", Outcome::Fail, problem);
+    }
+    if let Some(problem) = with(&[Code::NoWarehouse]) {
+        findings.diagnostic("warehouse", Outcome::Fail, problem);
+    }
+    let Some(engine) = &checked.engine else { return };
+    findings.ok("components", format!("the dialect {} is loaded", engine.warehouse.name()));
+    let asked = clock.elapsed();
+    match engine.warehouse.ping().await {
+        Ok(()) => {
+            let took = clock.elapsed().saturating_sub(asked);
+            let text = format!(
+                "{} answers in {:.1} ms; loading the project took {:.1} s",
+                engine.warehouse.name(),
+                took.as_secs_f64() * 1_000.0,
+                opened.as_secs_f64()
+            );
+            findings.ok("warehouse", text);
+        }
+        Err(error) => findings.add("warehouse", Outcome::Fail, error.to_string(), "check the keys of `warehouse`"),
+    }
+    let is_own =
+        |problem: &&Diagnostic| !project.problems.contains(problem) && problem.code != wiring::REQUIRED_REFUSED;
+    let own: Vec<Diagnostic> = checked.problems.iter().filter(is_own).cloned().collect();
+    let contents = super::check::contents(&engine.catalog.snapshot());
+    match own.iter().find(|problem| problem.is_error()).or(own.first()) {
+        None => findings.ok("cubes", contents),
+        Some(first) => {
+            let outcome = if first.is_error() { Outcome::Fail } else { Outcome::Warn };
+            findings.add("cubes", outcome, format!("{}: {first}", counts(&own)), "run `terrane check`");
+        }
+    }
+}
+
+fn keys(project: &Project, findings: &mut Findings) {
+    match wiring::token_keys(project) {
+        Ok(true) => findings.ok("keys of tokens", "they can be used, and nobody else may read the private one"),
+        Ok(false) => findings.ok("keys of tokens", "none are set: callers prove who they are with API keys"),
+        Err(failure) => findings.failure("keys of tokens", &failure),
+    }
+}
+
+impl Findings {
+    fn failure(&mut self, name: &'static str, failure: &Failure) {
+        match failure {
+            Failure::Plain { message, hint } => {
+                self.add(name, Outcome::Fail, message.clone(), hint.clone().unwrap_or_default());
+            }
+            Failure::Project { problems, .. } => {
+                for problem in problems {
+                    self.diagnostic(name, Outcome::Fail, problem);
+                }
+            }
+        }
+    }
+
+    fn diagnostic(&mut self, name: &'static str, outcome: Outcome, problem: &Diagnostic) {
+        let place = problem.span.as_ref().map_or(String::new(), |at| format!("{}:{}: ", at.file, at.line));
+        let hint = problem.full_hint().map(str::to_owned).unwrap_or_default();
+        self.add(name, outcome, format!("{place}{}", problem.full_message()), hint);
+    }
+}

@@ -1,0 +1,204 @@
+//! The configuration: one typed value from `service_project.yml`, the environment and the defaults.
+//!
+//! In: the project file's text and the [`Environment`]. Out: a [`Config`] and all problems. The environment overrides
+//! the file, and the file overrides the defaults. Not here: definitions such as cubes (compiler), and rules for serving
+//! a configuration (`start_rules`).
+
+mod definitions;
+mod environment;
+mod network;
+mod plugins;
+mod providers;
+mod reader;
+mod schema;
+mod sections;
+mod security;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use jiff::tz::TimeZone;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::SourceFile;
+use terrane_compiler::project::yaml;
+use terrane_server::telemetry::LogSettings;
+use terrane_warehouse::FileAccess;
+
+pub use environment::Environment;
+pub use network::{CorsConfig, LimitsConfig, TlsConfig};
+pub use plugins::{PluginConfig, PluginsConfig};
+pub use providers::{OAuthConfig, OutgoingConfig, ProviderConfig, TokenAuth};
+pub use reader::{Located, Place, Secret};
+pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
+
+pub use schema::project_schema;
+pub use settings::{Setting, Source};
+
+use reader::{Collected, Section};
+
+/// The name of the project file, which makes its folder a project.
+pub const PROJECT_FILE: &str = "service_project.yml";
+
+/// All settings of the operator.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The text that the compiler reads instead of the project file, if the environment changes definitions.
+    pub definitions: Option<String>,
+    pub folders: Folders,
+    pub warehouse: WarehouseConfig,
+    pub query: QueryConfig,
+    pub server: ServerConfig,
+    pub limits: LimitsConfig,
+    pub state: StateConfig,
+    pub security: SecurityConfig,
+    pub plugins: PluginsConfig,
+    /// The settings of the log. Its file is relative to the project.
+    pub log: LogSettings,
+    pub metrics: MetricsConfig,
+    pub telemetry: TelemetryConfig,
+    pub unused: Vec<UnusedSetting>,
+    /// All settings as text, without secrets.
+    pub settings: Vec<Setting>,
+}
+
+/// The folders of the project's files, relative to the project.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    pub sources: String,
+    pub models: String,
+    pub cubes: String,
+    pub metrics: String,
+    pub policies: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct WarehouseConfig {
+    /// The type, which selects the dialect component and the connector.
+    pub kind: String,
+    pub place: Option<Place>,
+    /// The file of an embedded engine, relative to the project.
+    pub path: Option<Located<String>>,
+    pub url: Option<Secret>,
+    /// SQL that runs at each start, with the operator's privileges.
+    pub init: Vec<Located<String>>,
+    pub threads: Option<u64>,
+    /// A limit in the engine's notation, such as `4GB`.
+    pub memory_limit: Option<String>,
+    /// `None`: derived from the project's SQL.
+    pub file_access: Option<FileAccess>,
+    pub max_connections: Option<u64>,
+    /// The timeout for connecting to a server.
+    pub connect_timeout_seconds: Option<u64>,
+    /// The timeout for building one model.
+    pub build_timeout_seconds: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct QueryConfig {
+    pub timeout_seconds: f64,
+    pub default_limit: u64,
+    pub max_limit: u64,
+    /// The maximum number of rows of CSV and Arrow.
+    pub max_export_rows: u64,
+    /// The maximum time for a client to read CSV and Arrow.
+    pub export_timeout_seconds: f64,
+    pub timezone: TimeZone,
+}
+
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    pub host: String,
+    pub port: u16,
+    pub max_concurrent_queries: usize,
+    pub max_queued_queries: usize,
+    /// The number of threads. `None`: one per core.
+    pub workers: Option<usize>,
+    pub cors: CorsConfig,
+    /// Host names that anonymous callers may use besides addresses and `localhost`.
+    pub allowed_hosts: Vec<String>,
+    /// Networks of proxies that report the addresses of their clients.
+    pub trusted_proxies: Vec<IpNet>,
+    pub tls: Option<TlsConfig>,
+    pub max_connections: usize,
+    pub max_body_bytes: u64,
+    pub header_timeout_seconds: u64,
+    pub body_timeout_seconds: u64,
+    pub write_timeout_seconds: u64,
+    pub shutdown_seconds: u64,
+    pub docs: bool,
+    /// Folders that may contain projects loaded through the API, besides the folder of the served project.
+    pub project_roots: Vec<String>,
+    /// Reloads the project when its files change.
+    pub watch: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct StateConfig {
+    pub url: Secret,
+    /// The retention of expired records.
+    pub retention_days: u64,
+    /// The interval at which authentications and denials are written to disk.
+    pub audit_interval_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct MetricsConfig {
+    pub enabled: bool,
+    /// An absolute path.
+    pub path: String,
+    pub path_place: Option<Place>,
+    /// A separate address, host and port.
+    pub address: Option<(String, u16)>,
+    pub address_place: Option<Place>,
+    pub is_public: bool,
+    pub include_process: bool,
+    pub include_runtime: bool,
+}
+
+/// The settings of traces for an OpenTelemetry collector.
+#[derive(Debug, Clone)]
+pub struct TelemetryConfig {
+    /// The URL of the collector, which may contain a password. `None`: no traces.
+    pub otlp_endpoint: Option<Secret>,
+    pub service_name: String,
+    /// The sampled share, from 0 to 1.
+    pub sample_ratio: f64,
+}
+
+/// A setting that is checked and has no effect in this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedSetting {
+    pub key: String,
+    pub place: Place,
+}
+
+/// Reads the configuration. Without a file, settings come from the environment and the defaults. Invalid values are
+/// reported and replaced by their defaults.
+pub fn read(file: Option<&str>, environment: &Environment) -> (Config, Vec<Diagnostic>) {
+    let mut collected = Collected::default();
+    let config = collect(file, environment, &mut collected);
+    (config, collected.finish(environment))
+}
+
+fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collected) -> Config {
+    let parsed = file.map(|text| yaml::parse(&Arc::new(SourceFile { path: PROJECT_FILE.into(), text: text.into() })));
+    let node = match parsed {
+        Some(Ok(node)) => Some(node),
+        Some(Err(diagnostic)) => {
+            collected.diagnostics.push(diagnostic);
+            None
+        }
+        None => None,
+    };
+    let definitions = definitions::effective(node.as_ref(), environment, collected);
+    let mut top = Section::top(node.as_ref(), environment, collected);
+    let mut config = Config { definitions, ..sections::all(&mut top) };
+    top.finish();
+    config.plugins.cache = environment.cache_folder().map(|folder| folder.join("components"));
+    config.settings = collected.asked.settings();
+    config
+}

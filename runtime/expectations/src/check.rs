@@ -1,0 +1,103 @@
+//! Finds cases that can't pass, without running queries.
+//!
+//! In: a project and its cases. Out: a diagnostic for each case whose query is refused although rows are expected, or
+//! is not refused as expected, and for each SQL that the warehouse can't read. Not here: comparing rows (`run`).
+
+use terrane_app::ports::warehouse::WarehouseErrorKind;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+
+use crate::Subject;
+use crate::read::{Expectation, Expected, problem, refused_problem};
+use crate::refusal::{Refusal, compile, parse};
+use crate::run::{by_hand, other_refusal};
+
+/// The codes of refusals that depend on the model alone. Others may occur when a query runs.
+const MODEL_CODES: [&str; 4] = ["INVALID_MEASURE", "INVALID_DIMENSION", "INVALID_FILTER", "NO_JOIN_PATH"];
+
+/// Returns a diagnostic for each case that can't pass.
+pub async fn check(subject: Subject<'_>, cases: &[Expectation]) -> Vec<Diagnostic> {
+    let (mut problems, mut unknown) = (Vec::new(), Vec::new());
+    for case in cases {
+        let (compiled, is_query) = match parse(&case.query) {
+            Ok(query) => (compile(subject, &query).await, true),
+            Err(body) => (Err(Refusal::from(body)), false),
+        };
+        if compiled.as_ref().is_err_and(|refusal| refusal.is_policy_unavailable) {
+            unknown.push(case);
+            continue;
+        }
+        if let Expected::Error { code, contains } = &case.expected {
+            problems.extend(not_refused(case, compiled, code, contains.as_deref()));
+            continue;
+        }
+        // A body that is not a query is reported where it is read.
+        if let Err(refusal) = &compiled
+            && is_query
+        {
+            problems.push(refused_problem(&case.name, refusal).at(place(case, refusal)));
+        }
+        if let Expected::Sql(sql) = &case.expected {
+            problems.extend(unreadable_sql(subject, case, sql).await);
+        }
+    }
+    problems.extend(hook_unavailable(&unknown));
+    problems
+}
+
+/// Returns one diagnostic for all cases whose queries could not be judged by a required hook.
+fn hook_unavailable(cases: &[&Expectation]) -> Option<Diagnostic> {
+    let first = cases.first()?;
+    let others = cases.len() - 1;
+    let more = if others == 0 { String::new() } else { format!(" and of {others} more") };
+    let message = format!("a required hook is unavailable for the query of case `{}`{more}", first.name);
+    let hint = "Standard error shows the fault of the hook. Repair the plugin, or its configuration in the project.";
+    Some(problem(message, hint).at(first.place.clone()))
+}
+
+fn not_refused(
+    case: &Expectation,
+    compiled: Result<String, Refusal>,
+    code: &str,
+    contains: Option<&str>,
+) -> Option<Diagnostic> {
+    let (message, hint) = match compiled {
+        Ok(_) if !MODEL_CODES.contains(&code) => return None,
+        Ok(_) => (
+            format!("case `{}` expects the refusal {code}, but its query is valid", case.name),
+            "Expect `rows`, or change the query.".to_owned(),
+        ),
+        Err(refusal) => {
+            let (actual, message) = (refusal.body.code, refusal.body.message.clone());
+            other_refusal(refusal, code, contains)?;
+            let hint = if actual == code {
+                "Expect a part of that message.".to_owned()
+            } else {
+                format!("Expect that refusal: `error: {{code: {actual}}}`.")
+            };
+            (format!("the query of case `{}` has another refusal: {actual}: {message}", case.name), hint)
+        }
+    };
+    Some(problem(message, &hint).at(case.expected_at.clone()))
+}
+
+/// Returns a diagnostic if the warehouse can't read the SELECT of a case. Other statements can't be described on every
+/// engine.
+async fn unreadable_sql(subject: Subject<'_>, case: &Expectation, sql: &str) -> Option<Diagnostic> {
+    let text = by_hand(sql).text.to_ascii_lowercase();
+    let is_query = ["select", "with", "from", "values", "("].iter().any(|word| text.starts_with(word));
+    if !is_query || text.contains(';') {
+        return None;
+    }
+    let error = subject.warehouse.describe(by_hand(sql)).await.err()?;
+    let is_refused = matches!(error.kind, WarehouseErrorKind::Refused);
+    let message = format!("the warehouse can't read the SQL of case `{}`", case.name);
+    let hint = "Write one SELECT for the project's warehouse.";
+    is_refused.then(|| problem(message, hint).detail(error.message).at(case.expected_at.clone()))
+}
+
+/// Returns the place of the query's text that a refusal is about, or the place of the case.
+fn place(case: &Expectation, refusal: &Refusal) -> Span {
+    let word = |subject: &str| case.words.iter().find(|(word, _)| **word == *subject);
+    let found = refusal.subjects.iter().find_map(|subject| word(subject));
+    found.map_or_else(|| case.place.clone(), |(_, place)| place.clone())
+}

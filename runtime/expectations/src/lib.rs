@@ -1,0 +1,33 @@
+//! The expectations of a project: queries of `tests/*.yml` with their expected rows, SQL or refusal.
+//!
+//! In: the files of a project and its use cases ([`Subject`]). Out: one [`Outcome`] per case from [`run`], or
+//! diagnostics for cases that can't pass from [`check`]. Rows are compared as the JSON that the server sends. Not
+//! here: finding the files, printing outcomes (cli).
+
+mod check;
+mod compare;
+mod numbers;
+mod read;
+mod refusal;
+mod rows;
+mod run;
+
+pub use check::check;
+pub use compare::{Difference, Row, RowOrder, difference};
+pub use read::{Expectation, Expected, FOLDER, read};
+pub use refusal::{Refusal, hint};
+pub use rows::Rows;
+pub use run::{Mismatch, Outcome, run};
+
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::warehouse::Warehouse;
+use terrane_app::query::QueryService;
+
+/// The project under test.
+#[derive(Clone, Copy)]
+pub struct Subject<'s> {
+    pub queries: &'s QueryService,
+    /// Runs the SQL of cases, with the operator's privileges.
+    pub warehouse: &'s dyn Warehouse,
+    pub clock: &'s dyn Clock,
+}

@@ -1,0 +1,339 @@
+//! Reads `tests/*.yml`: a top-level list `tests:`.
+//!
+//! In: the texts of a project's `tests` folder. Out: expectations in the order of the files, and a diagnostic for each
+//! that can't be read or whose query is malformed. Not here: resolving the names of queries (`check`).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Number, Value};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
+use terrane_compiler::model::{likely, nearest};
+use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
+use terrane_compiler::project::{SourceFile, SourceTree};
+use terrane_server::Refused;
+
+use crate::compare::RowOrder;
+use crate::refusal::{Refusal, parse};
+
+/// The folder of a project for its expectations.
+pub const FOLDER: &str = "tests";
+
+/// One case.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    pub name: String,
+    pub description: Option<String>,
+    pub place: Span,
+    /// The body that a client would send.
+    pub query: Value,
+    /// The texts of the query with their places.
+    pub(crate) words: Vec<(Arc<str>, Span)>,
+    pub expected: Expected,
+    pub(crate) expected_at: Span,
+    pub order: RowOrder,
+}
+
+/// The expected result of a case.
+#[derive(Debug, Clone)]
+pub enum Expected {
+    /// A statement for the project's warehouse. Its columns are named like the keys of the rows.
+    Sql(String),
+    Rows(Vec<Map<String, Value>>),
+    /// A refusal with this code, and a string in its message.
+    Error {
+        code: String,
+        contains: Option<String>,
+    },
+}
+
+const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
+
+/// Reads the expectations of all files.
+pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
+    let mut found: Vec<Expectation> = Vec::new();
+    let mut diagnostics = Vec::new();
+    for (path, text) in &tree.files {
+        if path.ends_with(".sql") {
+            continue;
+        }
+        let file = Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) });
+        let node = match yaml::parse(&file) {
+            Ok(node) => node,
+            Err(diagnostic) => {
+                diagnostics.push(diagnostic);
+                continue;
+            }
+        };
+        for case in cases(&node, &mut diagnostics) {
+            match expectation(case, &mut diagnostics) {
+                Some(case)
+                    if found.iter().any(|other| other.name == case.name && other.place.file == case.place.file) =>
+                {
+                    let message = format!("duplicate case name `{}`", case.name);
+                    diagnostics.push(problem(message, "Rename one of the cases.").at(case.place));
+                }
+                case => found.extend(case),
+            }
+        }
+    }
+    (found, diagnostics)
+}
+
+pub(crate) fn problem(message: impl Into<String>, hint: &str) -> Diagnostic {
+    Diagnostic::error(Code::WrongExpectation, message).hint(hint)
+}
+
+/// Returns the items of `tests:`.
+fn cases<'n>(node: &'n Node, diagnostics: &mut Vec<Diagnostic>) -> &'n [Node] {
+    const HINT: &str = "Write `tests:` and below it `- name: …`.";
+    match &node.value {
+        NodeValue::Null => return &[],
+        NodeValue::Map(map) => {
+            known(map, &["tests"], "the file", diagnostics);
+            if let Some((_, list)) = map.iter().find(|(key, _)| &*key.text == "tests") {
+                match &list.value {
+                    NodeValue::List(items) => return items,
+                    NodeValue::Null => return &[],
+                    _ => diagnostics.push(problem("`tests` must be a list", HINT).at(list.origin.span())),
+                }
+            }
+        }
+        _ => diagnostics.push(problem("the file has no list `tests`", HINT).at(node.origin.span())),
+    }
+    &[]
+}
+
+fn known(map: &[(Key, Node)], keys: &[&str], what: &str, diagnostics: &mut Vec<Diagnostic>) {
+    for (index, (key, _)) in map.iter().enumerate() {
+        if map[..index].iter().any(|(seen, _)| seen.text == key.text) {
+            let message = format!("duplicate key `{}` in {what}", key.text);
+            diagnostics
+                .push(Diagnostic::error(Code::DuplicateKey, message).hint("Keep one of them.").at(key.origin.span()));
+        }
+        if !keys.contains(&&*key.text) {
+            diagnostics.push(unknown_key(key, keys, what));
+        }
+    }
+}
+
+fn unknown_key(key: &Key, known: &[&str], what: &str) -> Diagnostic {
+    let near = nearest(&key.text, known.iter().copied(), known.len());
+    let hint = match likely(&key.text, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? Valid keys: {}.", near.join(", ")),
+        None => format!("Remove it. Valid keys: {}.", near.join(", ")),
+    };
+    let message = format!("unknown key `{}` in {what}", key.text);
+    Diagnostic::error(Code::UnknownKey, message).hint(hint).at(key.origin.span())
+}
+
+fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expectation> {
+    let place = node.origin.span();
+    let NodeValue::Map(map) = &node.value else {
+        diagnostics.push(problem("a case must be a mapping", "Write `- name: …`.").at(place));
+        return None;
+    };
+    known(map, &KEYS, "the case", diagnostics);
+    let field = |name: &str| map.iter().find(|(key, _)| &*key.text == name).map(|(_, node)| node);
+    let text = |name: &str| match &field(name)?.value {
+        NodeValue::Scalar { text, .. } => Some(text.to_string()),
+        _ => None,
+    };
+    let (name, query) = (text("name"), field("query"));
+    let (Some(name), Some(query)) = (&name, query) else {
+        let (message, hint) = match (&name, query) {
+            (Some(name), None) => (format!("case `{name}` has no `query`"), "Add `query: {measures: [...]}`."),
+            (None, Some(_)) => ("a case has no `name`".to_owned(), "Add a `name`."),
+            _ => ("a case needs a `name` and a `query`".to_owned(), "Add both."),
+        };
+        diagnostics.push(problem(message, hint).at(place));
+        return None;
+    };
+    let name = name.clone();
+    let expected: Vec<Expected> = [
+        text("sql").map(Expected::Sql),
+        field("rows").and_then(rows).map(Expected::Rows),
+        field("error").and_then(|node| error(node, diagnostics)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let [expected] = <[Expected; 1]>::try_from(expected)
+        .map_err(|_| {
+            let message = format!("case `{name}` needs exactly one of `sql`, `rows` and `error`");
+            diagnostics.push(
+                problem(message, "Write `rows` as a list of mappings, `error` as a mapping with a `code`.")
+                    .at(place.clone()),
+            );
+        })
+        .ok()?;
+    let is_refusal = matches!(expected, Expected::Error { .. });
+    let expected_at =
+        ["sql", "rows", "error"].into_iter().find_map(field).map_or_else(|| place.clone(), |node| node.origin.span());
+    diagnostics.extend(malformed_query(&name, query).filter(|_| !is_refusal));
+    Some(Expectation {
+        name,
+        description: text("description"),
+        place,
+        query: json(query),
+        words: words(query),
+        expected,
+        expected_at,
+        order: if text("ordered").as_deref() == Some("false") { RowOrder::Any } else { RowOrder::Listed },
+    })
+}
+
+/// Returns a diagnostic for a query that a server refuses in any project.
+fn malformed_query(case: &str, query: &Node) -> Option<Diagnostic> {
+    let refused: Refused = parse(&json(query)).err()?;
+    let path = refused.details.get("field").and_then(Value::as_str).unwrap_or_default();
+    let (key, value) = at_path(query, path);
+    if let (Some(key), Some(Value::Array(known))) = (key, refused.details.get("known_fields")) {
+        let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
+        return Some(unknown_key(key, &known, &format!("the query of case `{case}`")));
+    }
+    let place = value.origin.span();
+    Some(refused_problem(case, &Refusal::from(refused)).at(place))
+}
+
+/// Returns the diagnostic for a refused query whose case expects rows.
+pub(crate) fn refused_problem(case: &str, refusal: &Refusal) -> Diagnostic {
+    let message = format!("the query of case `{case}` is refused: {}", refusal.body.message);
+    let subject = refusal.subjects.first().map(|subject| &**subject);
+    let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
+    let meant = meant.map_or_else(|| "Correct it".to_owned(), |name| format!("did you mean `{name}`? Correct it"));
+    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code))
+}
+
+/// Returns the texts of a query with their places.
+fn words(query: &Node) -> Vec<(Arc<str>, Span)> {
+    let mut found = Vec::new();
+    let mut open = vec![query];
+    while let Some(node) = open.pop() {
+        match &node.value {
+            NodeValue::Null => {}
+            NodeValue::Scalar { text, .. } => found.push((Arc::from(&**text), node.origin.span())),
+            NodeValue::List(items) => open.extend(items.iter().rev()),
+            NodeValue::Map(map) => open.extend(map.iter().rev().map(|(_, value)| value)),
+        }
+    }
+    found
+}
+
+/// Follows a path such as `filters[0].operator` as far as possible. Returns the last key and its value.
+fn at_path<'n>(query: &'n Node, path: &str) -> (Option<&'n Key>, &'n Node) {
+    let (mut key, mut node, mut rest) = (None, query, path);
+    loop {
+        let step = match &node.value {
+            NodeValue::Map(map) => map.iter().find_map(|(name, value)| {
+                let rest = rest.trim_start_matches('.').strip_prefix(&*name.text)?;
+                (rest.is_empty() || rest.starts_with(['.', '['])).then_some((Some(name), value, rest))
+            }),
+            NodeValue::List(items) => item_of(rest).and_then(|(index, rest)| Some((None, items.get(index)?, rest))),
+            _ => None,
+        };
+        let Some(next) = step else { return (key, node) };
+        (key, node, rest) = next;
+    }
+}
+
+/// Splits `[0].operator` into 0 and the rest.
+fn item_of(path: &str) -> Option<(usize, &str)> {
+    let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
+    Some((index.parse().ok()?, rest))
+}
+
+fn rows(node: &Node) -> Option<Vec<Map<String, Value>>> {
+    let NodeValue::List(items) = &node.value else { return None };
+    let row = |item: &Node| match json(item) {
+        Value::Object(row) => Some(row),
+        _ => None,
+    };
+    items.iter().map(row).collect()
+}
+
+fn error(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expected> {
+    let NodeValue::Map(map) = &node.value else { return None };
+    known(map, &["code", "contains"], "`error`", diagnostics);
+    let text = |name: &str| match &map.iter().find(|(key, _)| &*key.text == name)?.1.value {
+        NodeValue::Scalar { text, .. } => Some(text.to_string()),
+        _ => None,
+    };
+    Some(Expected::Error { code: text("code")?, contains: text("contains") })
+}
+
+/// Converts YAML to the JSON that a client would send. Unquoted numbers become numbers.
+fn json(node: &Node) -> Value {
+    match &node.value {
+        NodeValue::Null => Value::Null,
+        NodeValue::Scalar { text, plain } => match plain {
+            Plain::Boolean(value) => Value::Bool(*value),
+            Plain::Integer | Plain::Fraction => number(text).map_or_else(|| Value::from(&**text), Value::Number),
+            Plain::Text => Value::from(&**text),
+        },
+        NodeValue::List(items) => items.iter().map(json).collect(),
+        NodeValue::Map(map) => {
+            Value::Object(map.iter().map(|(key, node)| (key.text.to_string(), json(node))).collect())
+        }
+    }
+}
+
+/// Reads a number with all its digits, if JSON has that notation.
+fn number(text: &str) -> Option<Number> {
+    serde_json::from_str(text.trim().trim_start_matches('+')).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> (Vec<Expectation>, Vec<String>) {
+        let tree = SourceTree { files: [("tests/a.yml".into(), text.into())].into_iter().collect() };
+        let (cases, problems) = read(&tree);
+        (cases, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn digits_texts_and_order_are_preserved() {
+        let (cases, problems) =
+            check("tests:\n  - name: a\n    query: {limit: 2, cube: \"2\"}\n    rows: [{b: 1.10, a: null, c: true}]\n");
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(cases[0].query.to_string(), r#"{"limit":2,"cube":"2"}"#);
+        let Expected::Rows(rows) = &cases[0].expected else { panic!("{:?}", cases[0].expected) };
+        assert_eq!(serde_json::to_string(rows).unwrap(), r#"[{"b":1.10,"a":null,"c":true}]"#);
+    }
+
+    #[test]
+    fn problems_have_a_place() {
+        let (_, problems) = check("tests:\n  - name: a\n    qurey: {}\n    rows: []\n");
+        assert!(problems[0].starts_with("tests/a.yml:3:5: error[unknown-key]"), "{problems:?}");
+        assert!(problems[0].contains("did you mean `query`"), "{problems:?}");
+        let (_, problems) = check("tests:\n  - name: a\n    query: {}\n    rows: []\n    sql: SELECT 1\n");
+        assert!(problems[0].contains("exactly one"), "{problems:?}");
+        let (_, problems) = check("tests:\n  - {name: a, query: {}, rows: []}\n  - {name: a, query: {}, rows: []}\n");
+        assert!(problems[0].contains("duplicate case name"), "{problems:?}");
+    }
+
+    #[test]
+    fn malformed_queries_have_a_place() {
+        let problems_of = |query: &str| check(&format!("tests:\n  - name: a\n    rows: []\n    query: {query}\n")).1;
+        let problems = problems_of("{mesures: [orders.count]}");
+        assert!(problems[0].starts_with("tests/a.yml:4:13: error[unknown-key]"), "{problems:?}");
+        assert!(problems[0].contains("did you mean `measures`"), "{problems:?}");
+        let problems = problems_of("{filters: [{member: orders.id, operater: equals, value: 1}]}");
+        assert!(problems[0].starts_with("tests/a.yml:4:43: error[unknown-key]"), "{problems:?}");
+        assert!(problems[0].contains("did you mean `operator`"), "{problems:?}");
+        let problems = problems_of("{measures: [orders.count], limit: many}");
+        assert!(problems[0].starts_with("tests/a.yml:4:46: error[wrong-expectation]"), "{problems:?}");
+        let (_, problems) =
+            check("tests:\n  - {name: a, query: {mesures: []}, error: {code: INVALID_QUERY, contains: mesures}}\n");
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+
+    #[test]
+    fn reference_lists_every_key() {
+        let (_, reference) = include_str!("../../PROJECT.md").split_once("## Expectations").unwrap();
+        for key in KEYS {
+            assert!(reference.contains(&format!("| `{key}` |")), "PROJECT.md does not name `{key}`");
+        }
+    }
+}

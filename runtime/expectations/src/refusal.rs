@@ -1,0 +1,71 @@
+//! Refusals of queries, with the facts that cases are judged by.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use terrane_app::query::{QueryRunError, RequestContext};
+use terrane_compiler::SecurityContext;
+use terrane_compiler::query::SemanticQuery;
+use terrane_server::{Refused, read_query, refuse};
+
+use crate::Subject;
+
+/// A refusal as a client sees it, and what it is about.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    pub body: Refused,
+    /// Names and values of the query that the refusal is about, the most specific first.
+    pub(crate) subjects: Vec<Arc<str>>,
+    /// Names that the first subject may stand for, the nearest first.
+    pub(crate) nearest: Vec<Arc<str>>,
+    /// A required hook gave no answer, so nothing is known about the query.
+    pub(crate) is_policy_unavailable: bool,
+}
+
+impl From<QueryRunError> for Refusal {
+    fn from(error: QueryRunError) -> Self {
+        let (subjects, nearest) = match &error {
+            QueryRunError::Query(error) => (error.subjects().into_iter().map(Arc::from).collect(), error.nearest().to_vec()),
+            _ => (Vec::new(), Vec::new()),
+        };
+        let is_policy_unavailable = matches!(error, QueryRunError::PolicyUnavailable);
+        Refusal { body: refuse(error), subjects, nearest, is_policy_unavailable }
+    }
+}
+
+impl From<Refused> for Refusal {
+    /// Converts the refusal of a body that is not a query.
+    fn from(body: Refused) -> Self {
+        Refusal { body, subjects: Vec::new(), nearest: Vec::new(), is_policy_unavailable: false }
+    }
+}
+
+/// Reads the query of a case.
+pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, Refused> {
+    read_query(query.to_string().as_bytes())
+}
+
+/// Compiles the query of a case for an anonymous caller.
+pub(crate) async fn compile(subject: Subject<'_>, query: &SemanticQuery) -> Result<String, Refusal> {
+    let operator = RequestContext::operator(SecurityContext::default());
+    let session = subject.queries.session(&operator);
+    async { session.prepare(query).await?.inline_sql().await }.await.map_err(Refusal::from)
+}
+
+/// Returns the facts of a refusal besides its message, such as available names and the warehouse's message.
+pub fn hint(details: &Map<String, Value>) -> Option<String> {
+    const MAX_NAMES: usize = 8;
+    let hints = details.iter().filter_map(|(key, value)| {
+        let text = match value {
+            Value::Array(names) => {
+                names.iter().filter_map(Value::as_str).take(MAX_NAMES).collect::<Vec<_>>().join(", ")
+            }
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        (!text.is_empty()).then(|| format!("{}: {text}", key.replace('_', " ")))
+    });
+    let text = hints.collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,147 @@
+//! Runs cases against a project.
+
+use std::fmt;
+use std::time::Duration;
+
+use terrane_app::ports::warehouse::{Statement, WarehouseError};
+use terrane_app::query::{Answer, RequestContext};
+use terrane_compiler::SecurityContext;
+use terrane_compiler::diagnostic::Span;
+
+use crate::compare::{Difference, difference, listed};
+use crate::read::{Expectation, Expected};
+use crate::refusal::{Refusal, hint, parse};
+use crate::{Rows, Subject};
+
+/// The result of one case.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub name: String,
+    pub description: Option<String>,
+    pub place: Span,
+    /// `None`: the case passed.
+    pub mismatch: Option<Mismatch>,
+    /// The statement that was run, if any.
+    pub sql: Option<String>,
+    pub duration: Duration,
+}
+
+/// A reason why a case fails.
+#[derive(Debug, Clone)]
+pub enum Mismatch {
+    /// The query returned rows instead of the expected refusal.
+    Answered { expected_code: String, rows: u64 },
+    /// The query was refused instead of returning rows.
+    Refused(Box<Refusal>),
+    /// The query was refused for another reason than expected.
+    OtherRefusal { expected_code: String, expected_text: Option<String>, actual: Box<Refusal> },
+    /// The statement of the case failed.
+    Sql(WarehouseError),
+    /// The rows differ from those expected.
+    Rows(Difference),
+    /// Rows could not be read back from the server's JSON, which is a bug.
+    Encoding(String),
+}
+
+/// Runs one case. Its SQL runs on the project's warehouse with the operator's privileges.
+pub async fn run(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> Outcome {
+    let started = subject.clock.elapsed();
+    let (mismatch, sql) = evaluate(subject, timeout, case).await;
+    Outcome {
+        name: case.name.clone(),
+        description: case.description.clone(),
+        place: case.place.clone(),
+        mismatch,
+        sql,
+        duration: subject.clock.elapsed().saturating_sub(started),
+    }
+}
+
+async fn evaluate(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> (Option<Mismatch>, Option<String>) {
+    let answer = match parse(&case.query) {
+        Ok(query) => {
+            let operator = RequestContext::operator(SecurityContext::default());
+            let session = subject.queries.session(&operator);
+            async { session.prepare(&query).await?.run().await }.await.map_err(Refusal::from)
+        }
+        Err(body) => Err(Refusal::from(body)),
+    };
+    let answer = match (answer, &case.expected) {
+        (Ok(answer), Expected::Error { code, .. }) => {
+            let mismatch = Mismatch::Answered { expected_code: code.clone(), rows: answer.returned_rows };
+            return (Some(mismatch), Some(answer.sql));
+        }
+        (Ok(answer), _) => answer,
+        (Err(refusal), Expected::Error { code, contains }) => {
+            return (other_refusal(refusal, code, contains.as_deref()), None);
+        }
+        (Err(refusal), _) => return (Some(Mismatch::Refused(Box::new(refusal))), None),
+    };
+    let mismatch = rows_mismatch(subject, timeout, case, &answer).await.unwrap_or_else(Some);
+    (mismatch, Some(answer.sql))
+}
+
+async fn rows_mismatch(
+    subject: Subject<'_>,
+    timeout: Duration,
+    case: &Expectation,
+    answer: &Answer,
+) -> Result<Option<Mismatch>, Mismatch> {
+    let encoding = |error: serde_json::Error| Mismatch::Encoding(error.to_string());
+    let actual = Rows::of_answer(answer).map_err(encoding)?;
+    let expected = match &case.expected {
+        Expected::Sql(sql) => {
+            let by_hand = subject.warehouse.execute(by_hand(sql), timeout).await.map_err(Mismatch::Sql)?;
+            Rows::of_statement(&by_hand.schema, &by_hand.batches).map_err(encoding)?
+        }
+        Expected::Rows(rows) => listed(rows, &actual),
+        Expected::Error { .. } => return Ok(None),
+    };
+    Ok(difference(&actual, &expected, case.order).map(Mismatch::Rows))
+}
+
+/// Returns the statement of a case.
+pub(crate) fn by_hand(sql: &str) -> Statement<'_> {
+    Statement::plain(sql.trim().trim_end_matches(';'))
+}
+
+/// Compares a refusal with the expected one. `contains` is a string that a case expects in the message.
+pub(crate) fn other_refusal(refusal: Refusal, code: &str, contains: Option<&str>) -> Option<Mismatch> {
+    let has_text = contains.is_none_or(|text| refusal.body.message.contains(text));
+    if refusal.body.code == code && has_text {
+        return None;
+    }
+    Some(Mismatch::OtherRefusal {
+        expected_code: code.to_owned(),
+        expected_text: contains.map(str::to_owned),
+        actual: Box::new(refusal),
+    })
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Answered { expected_code, rows } => {
+                write!(f, "expected the refusal {expected_code}, found {rows} rows")
+            }
+            Mismatch::Refused(refusal) => write!(f, "expected rows, found a refusal: {refusal}"),
+            Mismatch::OtherRefusal { expected_code, expected_text, actual } => {
+                write!(f, "another refusal\n  expected: {expected_code}")?;
+                if let Some(text) = expected_text {
+                    write!(f, " with `{text}` in its message")?;
+                }
+                write!(f, "\n  actual:   {actual}")
+            }
+            Mismatch::Sql(error) => write!(f, "the SQL of the case failed: {error}"),
+            Mismatch::Rows(difference) => difference.fmt(f),
+            Mismatch::Encoding(error) => write!(f, "could not read the server's JSON: {error}"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.body.code, self.body.message)?;
+        hint(&self.body.details).map_or(Ok(()), |hint| write!(f, "\n            {hint}"))
+    }
+}

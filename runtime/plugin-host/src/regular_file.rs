@@ -1,0 +1,39 @@
+//! Opens regular files only: opening a pipe without a writer would block forever.
+//!
+//! In: a path. Out: an open file, or an error. Not here: the limit of what is read.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens a file or a folder.
+///
+/// # Errors
+/// The system's, and a path that leads to a pipe, a device or a socket.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    let found = file.metadata()?.file_type();
+    // Reading a folder fails with the system's own error.
+    if found.is_file() || found.is_dir() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn pipes_and_devices_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for path in [&pipe, Path::new("/dev/zero")] {
+            assert_eq!(open(path).unwrap_err().to_string(), "not a regular file", "{}", path.display());
+        }
+        assert!(open(&folder.path().join("none")).is_err());
+    }
+}

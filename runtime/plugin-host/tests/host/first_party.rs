@@ -1,0 +1,39 @@
+//! The first-party components, as `cargo xtask components` built them: each says what the same dialect
+//! says natively, and is asked once.
+
+use crate::standard::components;
+use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};
+use terrane_golden_tests::{checked, first_party_profiles};
+
+#[test]
+fn each_component_says_what_the_dialect_says_natively() {
+    let host = crate::standard::host(components());
+    for native in first_party_profiles() {
+        let profile = host.dialect(&native.name).unwrap();
+        assert_eq!(format!("{profile:?}"), format!("{:?}", checked(native)));
+    }
+}
+
+#[test]
+fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
+    let host = crate::standard::host(components());
+    assert_eq!(host.guest_calls(), 0);
+    let first = host.dialect("duckdb").unwrap();
+    // describe, check-config, describe-dialect
+    assert_eq!(host.guest_calls(), 3);
+    for _ in 0..100 {
+        let again = host.dialect("duckdb").unwrap();
+        assert!(std::sync::Arc::ptr_eq(&first, &again));
+    }
+    assert_eq!(host.guest_calls(), 3);
+
+    let mut statuses = host.loaded();
+    statuses.retain(|status| status.role == PluginRole::Dialect);
+    let [status] = &statuses[..] else { panic!("one dialect") };
+    assert_eq!((status.name.as_str(), status.role), ("dialect-duckdb", PluginRole::Dialect));
+    assert_eq!((status.id.as_deref(), &status.state), (Some("dialect-duckdb"), &PluginState::Active));
+    assert_eq!(status.version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
+    assert_eq!(status.digest.as_ref().map(String::len), Some(64));
+    // The budget leaves room for a hundred times as much; doubling what is used deserves a look.
+    assert!(status.describe_fuel.is_some_and(|fuel| fuel < 500_000), "{:?}", status.describe_fuel);
+}

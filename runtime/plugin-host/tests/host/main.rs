@@ -1,0 +1,13 @@
+//! The host as its ports show it: components that are well made, hostile ones, and the life of a component.
+//!
+//! One test program, since linking wasmtime takes longer than the tests.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+mod first_party;
+mod guests;
+mod hostile;
+mod life;
+mod standard;
+mod statistics;
+mod survival;

@@ -1,0 +1,210 @@
+//! What the sandbox has to survive, in every role and over many calls: each hostile guest ends as a typed
+//! fault, failing functions are let alone, and the host neither dies nor grows.
+
+mod answers;
+mod callers;
+mod failing;
+mod files;
+mod limits;
+mod memo;
+mod panics;
+mod soak;
+mod state;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::guests::role::RoleGuest;
+use jiff::Timestamp;
+use tempfile::TempDir;
+use terrane_app::ports::calls::CallFacts;
+use terrane_app::ports::checks::{CheckCall, CheckPlan, Checks as _};
+use terrane_app::ports::detectors::{Detection, DetectorError, DetectorParams, Detectors as _, SeriesBatch};
+use terrane_app::ports::governance::{Asking, Decision, Governance as _, Hook};
+use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, Plugins as _};
+use terrane_app::query::RequestContext;
+use terrane_compiler::SecurityContext;
+use terrane_compiler::governance::QueryFacts;
+use terrane_plugin_host::manifest::AskedLimits;
+use terrane_plugin_host::{
+    CallLimits, ComponentChecks, ComponentDetectors, Hooks, MonotonicClock, PluginHost, PluginSettings, SearchPath,
+    Settings,
+};
+
+const ENDLESS: &str = "(loop $again (br $again)) unreachable";
+const ROLES: [(PluginRole, &str); 3] = [
+    (PluginRole::Detector, "detector-test"),
+    (PluginRole::Check, "check-test"),
+    (PluginRole::Governance, "policy-test"),
+];
+const LITTLE_FUEL: CallLimits = CallLimits { fuel: 2_000_000, time_ms: 600_000 };
+const LITTLE_TIME: CallLimits = CallLimits { fuel: u64::MAX >> 1, time_ms: 20 };
+/// Of all calls where only fuel and memory are to end them.
+const NO_TIME_LIMIT: AskedLimits = AskedLimits { time_ms: Some(600_000), fuel: Some(20_000_000), memory_mb: None };
+
+fn file(component: &[u8]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("component.wasm");
+    fs::write(&path, component).unwrap();
+    (folder, path)
+}
+
+fn settings(guest: &RoleGuest, path: PathBuf) -> Settings {
+    let plugin = PluginSettings { limits: NO_TIME_LIMIT, ..PluginSettings::new(guest.id.clone(), guest.role, path) };
+    Settings { plugins: vec![plugin], ..Settings::new(SearchPath::default()) }
+}
+
+/// Why the one plugin of a host was refused.
+fn refused(host: &PluginHost) -> PluginFault {
+    match &host.loaded()[0].state {
+        PluginState::Refused(PluginError::Faulted { fault, .. }) => fault.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Why the guest is refused when it is loaded.
+fn refusal(guest: &RoleGuest, describe: CallLimits) -> PluginFault {
+    let (_folder, path) = file(&guest.component());
+    refused(&PluginHost::new(Settings { describe, ..settings(guest, path) }).unwrap())
+}
+
+/// A clock that stands still until it is told.
+#[derive(Clone, Default)]
+struct ManualClock(Arc<Mutex<Duration>>);
+
+impl ManualClock {
+    fn advance(&self, seconds: u64) {
+        *self.0.lock().unwrap() += Duration::from_secs(seconds);
+    }
+
+    fn elapsed(&self) -> MonotonicClock {
+        let time = Arc::clone(&self.0);
+        MonotonicClock::new(move || *time.lock().unwrap())
+    }
+}
+
+/// Who calls, and the moment, which the guests of these tests read as a number to decide by.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    user: &'static str,
+    tenant: &'static str,
+    now: i64,
+}
+
+const ASKED: Asked = Asked { user: "ada", tenant: "acme", now: 0 };
+
+/// One guest behind the port of its role.
+struct Stage {
+    _folder: TempDir,
+    clock: ManualClock,
+    host: Arc<PluginHost>,
+    role: PluginRole,
+    hooks: Hooks,
+    checks: ComponentChecks,
+    detectors: ComponentDetectors,
+}
+
+/// Where each role reads the moment of a call: a flat parameter, or the first field behind a pointer.
+fn now_of(role: PluginRole) -> &'static str {
+    if role == PluginRole::Check { "(local.get 0)" } else { "(i64.load (local.get 0))" }
+}
+
+/// The role's function that these tests call.
+fn function_of(role: PluginRole) -> &'static str {
+    match role {
+        PluginRole::Check => "make-plan",
+        PluginRole::Detector => "detect",
+        PluginRole::Governance => "on-query",
+        PluginRole::Dialect => panic!("dialects are asked when they are loaded"),
+    }
+}
+
+impl Stage {
+    /// A guest whose function has this body.
+    fn of_body(role: PluginRole, fields: &str, body: &str) -> Stage {
+        let (_, id) = ROLES.into_iter().find(|(known, _)| *known == role).unwrap();
+        let guest = RoleGuest { fields: fields.to_owned(), ..RoleGuest::new(role, id).with(function_of(role), body) };
+        Stage::of(&guest, |_| {})
+    }
+
+    fn of(guest: &RoleGuest, change: impl FnOnce(&mut Settings)) -> Stage {
+        Stage::of_bytes(guest, &guest.component(), change)
+    }
+
+    fn of_bytes(guest: &RoleGuest, bytes: &[u8], change: impl FnOnce(&mut Settings)) -> Stage {
+        let (folder, path) = file(bytes);
+        let clock = ManualClock::default();
+        let mut settings = Settings { clock: clock.elapsed(), ..settings(guest, path) };
+        change(&mut settings);
+        let host = Arc::new(PluginHost::new(settings).unwrap());
+        assert_eq!(host.loaded()[0].state, PluginState::Active);
+        let (checks, detectors) = (ComponentChecks::new(Arc::clone(&host)), ComponentDetectors::new(Arc::clone(&host)));
+        let hooks = Hooks::new(Arc::clone(&host));
+        Stage { _folder: folder, clock, host, role: guest.role, hooks, checks, detectors }
+    }
+
+    fn state(&self) -> PluginState {
+        self.host.loaded()[0].state.clone()
+    }
+
+    /// What the one function of the guest's role comes to: nothing, or the words of its fault.
+    async fn call(&self, asked: Asked) -> Result<(), String> {
+        match self.role {
+            PluginRole::Governance => self.judge(asked, &Arc::default()).await.map(drop),
+            PluginRole::Check => self.plan(asked).await.map(drop).map_err(|fault| fault.to_string()),
+            PluginRole::Detector => self.detect(asked).await.map(drop).map_err(|error| error.to_string()),
+            PluginRole::Dialect => panic!("dialects are asked when they are loaded"),
+        }
+    }
+
+    async fn judge(&self, asked: Asked, facts: &Arc<QueryFacts>) -> Result<Decision, String> {
+        let context = context(asked);
+        let now = Timestamp::from_millisecond(asked.now).unwrap();
+        let asking = Asking { context: &context, now, time_zone: "UTC" };
+        self.hooks.judge(&asking, facts).await.remove(0).answer.map_err(|fault| fault.message)
+    }
+
+    fn blame(&self, asked: Asked, fault: &str) {
+        let context = context(asked);
+        let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+        let hook = Hook { id: "policy-test".into(), is_required: true, is_monitored: false };
+        self.hooks.blame(&asking, &hook, fault);
+    }
+
+    async fn plan(&self, asked: Asked) -> Result<CheckPlan, PluginFault> {
+        let call = CheckCall { facts: facts(asked), profile_config_json: "{}".into() };
+        let mut plans = self.checks.plans(&call, Vec::new().into()).await;
+        plans.remove(0).map_err(|fault| fault.fault)
+    }
+
+    /// The words of the fault.
+    async fn train(&self) -> String {
+        let mut history = SeriesBatch::new(None);
+        history.push([(0, 1.0)]);
+        let params = DetectorParams::default();
+        let trained = self.detectors.train(&facts(ASKED), "probe", Arc::new(history), &params).await;
+        trained.unwrap_err().to_string()
+    }
+
+    async fn detect(&self, asked: Asked) -> Result<Detection, DetectorError> {
+        let mut points = SeriesBatch::new(None);
+        points.push((0..4).map(|at| (at, 1.0)));
+        let (history, points) = (Arc::new(points.clone()), Arc::new(points));
+        self.detectors.detect(&facts(asked), "probe", Vec::new(), history, points, &DetectorParams::default()).await
+    }
+}
+
+fn context(asked: Asked) -> RequestContext {
+    RequestContext {
+        caller: SecurityContext { user_id: asked.user.into(), ..SecurityContext::default() },
+        tenant: Some(asked.tenant.into()),
+        ..RequestContext::default()
+    }
+}
+
+fn facts(asked: Asked) -> CallFacts {
+    let tenant = Some(asked.tenant.into());
+    CallFacts { now_unix_ms: asked.now, time_zone: "UTC".into(), correlation_id: "c".into(), tenant }
+}

@@ -1,0 +1,60 @@
+//! Two hundred callers at once: each is answered or refused for a reason, and none hangs.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// What becomes of so many at once, counted by the words before the function's name.
+async fn at_once(stage: Stage, callers: i64, user: impl Fn(i64) -> &'static str) -> BTreeMap<String, usize> {
+    let stage = Arc::new(stage);
+    let asking: Vec<_> = (0..callers)
+        .map(|number| {
+            let (stage, asked) = (Arc::clone(&stage), Asked { user: user(number), ..ASKED });
+            tokio::spawn(async move { stage.call(asked).await })
+        })
+        .collect();
+    let mut outcomes = BTreeMap::new();
+    for asked in asking {
+        let outcome = asked.await.unwrap().err().unwrap_or_else(|| "answered".to_owned());
+        let class = outcome.rsplit("component `").next().unwrap_or_default();
+        let class = class.split(" in `").next().unwrap_or_default().split(" and is let").next().unwrap_or_default();
+        *outcomes.entry(class.trim_end_matches(',').to_owned()).or_default() += 1;
+    }
+    outcomes
+}
+
+/// A name for each caller, for as long as the tests run.
+fn own_name(number: i64) -> &'static str {
+    format!("user-{number}").leak()
+}
+
+fn of_words(outcomes: &BTreeMap<String, usize>, words: &str) -> usize {
+    outcomes.iter().filter(|(class, _)| class.contains(words)).map(|(_, count)| count).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn those_who_meet_a_loop_get_their_fault() {
+    for (role, id) in ROLES {
+        let guest = RoleGuest::new(role, id).with(function_of(role), ENDLESS);
+        for user in [(|_| "ada") as fn(i64) -> &'static str, own_name] {
+            let stage = Stage::of(&guest, |settings| settings.plugins[0].limits.fuel = Some(100_000));
+            let outcomes = at_once(stage, 200, user).await;
+            let (limited, open) =
+                (of_words(&outcomes, "reached its limit of fuel"), of_words(&outcomes, "failed too often"));
+            let full = of_words(&outcomes, "too many guests");
+            // Those that had begun when the fifth failed ended too.
+            assert!((5..=16).contains(&limited), "{role}: {outcomes:?}");
+            assert_eq!(limited + open + full, 200, "{role}: {outcomes:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn those_who_ask_what_works_are_answered() {
+    for (role, answer) in [(PluginRole::Governance, "(i32.const 4096)"), (PluginRole::Check, "(i32.const 4096)")] {
+        let outcomes = at_once(Stage::of_body(role, "", answer), 200, own_name).await;
+        let refused = of_words(&outcomes, "too many guests");
+        let answered = of_words(&outcomes, "answered");
+        assert!(answered > 0 && answered + refused == 200, "{role}: {outcomes:?}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Embeds the SDK and the plugin contract, so that `terrane plugin new` needs no clone of Terrane.
+//!
+//! In: `sdk/` and `wit/` of the workspace. Out: `sdk_files.rs` in the build folder, with each file's path and text, and
+//! the SDK's dependencies as a crate outside of the workspace writes them.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The files that a copy of the SDK needs. Templates are embedded one by one (`create`).
+const ROOTS: [&str; 4] = ["sdk/src", "sdk/README.md", "wit", "LICENSE"];
+
+fn main() -> io::Result<()> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let mut files = Vec::new();
+    for root in ROOTS {
+        println!("cargo:rerun-if-changed=../../{root}");
+        collect(&workspace.join(root), &mut files)?;
+    }
+    files.sort();
+    let mut text = "pub(crate) const FILES: &[(&str, &str)] = &[\n".to_owned();
+    for file in &files {
+        let name = file.strip_prefix(&workspace).map_err(io::Error::other)?;
+        text += &format!("    ({:?}, include_str!({:?})),\n", name.display().to_string(), file.display().to_string());
+    }
+    text += &format!("];\npub(crate) const DEPENDENCIES: &str = {:?};\n", dependencies(&workspace)?);
+    let folder = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();
+    fs::write(folder.join("sdk_files.rs"), text)
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if path.is_file() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path)? {
+        collect(&entry?.path(), files)?;
+    }
+    Ok(())
+}
+
+/// Returns the SDK's dependencies with the versions of the workspace, one line each.
+fn dependencies(workspace: &Path) -> io::Result<String> {
+    println!("cargo:rerun-if-changed=../../Cargo.toml");
+    println!("cargo:rerun-if-changed=../../sdk/Cargo.toml");
+    let sdk = fs::read_to_string(workspace.join("sdk/Cargo.toml"))?;
+    let versions = fs::read_to_string(workspace.join("Cargo.toml"))?;
+    let names = section(&sdk, "[dependencies]").map(|line| line.strip_suffix(".workspace = true").unwrap_or(line));
+    let mut lines = String::new();
+    for name in names {
+        let version =
+            section(&versions, "[workspace.dependencies]").find(|line| line.starts_with(&format!("{name} = ")));
+        let version =
+            version.ok_or_else(|| io::Error::other(format!("sdk/Cargo.toml: unknown dependency `{name}`")))?;
+        lines += &format!("{version}\n");
+    }
+    Ok(lines)
+}
+
+/// Returns the lines of one table of a manifest, without comments.
+fn section<'a>(manifest: &'a str, header: &str) -> impl Iterator<Item = &'a str> {
+    let lines = manifest.lines().map(str::trim).skip_while(move |line| *line != header).skip(1);
+    lines.take_while(|line| !line.starts_with('[')).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}

@@ -1,0 +1,82 @@
+//! The schema of the state database, as a list of migrations for each engine.
+//!
+//! In: the files under `migrations/`, which are part of the program. Out: sqlx's [`Migrator`]. Both engines have the
+//! same versions, so that a dump of one fits the other. Deliberately absent: sqlx's macro `migrate!`, which reads the
+//! folder itself and for that builds all of sqlx a second time for the host.
+
+use sqlx::SqlSafeStr as _;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+/// The version, description and text of each migration of one engine. sqlx stores the checksum of each applied text,
+/// so a released file never changes.
+macro_rules! texts {
+    ($engine:literal) => {
+        [
+            (1, "server starts", include_str!(concat!("../migrations/", $engine, "/0001_server_starts.sql"))),
+            (2, "credentials", include_str!(concat!("../migrations/", $engine, "/0002_credentials.sql"))),
+            (3, "leases", include_str!(concat!("../migrations/", $engine, "/0003_leases.sql"))),
+            (4, "sessions of guests", include_str!(concat!("../migrations/", $engine, "/0004_sessions_of_guests.sql"))),
+            (5, "registered cubes", include_str!(concat!("../migrations/", $engine, "/0005_registered_cubes.sql"))),
+            (6, "rights of sessions", include_str!(concat!("../migrations/", $engine, "/0006_rights_of_sessions.sql"))),
+            (7, "revoked tokens", include_str!(concat!("../migrations/", $engine, "/0007_revoked_tokens.sql"))),
+        ]
+    };
+}
+
+const SQLITE: [(i64, &str, &str); 7] = texts!("sqlite");
+const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
+
+/// The newest version of the schema.
+pub(crate) const NEWEST: i64 = SQLITE[SQLITE.len() - 1].0;
+
+pub(crate) fn sqlite() -> Migrator {
+    migrator(&SQLITE)
+}
+
+pub(crate) fn postgres() -> Migrator {
+    migrator(&POSTGRES)
+}
+
+/// Makes a migrator without a lock of its own: the transaction around it is the lock.
+fn migrator(texts: &'static [(i64, &'static str, &'static str)]) -> Migrator {
+    let migration = |(version, description, text): &(i64, &'static str, &'static str)| {
+        Migration::new(*version, (*description).into(), MigrationType::Simple, (*text).into_sql_str(), false)
+    };
+    let mut migrator = Migrator::with_migrations(texts.iter().map(migration).collect());
+    migrator.set_locking(false);
+    migrator
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that is not in the list would never be applied.
+    #[test]
+    fn every_file_is_listed() {
+        for (engine, migrator) in [("sqlite", sqlite()), ("postgres", postgres())] {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(engine);
+            let files = std::fs::read_dir(folder).unwrap();
+            let mut names: Vec<String> =
+                files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            let listed: Vec<String> = migrator
+                .iter()
+                .map(|migration| format!("{:04}_{}.sql", migration.version, migration.description.replace(' ', "_")))
+                .collect();
+            assert_eq!(listed, names, "{engine}");
+        }
+        assert_eq!(sqlite().iter().map(|migration| migration.version).max(), Some(NEWEST));
+    }
+
+    /// Existing databases contain the SHA-384 of each text, and refuse another one.
+    #[test]
+    fn checksums_are_those_of_existing_databases() {
+        const SERVER_STARTS: &str =
+            "4c10ac5d1567f93bf8effa0750fe5f0b90a52185ba86cf414d1c14081c6e7c6db3746f218b9c7368bb3f9d6cc0576e56";
+        let first = sqlite();
+        let checksum = &first.iter().next().unwrap().checksum;
+        let hex: String = checksum.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, SERVER_STARTS);
+    }
+}

@@ -1,0 +1,113 @@
+//! The type for foreign text that is written to a terminal.
+//!
+//! A terminal executes control characters: they clear the screen, change the title, or answer as if the user had
+//! typed. Bidirectional overrides show text in another order than a program reads it. [`TerminalText`] replaces
+//! both by U+FFFD, so that a reader sees that something was there.
+
+use std::fmt;
+use std::ops::Deref;
+
+const REPLACEMENT: char = '\u{fffd}';
+
+/// Text without characters that a terminal would execute.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TerminalText(String);
+
+impl TerminalText {
+    /// Makes one line of a string: line breaks are replaced as well.
+    pub fn line(text: &str) -> Self {
+        TerminalText(text.chars().map(|c| if is_unsafe(c) { REPLACEMENT } else { c }).collect())
+    }
+
+    /// Keeps the line breaks of a string.
+    pub fn lines(text: &str) -> Self {
+        TerminalText(text.chars().map(|c| if is_unsafe(c) && c != '\n' { REPLACEMENT } else { c }).collect())
+    }
+
+    /// Makes one line of a string, with a space in place of each line break, tab or other unsafe character.
+    pub fn spaced(text: &str) -> Self {
+        TerminalText(text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect())
+    }
+
+    /// Removes unsafe characters, and also those that are invisible or change the direction of text: zero-width
+    /// characters, direction marks, byte order marks and tags. For text that an adversary writes, such as a
+    /// plugin's log: a removed character can't split a word that a mask looks for.
+    pub fn visible(text: &str) -> Self {
+        TerminalText(text.chars().filter(|c| !is_unsafe(*c) && !is_invisible(*c)).collect())
+    }
+
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl Deref for TerminalText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TerminalText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// Returns whether a terminal executes the character or reorders text by it.
+///
+/// These are the control characters of Unicode (C0, DEL and C1, among them the one-byte CSI U+009B), the line and
+/// paragraph separators, and the bidirectional embeddings, overrides and isolates. The marks U+200E and U+200F are
+/// part of ordinary text in Arabic and Hebrew and stay.
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNSAFE: &[char] =
+        &['\u{0}', '\u{7}', '\u{1b}', '\r', '\u{7f}', '\u{85}', '\u{9b}', '\u{2028}', '\u{202e}', '\u{2066}'];
+
+    #[test]
+    fn characters_that_a_terminal_executes_are_replaced() {
+        for c in UNSAFE {
+            let text = format!("a{c}[2Jb");
+            for safe in [TerminalText::line(&text), TerminalText::lines(&text)] {
+                assert_eq!(&*safe, "a\u{fffd}[2Jb", "{c:?}");
+            }
+            assert_eq!(&*TerminalText::spaced(&text), "a [2Jb", "{c:?}");
+        }
+    }
+
+    #[test]
+    fn line_breaks_stay_in_several_lines_only() {
+        assert_eq!(&*TerminalText::lines("a\nb"), "a\nb");
+        assert_eq!(&*TerminalText::line("a\nb"), "a\u{fffd}b");
+        assert_eq!(&*TerminalText::spaced("a\n\tb"), "a  b");
+    }
+
+    #[test]
+    fn ordinary_text_of_any_script_stays() {
+        for text in ["Größe", "電子 x", "שלום\u{200f}!", "e\u{301}", "\u{1f600}", "\u{fffd}"] {
+            assert_eq!(&*TerminalText::line(text), text);
+        }
+    }
+
+    #[test]
+    fn invisible_characters_are_removed_where_only_visible_ones_are_wanted() {
+        let text = "ok\n2026-01-01 ERROR forged\r\u{1b}[31m\u{202e}to\u{200b}ken\u{e0041}\u{feff}";
+        assert_eq!(&*TerminalText::visible(text), "ok2026-01-01 ERROR forged[31mtoken");
+    }
+
+    #[test]
+    fn a_width_pads_the_text() {
+        assert_eq!(format!("{:<4}|", TerminalText::line("ab")), "ab  |");
+    }
+}

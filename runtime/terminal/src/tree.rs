@@ -1,0 +1,57 @@
+//! Lines as a tree, drawn with branches.
+
+use std::fmt;
+
+use crate::TerminalText;
+
+/// A line and the lines below it.
+#[derive(Debug)]
+pub struct Tree {
+    line: TerminalText,
+    below: Vec<Tree>,
+}
+
+impl Tree {
+    /// Makes a line from any text.
+    pub fn new(line: impl AsRef<str>) -> Self {
+        Tree { line: TerminalText::line(line.as_ref()), below: Vec::new() }
+    }
+
+    pub fn with(line: impl AsRef<str>, below: impl Iterator<Item = Tree>) -> Self {
+        Tree { below: below.collect(), ..Tree::new(line) }
+    }
+
+    pub fn push(&mut self, tree: Tree) {
+        self.below.push(tree);
+    }
+
+    fn write_below(&self, f: &mut fmt::Formatter<'_>, indent: &str) -> fmt::Result {
+        for (index, tree) in self.below.iter().enumerate() {
+            let is_last = index + 1 == self.below.len();
+            let (branch, rest) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            writeln!(f, "{indent}{branch}{}", tree.line)?;
+            tree.write_below(f, &format!("{indent}{rest}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.line)?;
+        self.write_below(f, "")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_drawn() {
+        let mut top = Tree::new("top");
+        top.push(Tree::with("a", ["b", "c"].into_iter().map(Tree::new)));
+        top.push(Tree::new("d\u{1b}"));
+        assert_eq!(top.to_string(), "top\n├─ a\n│  ├─ b\n│  └─ c\n└─ d\u{fffd}\n");
+    }
+}

@@ -1,0 +1,104 @@
+//! The dialect role: the trait to implement, and the macro that exports it.
+//!
+//! In: a type that implements [`Dialect`]. Out: a component of the world `dialect-plugin`.
+
+mod ansi;
+mod builder;
+pub mod case_files;
+mod errors;
+
+pub use crate::bindings::dialect::exports::terrane::dialect::dialect::{
+    CaseFolding, Classified, Cost, ErrorClass, Feature, LimitStyle, NullOrder, OpTemplate, Piece, PlaceholderStyle,
+    Profile, Quoting, Rendered, TimeTemplate, TypeName, WarehouseError,
+};
+pub use crate::bindings::terrane::types::ir::{Arena, Op};
+pub use crate::{Granularity, LogicalType};
+pub use builder::ProfileBuilder;
+pub use errors::{Sign, base_type, classify};
+
+use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
+use crate::{CallContext, Issue, PluginError, PluginInfo};
+
+/// One warehouse's SQL. Only [`Dialect::profile`] is required; the other functions have defaults.
+pub trait Dialect {
+    const INFO: PluginInfo;
+
+    /// Returns the facts and templates; see [`ProfileBuilder`]. Called once per load.
+    ///
+    /// # Errors
+    /// The configuration allows no profile.
+    fn profile(context: &CallContext) -> Result<Profile, PluginError>;
+
+    /// Checks the configuration, a JSON object or empty.
+    ///
+    /// # Errors
+    /// Every problem of the configuration.
+    fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
+        crate::plugin::takes_no_config(Self::INFO.id, config_json)
+    }
+
+    /// Renders expressions that no template can express.
+    ///
+    /// # Errors
+    /// Unsupported, unless implemented.
+    fn render(context: &CallContext, expressions: &Arena) -> Result<Vec<Rendered>, PluginError> {
+        let _ = (context, expressions);
+        Err(PluginError::Unsupported("every expression has a template".to_owned()))
+    }
+
+    /// Estimates a statement's cost from the output of the `explain` statement.
+    ///
+    /// # Errors
+    /// Unsupported, unless implemented.
+    fn parse_explain(context: &CallContext, plan_text: &str) -> Result<Cost, PluginError> {
+        let _ = (context, plan_text);
+        Err(PluginError::Unsupported("plans are not read".to_owned()))
+    }
+
+    /// Classifies the warehouse's error. The public message must not repeat its text.
+    fn classify_error(error: &WarehouseError) -> Classified {
+        let _ = error;
+        Classified {
+            class: ErrorClass::Other,
+            retryable: false,
+            public_message: "the warehouse refused the statement".to_owned(),
+        }
+    }
+
+    /// Returns the logical type of one of the warehouse's own type names.
+    fn map_type(native: &str) -> LogicalType {
+        let _ = native;
+        LogicalType::Unknown
+    }
+}
+
+impl<D: Dialect> wire::Guest for D {
+    fn describe_dialect(context: CallContext) -> Result<Profile, PluginError> {
+        D::profile(&context)
+    }
+
+    fn render(context: CallContext, expressions: Arena) -> Result<Vec<Rendered>, PluginError> {
+        <D as Dialect>::render(&context, &expressions)
+    }
+
+    fn parse_explain(context: CallContext, plan_text: String) -> Result<Cost, PluginError> {
+        <D as Dialect>::parse_explain(&context, &plan_text)
+    }
+
+    fn classify_error(error: WarehouseError) -> Classified {
+        <D as Dialect>::classify_error(&error)
+    }
+
+    fn map_types(native: Vec<String>) -> Vec<LogicalType> {
+        native.iter().map(|name| D::map_type(name)).collect()
+    }
+}
+
+/// Exports a type that implements [`Dialect`](crate::dialect::Dialect) as a component. On targets
+/// other than WebAssembly it does nothing, so that several dialects can be linked into one test.
+#[macro_export]
+macro_rules! export_dialect {
+    ($dialect:ident) => {
+        $crate::export_role!($dialect, dialect::Dialect, export_dialect_role, dialect);
+    };
+}

@@ -25,7 +25,9 @@ pub struct Refusal {
 impl From<QueryRunError> for Refusal {
     fn from(error: QueryRunError) -> Self {
         let (subjects, nearest) = match &error {
-            QueryRunError::Query(error) => (error.subjects().into_iter().map(Arc::from).collect(), error.nearest().to_vec()),
+            QueryRunError::Query(error) => {
+                (error.subjects().into_iter().map(Arc::from).collect(), error.nearest().to_vec())
+            }
             _ => (Vec::new(), Vec::new()),
         };
         let is_policy_unavailable = matches!(error, QueryRunError::PolicyUnavailable);

@@ -141,9 +141,10 @@ const METRICS: &[(&str, &str, &[&str])] = &[
 
 #[tokio::test]
 async fn the_interfaces_metrics_have_their_types_and_labels() {
-    use terrane_app::ports::observer::Observer as _;
+    use terrane_app::ports::observer::{Observer as _, TaskOutcome};
     let watch = watch();
-    watch.task_ended("audit_flush", true, std::time::Duration::from_millis(2));
+    watch.task_started("audit_flush");
+    watch.task_ended("audit_flush", TaskOutcome::Success, std::time::Duration::from_millis(2));
     let edge = World { warehouse: Mood::Refuses, ..world() }.edge_watched(Security::of_nobody(), watch.clone(), true);
     assert_eq!(ask(&edge, &query(count())).await.status, 502);
     let edge = world().edge_watched(Security::of_nobody(), watch, true);

@@ -21,8 +21,7 @@ use terrane_store::StateStore;
 /// Names the folder of the state database for a process that holds the lease until it is killed.
 const HOLDER_FOLDER: &str = "TERRANE_TEST_HOLDER_FOLDER";
 const TASK: &str = "prune";
-const SETTINGS: LeaseSettings =
-    LeaseSettings { ttl: Duration::from_secs(2), renewal: Duration::from_millis(200) };
+const SETTINGS: LeaseSettings = LeaseSettings { ttl: Duration::from_secs(2), renewal: Duration::from_millis(200) };
 
 struct RealClock(std::time::Instant);
 

@@ -30,7 +30,7 @@ use terrane_server::{
 use crate::builds::{MemoryBuilder, MemoryLeases};
 use crate::compare::differences;
 use crate::fakes::{
-    Column, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, Mood, SECRET, dialect_out_of_fuel,
+    Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
@@ -61,17 +61,17 @@ pub struct Case {
 #[serde(deny_unknown_fields, default)]
 pub struct World {
     pub caller: Caller,
-    pub warehouse: Mood,
-    pub warehouse_ping: Mood,
+    pub warehouse: FakeBehavior,
+    pub warehouse_ping: FakeBehavior,
     /// How lookups of tables are answered.
-    pub warehouse_catalog: Mood,
-    pub database_ping: Mood,
+    pub warehouse_catalog: FakeBehavior,
+    pub database_ping: FakeBehavior,
     /// The columns of every result set.
     pub columns: Vec<Column>,
     /// Answers that are read as they come bring them again so many times more.
     pub repeats: usize,
     /// What comes behind them.
-    pub stream_ends: Mood,
+    pub stream_ends: FakeBehavior,
     pub is_dialect_missing: bool,
     pub is_dialect_out_of_fuel: bool,
     /// Required, and not in use.
@@ -202,7 +202,7 @@ impl World {
             ..MemoryBuilder::default()
         };
         let warehouse = Arc::new(FakeWarehouse {
-            mood: self.warehouse,
+            behavior: self.warehouse,
             ping: self.warehouse_ping,
             columns,
             batches: self.repeats + 1,
@@ -239,7 +239,7 @@ impl World {
             store: Arc::new(FakeStore { ping: self.database_ping }),
             audit: security.audit,
             credentials: security.credentials,
-            registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, Mood::Answers))),
+            registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
             leases: Arc::new(MemoryLeases::default()),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,

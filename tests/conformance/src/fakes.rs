@@ -30,10 +30,10 @@ use terrane_compiler::sql::profile::DialectProfile;
 
 use crate::builds::MemoryBuilder;
 
-/// How a dependency answers.
+/// The behavior of a faked dependency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mood {
+pub enum FakeBehavior {
     #[default]
     Answers,
     /// With a message that no caller may see.
@@ -85,14 +85,14 @@ impl Column {
 }
 
 pub struct FakeWarehouse {
-    pub mood: Mood,
-    pub ping: Mood,
+    pub behavior: FakeBehavior,
+    pub ping: FakeBehavior,
     pub columns: Vec<Column>,
     /// How often a stream gives its batch, and what comes then.
     pub batches: usize,
-    pub stream_ends: Mood,
+    pub stream_ends: FakeBehavior,
     /// How lookups of tables are answered.
-    pub catalog: Mood,
+    pub catalog: FakeBehavior,
     /// What was built in it.
     pub builder: MemoryBuilder,
 }
@@ -108,14 +108,14 @@ impl FakeWarehouse {
         WarehouseError { warehouse: "duckdb".to_owned(), kind, message: SECRET.to_owned(), retries: 0 }
     }
 
-    async fn act(mood: Mood) -> Result<(), WarehouseError> {
-        match mood {
-            Mood::Answers => Ok(()),
-            Mood::Refuses => Err(Self::refusal(WarehouseErrorKind::Refused)),
-            Mood::TimesOut => Err(Self::refusal(WarehouseErrorKind::Timeout)),
-            Mood::Unavailable => Err(Self::refusal(WarehouseErrorKind::Unavailable)),
-            Mood::Hangs => pending().await,
-            Mood::Panics => panic!("{SECRET}"),
+    async fn act(behavior: FakeBehavior) -> Result<(), WarehouseError> {
+        match behavior {
+            FakeBehavior::Answers => Ok(()),
+            FakeBehavior::Refuses => Err(Self::refusal(WarehouseErrorKind::Refused)),
+            FakeBehavior::TimesOut => Err(Self::refusal(WarehouseErrorKind::Timeout)),
+            FakeBehavior::Unavailable => Err(Self::refusal(WarehouseErrorKind::Unavailable)),
+            FakeBehavior::Hangs => pending().await,
+            FakeBehavior::Panics => panic!("{SECRET}"),
         }
     }
 }
@@ -127,13 +127,13 @@ impl Warehouse for FakeWarehouse {
     }
 
     async fn execute(&self, _: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
-        Self::act(self.mood).await?;
+        Self::act(self.behavior).await?;
         let batch = self.batch();
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
     }
 
     async fn stream(&self, _: Statement<'_>, _: Duration) -> Result<BatchStream, WarehouseError> {
-        Self::act(self.mood).await?;
+        Self::act(self.behavior).await?;
         let batch = self.batch();
         let (schema, ends) = (batch.schema(), self.stream_ends);
         let batches = stream::iter(std::iter::repeat_n(batch, self.batches)).map(Ok);
@@ -174,15 +174,15 @@ async fn ready_as_it_is<T>(item: Option<T>) -> Option<T> {
 }
 
 pub struct FakeStore {
-    pub ping: Mood,
+    pub ping: FakeBehavior,
 }
 
 #[async_trait]
 impl Store for FakeStore {
     async fn ping(&self) -> Result<(), StoreError> {
         match self.ping {
-            Mood::Answers => Ok(()),
-            Mood::Hangs => pending().await,
+            FakeBehavior::Answers => Ok(()),
+            FakeBehavior::Hangs => pending().await,
             _ => Err(StoreError { message: SECRET.to_owned() }),
         }
     }

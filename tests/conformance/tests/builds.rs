@@ -12,7 +12,7 @@ use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::builder::{CantBuild, NotReady};
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_conformance_tests::builds::{MemoryAudit, MemoryBuilder, MemoryLeases, builds};
-use terrane_conformance_tests::fakes::{FakeClock, FakePlugins, FakeWarehouse, Mood};
+use terrane_conformance_tests::fakes::{FakeBehavior, FakeClock, FakePlugins, FakeWarehouse};
 use terrane_golden_tests::duckdb_profile;
 
 const MODELS: [(&str, &str); 5] = [
@@ -31,12 +31,12 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         tree.files.insert(format!("models/{name}.sql").into(), (*text).into());
     }
     let warehouse = FakeWarehouse {
-        mood: Mood::Answers,
-        ping: Mood::Answers,
+        behavior: FakeBehavior::Answers,
+        ping: FakeBehavior::Answers,
         columns: Vec::new(),
         batches: 1,
-        stream_ends: Mood::Answers,
-        catalog: Mood::Answers,
+        stream_ends: FakeBehavior::Answers,
+        catalog: FakeBehavior::Answers,
         builder: builder.clone(),
     };
     let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };

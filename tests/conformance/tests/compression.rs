@@ -13,13 +13,13 @@ use flate2::write::GzEncoder;
 use http_body_util::BodyExt as _;
 use serde_json::{Value as Json, json};
 use terrane_conformance_tests::case::{Caller, World};
-use terrane_conformance_tests::fakes::{Column, Mood};
+use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_server::{Connection, Edge};
 
 const CODINGS: [&str; 2] = ["gzip", "zstd"];
 const FORMATS: [&str; 3] = ["application/json", "text/csv", "application/vnd.apache.arrow.stream"];
 
-fn world(repeats: usize, stream_ends: Mood) -> World {
+fn world(repeats: usize, stream_ends: FakeBehavior) -> World {
     let column = |ty: &str, value: Json| Column { ty: ty.to_owned(), values: vec![value; 200] };
     let columns = [("text", json!("a")), ("date", json!(19_737)), ("integer", json!(7)), ("integer", json!(200))];
     World { columns: columns.map(|(ty, value)| column(ty, value)).into(), repeats, stream_ends, ..World::default() }
@@ -77,7 +77,7 @@ fn timeless(json: &[u8]) -> Vec<u8> {
 async fn query_answers_are_compressed_whole_and_streamed() {
     // So many rows come as a stream.
     for limit in [1_000, 20_000] {
-        let edge = world(100, Mood::Answers).edge();
+        let edge = world(100, FakeBehavior::Answers).edge();
         for format in FORMATS {
             let (headers, plain) = ask(&edge, query(format, None, limit)).await;
             assert_eq!(coding_of(&headers), None);
@@ -96,7 +96,7 @@ async fn query_answers_are_compressed_whole_and_streamed() {
 
 #[tokio::test]
 async fn client_chooses_the_coding() {
-    let edge = world(0, Mood::Answers).edge();
+    let edge = world(0, FakeBehavior::Answers).edge();
     for (accepts, coding) in [
         ("gzip, deflate, br, zstd", Some("zstd")),
         ("gzip", Some("gzip")),
@@ -126,7 +126,7 @@ async fn small_answers_are_not_compressed() {
 async fn compressed_stream_that_breaks_does_not_look_whole() {
     for format in FORMATS {
         for coding in CODINGS {
-            for ends in [Mood::Refuses, Mood::TimesOut, Mood::Unavailable] {
+            for ends in [FakeBehavior::Refuses, FakeBehavior::TimesOut, FakeBehavior::Unavailable] {
                 let edge = world(30, ends).edge();
                 let response = edge.call(Connection::default(), query(format, Some(coding), 20_000)).await;
                 assert_eq!(response.headers()["content-encoding"], coding);
@@ -149,7 +149,7 @@ async fn compressed_stream_that_breaks_does_not_look_whole() {
 #[tokio::test]
 async fn compressed_stream_is_sent_as_it_comes() {
     for coding in CODINGS {
-        let edge = world(30, Mood::Hangs).edge();
+        let edge = world(30, FakeBehavior::Hangs).edge();
         let response = edge.call(Connection::default(), query("text/csv", Some(coding), 20_000)).await;
         let mut body = response.into_body();
         // The rest never comes.
@@ -161,7 +161,7 @@ async fn compressed_stream_is_sent_as_it_comes() {
 #[tokio::test]
 async fn reader_of_a_compressed_stream_that_goes_away_gives_its_turn_back() {
     // One query runs at once here.
-    let edge = World { is_busy: true, ..world(1_000, Mood::Answers) }.edge();
+    let edge = World { is_busy: true, ..world(1_000, FakeBehavior::Answers) }.edge();
     for coding in CODINGS {
         let response = edge.call(Connection::default(), query("text/csv", Some(coding), 20_000)).await;
         assert_eq!(response.status(), 200);

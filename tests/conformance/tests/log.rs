@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use terrane_conformance_tests::case::{Asked, Caller, World, ask};
-use terrane_conformance_tests::fakes::{Column, FakeClock, Mood};
+use terrane_conformance_tests::fakes::{Column, FakeBehavior, FakeClock};
 use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings, subscriber};
 
 fn settings(path: &Path) -> LogSettings {
@@ -142,7 +142,7 @@ fn the_first_fields_are_always_the_same() {
 
 #[test]
 fn a_refusal_by_the_warehouse_is_logged_in_its_words() {
-    let world = World { warehouse: Mood::Refuses, ..World::default() };
+    let world = World { warehouse: FakeBehavior::Refuses, ..World::default() };
     let records = records(&logged(|_| {}, request(world, post(count()))));
     let failed = records.iter().find(|record| record["event"] == "query_failed").unwrap();
     assert_eq!(failed["level"], "error");
@@ -176,7 +176,7 @@ fn query_string_is_not_logged() {
 
 #[test]
 fn a_client_that_goes_away_is_logged() {
-    let world = World { warehouse: Mood::Hangs, ..World::default() };
+    let world = World { warehouse: FakeBehavior::Hangs, ..World::default() };
     let work = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

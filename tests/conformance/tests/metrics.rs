@@ -10,7 +10,7 @@ use axum::extract::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value as Json, json};
 use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
-use terrane_conformance_tests::fakes::{Column, Mood};
+use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_conformance_tests::security::Security;
 use terrane_server::telemetry::Watch;
 use terrane_server::telemetry::metrics::{Metrics, MetricsSettings};
@@ -146,7 +146,8 @@ async fn the_interfaces_metrics_have_their_types_and_labels() {
     let watch = watch();
     watch.task_started("audit_flush");
     watch.task_ended("audit_flush", TaskOutcome::Success, std::time::Duration::from_millis(2));
-    let edge = World { warehouse: Mood::Refuses, ..world() }.edge_watched(Security::of_nobody(), watch.clone(), true);
+    let edge =
+        World { warehouse: FakeBehavior::Refuses, ..world() }.edge_watched(Security::of_nobody(), watch.clone(), true);
     assert_eq!(ask(&edge, &query(count())).await.status, 502);
     let edge = world().edge_watched(Security::of_nobody(), watch, true);
     assert_eq!(ask(&edge, &query(count())).await.status, 200);
@@ -251,7 +252,7 @@ async fn histograms_are_cumulative_and_fit_what_they_measure() {
 
 #[tokio::test]
 async fn who_goes_away_is_no_longer_in_progress() {
-    let edge = edge(&World { warehouse: Mood::Hangs, ..world() });
+    let edge = edge(&World { warehouse: FakeBehavior::Hangs, ..world() });
     let in_progress = "service_http_requests_in_progress{endpoint=\"/api/v1/query\",method=\"POST\"}";
     let (other, asked) = (edge.clone(), query(count()));
     let asking = tokio::spawn(async move { ask(&other, &asked).await });
@@ -293,17 +294,17 @@ async fn a_streamed_answer_is_in_progress_until_its_last_byte() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_warehouse_does_not_answer_is_counted_by_kind() {
-    for (mood, kind, status) in [
-        (Mood::Refuses, "error", 502),
-        (Mood::Unavailable, "unavailable", 503),
-        (Mood::TimesOut, "timeout", 408),
-        (Mood::Hangs, "timeout", 408),
+    for (behavior, kind, status) in [
+        (FakeBehavior::Refuses, "error", 502),
+        (FakeBehavior::Unavailable, "unavailable", 503),
+        (FakeBehavior::TimesOut, "timeout", 408),
+        (FakeBehavior::Hangs, "timeout", 408),
     ] {
-        let edge = edge(&World { warehouse: mood, ..world() });
+        let edge = edge(&World { warehouse: behavior, ..world() });
         assert_eq!(ask(&edge, &query(count())).await.status, status);
         let scrape = Scrape::of(&edge).await;
         let errors = format!("service_warehouse_query_errors_total{{error_type=\"{kind}\",warehouse=\"duckdb\"}}");
-        assert_eq!(scrape.value(&errors), 1.0, "{mood:?}");
+        assert_eq!(scrape.value(&errors), 1.0, "{behavior:?}");
         assert_eq!(
             scrape.value(&format!("service_query_total{{cube=\"orders\",status=\"{kind}\",type=\"rest\"}}")),
             1.0

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use terrane_conformance_tests::case::World;
-use terrane_conformance_tests::fakes::{Column, Mood};
+use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_conformance_tests::socket::{PROBE, receive, send, start};
 use terrane_server::ServeSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -138,7 +138,7 @@ async fn whoever_goes_away_gives_the_turn_back() {
     drop(reading);
     assert!(is_free_again(server.address).await, "in the middle of an answer");
 
-    let world = World { warehouse: Mood::Hangs, is_busy: true, ..World::default() };
+    let world = World { warehouse: FakeBehavior::Hangs, is_busy: true, ..World::default() };
     let server = start(&world, ServeSettings::default()).await;
     for _ in 0..3 {
         let waiting = takes_the_turn(server.address).await;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use terrane_conformance_tests::case::World;
-use terrane_conformance_tests::fakes::Mood;
+use terrane_conformance_tests::fakes::FakeBehavior;
 use terrane_conformance_tests::socket::{PROBE, receive, send, start};
 use terrane_server::{ServeError, ServeSettings, bind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -90,7 +90,8 @@ async fn probes_are_answered_when_every_connection_is_taken() {
 
 #[tokio::test]
 async fn requests_in_flight_finish_after_the_shutdown() {
-    let server = start(&World { warehouse_ping: Mood::Hangs, ..World::default() }, ServeSettings::default()).await;
+    let server =
+        start(&World { warehouse_ping: FakeBehavior::Hangs, ..World::default() }, ServeSettings::default()).await;
     let mut idle = send(server.address, PROBE).await;
     receive(&mut idle).await;
     // Its check of the warehouse takes a second.
@@ -107,7 +108,7 @@ async fn requests_in_flight_finish_after_the_shutdown() {
 #[tokio::test]
 async fn the_shutdown_does_not_wait_for_ever() {
     let settings = ServeSettings { shutdown_timeout: Duration::from_millis(50), ..ServeSettings::default() };
-    let server = start(&World { warehouse: Mood::Hangs, ..World::default() }, settings).await;
+    let server = start(&World { warehouse: FakeBehavior::Hangs, ..World::default() }, settings).await;
     let _busy =
         send(server.address, b"GET /api/v1/query?measures=orders.count HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     settle(server.address).await;

@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamReader;
 use http_body_util::BodyExt as _;
 use serde_json::json;
 use terrane_conformance_tests::case::{Asked, World, ask};
-use terrane_conformance_tests::fakes::{Column, Mood};
+use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_server::Connection;
 
 fn asked(accept: &str, limit: u64) -> Asked {
@@ -27,7 +27,7 @@ fn asked(accept: &str, limit: u64) -> Asked {
     }
 }
 
-fn world(repeats: usize, stream_ends: Mood) -> World {
+fn world(repeats: usize, stream_ends: FakeBehavior) -> World {
     let column = |ty: &str, value: serde_json::Value| Column { ty: ty.to_owned(), values: vec![value, json!(null)] };
     let columns = vec![column("text", json!("a")), column("date", json!(19_737)), column("integer", json!(7)), {
         Column { ty: "integer".to_owned(), values: vec![json!(10), json!(10)] }
@@ -42,7 +42,8 @@ fn read(bytes: &[u8]) -> Vec<RecordBatch> {
 #[tokio::test]
 async fn arrow_reads_back_with_keys_and_labels() {
     for (limit, batches) in [(100, 1), (20_000, 3)] {
-        let answered = ask(&world(2, Mood::Answers).edge(), &asked("application/vnd.apache.arrow.stream", limit)).await;
+        let answered =
+            ask(&world(2, FakeBehavior::Answers).edge(), &asked("application/vnd.apache.arrow.stream", limit)).await;
         let read = read(&answered.body);
         assert_eq!(read.len(), batches, "limit {limit}");
         let schema = read[0].schema();
@@ -67,7 +68,7 @@ async fn arrow_reads_back_with_keys_and_labels() {
 
 #[tokio::test]
 async fn no_rows_still_have_their_columns_in_arrow() {
-    let mut world = world(0, Mood::Answers);
+    let mut world = world(0, FakeBehavior::Answers);
     world.columns.iter_mut().for_each(|column| column.values.clear());
     let answered = ask(&world.edge(), &asked("application/vnd.apache.arrow.stream", 100)).await;
     let reader = StreamReader::try_new(&*answered.body, None).unwrap();
@@ -78,7 +79,7 @@ async fn no_rows_still_have_their_columns_in_arrow() {
 #[tokio::test]
 async fn what_breaks_in_the_middle_breaks_the_body_off() {
     for accept in ["application/json", "text/csv", "application/vnd.apache.arrow.stream"] {
-        for ends in [Mood::Refuses, Mood::TimesOut, Mood::Unavailable] {
+        for ends in [FakeBehavior::Refuses, FakeBehavior::TimesOut, FakeBehavior::Unavailable] {
             let edge = world(3, ends).edge();
             let response = edge.call(Connection::default(), asked(accept, 20_000).request()).await;
             assert_eq!(response.status(), 200);
@@ -89,7 +90,7 @@ async fn what_breaks_in_the_middle_breaks_the_body_off() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_takes_too_long_breaks_off() {
-    let edge = world(3, Mood::Hangs).edge();
+    let edge = world(3, FakeBehavior::Hangs).edge();
     let response = edge.call(Connection::default(), asked("text/csv", 20_000).request()).await;
     assert!(response.into_body().collect().await.is_err());
 }
@@ -97,7 +98,7 @@ async fn a_stream_that_takes_too_long_breaks_off() {
 #[tokio::test]
 async fn a_reader_that_goes_away_gives_its_turn_back() {
     // One query runs at once here.
-    let edge = World { is_busy: true, ..world(1_000, Mood::Answers) }.edge();
+    let edge = World { is_busy: true, ..world(1_000, FakeBehavior::Answers) }.edge();
     for _ in 0..3 {
         let response = edge.call(Connection::default(), asked("text/csv", 20_000).request()).await;
         assert_eq!(response.status(), 200);

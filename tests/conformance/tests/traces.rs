@@ -12,7 +12,7 @@ use prost::Message as _;
 use serde_json::{Value as Json, json};
 use terrane_app::ports::traces::Traces as _;
 use terrane_conformance_tests::case::{Asked, World, ask};
-use terrane_conformance_tests::fakes::{Column, FakeClock, Mood};
+use terrane_conformance_tests::fakes::{Column, FakeBehavior, FakeClock};
 use terrane_conformance_tests::security::Security;
 use terrane_server::Edge;
 use terrane_server::telemetry::Watch;
@@ -200,7 +200,7 @@ async fn without_a_parent_each_request_is_a_trace_of_its_own() {
 #[tokio::test]
 async fn failures_are_failures_of_whoever_failed() {
     let (failed, _) =
-        spans(World { warehouse: Mood::Refuses, ..world() }, &[asked("/api/v1/query", count(), &[])]).await;
+        spans(World { warehouse: FakeBehavior::Refuses, ..world() }, &[asked("/api/v1/query", count(), &[])]).await;
     let (request, execute) = (named(&failed, "POST /api/v1/query"), named(&failed, "warehouse.execute"));
     assert_eq!((request.status.as_ref().unwrap().code, execute.status.as_ref().unwrap().code), (2, 2));
     assert_eq!((attribute(request, "error.type"), attribute(execute, "error.type")), (json!("502"), json!("error")));
@@ -226,7 +226,7 @@ async fn nothing_secret_and_no_sql_is_in_the_bytes() {
         asked(&posted, None, &headers),
         asked("/api/v1/query", count(), &headers),
     ];
-    let world = World { warehouse: Mood::Refuses, ..world() };
+    let world = World { warehouse: FakeBehavior::Refuses, ..world() };
     let (spans, bytes) = spans(world, &requests).await;
     assert!(spans.len() >= 3);
     let text = String::from_utf8_lossy(&bytes);

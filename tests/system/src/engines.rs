@@ -6,6 +6,7 @@
 
 mod certificate;
 mod database;
+mod kind;
 mod mariadb;
 mod postgres;
 mod process;
@@ -14,7 +15,8 @@ mod sample;
 use std::path::PathBuf;
 
 pub use certificate::{AUTHORITY, STRANGER};
-pub use database::{Engine, Kind};
+pub use database::Engine;
+pub use kind::Kind;
 pub use process::Server as DatabaseServer;
 pub use sample::{Cell, Column, Table, Type, small_tables};
 

@@ -179,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn the_notices_of_this_workspace_contain_crates_and_libraries() {
+        let text = text(&Context::discover().unwrap()).unwrap();
+        for expected in
+            ["libduckdb 1.", "\naxum 0.", "\nwasmtime 48.", "\nwit-bindgen 0.", "Apache License", "Stichting DuckDB"]
+        {
+            assert!(text.contains(expected), "{expected}");
+        }
+        // A tool of the tests is not shipped.
+        assert!(!text.contains("\ncriterion 0."));
+    }
+
+    #[test]
     fn license_texts_of_libraries_inside_are_found() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("src/lib")).unwrap();

@@ -5,29 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
+use super::kind::Kind;
 use super::process::Server;
 use super::sample::Table;
 use super::{Missing, certificate, mariadb, postgres};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    DuckDb,
-    Postgres,
-    MariaDb,
-    Sqlite,
-}
-
 impl Kind {
-    /// As `warehouse.type` and the dialect have it.
-    pub fn warehouse(self) -> &'static str {
-        match self {
-            Kind::DuckDb => "duckdb",
-            Kind::Postgres => "postgres",
-            Kind::MariaDb => "mysql",
-            Kind::Sqlite => "sqlite",
-        }
-    }
-
     /// Returns the tool that this machine lacks to run the engine.
     pub fn missing(self) -> Option<Missing> {
         let component = crate::path(&format!(".prepared/components/dialect-{}.wasm", self.warehouse()));

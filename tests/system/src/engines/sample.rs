@@ -3,7 +3,7 @@
 //! Values are written once, as text, and a literal of each engine is made of them. The tables are made
 //! again at each start, as `warehouse.init` has to bear.
 
-use super::Kind;
+use super::kind::Kind;
 
 /// Rows of one INSERT.
 const ROWS: usize = 250;

@@ -15,7 +15,7 @@ use terrane_compiler::sql::column_mistakes;
 use terrane_compiler::sql::profile::DialectProfile;
 use tokio::sync::OnceCell;
 
-use crate::builds::standing;
+use crate::builds::current_builds;
 use crate::described::{Described, Reading};
 use crate::located::locate;
 use crate::ports::builder::BuiltRelation;
@@ -219,7 +219,7 @@ async fn read_texts(
     let read = move || {
         let (mut definitions, mut diagnostics, files) = project::read_again(&tree, &inputs, &kept.files);
         match held {
-            Ok(held) => definitions.built = standing(&definitions, &held, &kept.cubes),
+            Ok(held) => definitions.built = current_builds(&definitions, &held, &kept.cubes),
             Err(problem) => {
                 definitions.built.is_unknown = true;
                 diagnostics.push(problem);

@@ -7,7 +7,7 @@ mod request;
 mod scope;
 mod trace;
 
-pub use identity::{AuthMethod, Credential, Identity, Origin};
+pub use identity::{AuthMethod, Credential, Identity, RequestOrigin};
 pub use request::{QueryKind, RequestContext, RequestTarget, Surface};
 pub use scope::{Scope, Scopes};
 pub use trace::{SpanId, TraceContext, TraceId};

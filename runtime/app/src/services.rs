@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
-use crate::governance::Gatekeeper;
+use crate::governance::ApprovalService;
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
 use crate::ports::builder::ModelBuilder;
@@ -32,8 +32,8 @@ use crate::ports::warehouse::Warehouse;
 use crate::profiling::ProfilingService;
 use crate::projects::{ProjectPorts, ProjectService};
 use crate::query::{QueryPorts, QueryService, QuerySettings};
-use crate::security::oauth::{OAuth, TicketKey, Transport};
-use crate::security::{AccessRecorder, Authenticator, Journal, SecurityPorts, SessionSettings};
+use crate::security::oauth::{OAuth, StateTokenKey, Transport};
+use crate::security::{AccessRecorder, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
 use crate::worker::{LeaseSettings, Worker};
 
 /// The ports that every process needs.
@@ -86,7 +86,7 @@ pub struct ServerSettings {
     pub queries: QuerySettings,
     pub sessions: SessionSettings,
     /// The key of sign-ins through providers, which all replicas share.
-    pub ticket_key: TicketKey,
+    pub state_token_key: StateTokenKey,
     /// The protocol by which browsers reach the server.
     pub transport: Transport,
     /// The time that the build of one model may take.
@@ -110,7 +110,7 @@ pub struct ServerServices {
     pub authenticator: Arc<Authenticator>,
     pub oauth: Arc<OAuth>,
     /// The buffer of frequent audit records.
-    pub journal: Arc<Journal>,
+    pub audit_buffer: Arc<AuditBuffer>,
     pub audit: Arc<dyn AuditLog>,
     pub store: Arc<dyn Store>,
     pub warehouse: Arc<dyn Warehouse>,
@@ -183,8 +183,8 @@ impl ServerServices {
     ) -> Self {
         let (clock, observer, governance) = (ports.clock.clone(), ports.observer.clone(), ports.governance.clone());
         let timezone = settings.queries.timezone.clone();
-        let journal = Arc::new(Journal::new(Arc::clone(&server.audit), Arc::clone(&clock)));
-        let access = AccessRecorder::new(Arc::clone(&journal), Arc::clone(&observer), Arc::clone(&clock));
+        let audit_buffer = Arc::new(AuditBuffer::new(Arc::clone(&server.audit), Arc::clone(&clock)));
+        let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
         let services = Services::assemble(snapshot, ports, Arc::new(access), settings.queries);
         let security = SecurityPorts {
             credentials: server.credentials,
@@ -195,7 +195,8 @@ impl ServerServices {
             access: Arc::clone(&services.access),
         };
         let authenticator = Arc::new(Authenticator::new(security, settings.sessions));
-        let oauth = OAuth::new(Arc::clone(&authenticator), server.providers, settings.ticket_key, settings.transport);
+        let oauth =
+            OAuth::new(Arc::clone(&authenticator), server.providers, settings.state_token_key, settings.transport);
         let builds = services.builds(
             Arc::clone(&server.leases),
             Arc::clone(&server.audit),
@@ -213,15 +214,15 @@ impl ServerServices {
             builds,
             clock: Arc::clone(&clock),
         };
-        let gatekeeper = Gatekeeper::new(governance, Arc::clone(&clock), &timezone);
-        let projects = ProjectService::new(project_ports, gatekeeper, texts);
+        let approvals = ApprovalService::new(governance, Arc::clone(&clock), &timezone);
+        let projects = ProjectService::new(project_ports, approvals, texts);
         let maintenance =
             MaintenanceSettings { retention: settings.retention, access_lifetime: settings.sessions.access_lifetime };
         ServerServices {
             projects: Arc::new(projects),
             authenticator,
             oauth: Arc::new(oauth),
-            journal,
+            audit_buffer,
             audit: server.audit,
             store: server.store,
             maintenance: Arc::new(Maintenance::new(server.retention, clock, maintenance)),

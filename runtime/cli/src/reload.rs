@@ -148,7 +148,7 @@ async fn load(projects: &ProjectService, trigger: Trigger) {
             );
         }
         Err(error) => {
-            let error_message = format!("{}: {error}", projects.standing().folder);
+            let error_message = format!("{}: {error}", projects.served_status().folder);
             tracing::error!(event = "project_refused", trigger, errors = 1, error_message);
         }
     }

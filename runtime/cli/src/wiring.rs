@@ -225,7 +225,7 @@ pub async fn server_services(
     store.record_start(env!("CARGO_PKG_VERSION"), &now.to_string()).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, now)]).await.map_err(|error| unwritable(&error))?;
     let config = &project.config;
-    let security::Security { tokens, providers, ticket_key, transport, sessions } =
+    let security::Security { tokens, providers, state_token_key, transport, sessions } =
         security::open(project, &ports.clock)?;
     let texts = ProjectTexts {
         folder: project.folder.root().display().to_string().into(),
@@ -249,7 +249,7 @@ pub async fn server_services(
     let settings = ServerSettings {
         queries: query_settings(config),
         sessions,
-        ticket_key,
+        state_token_key,
         transport,
         build_timeout: build_timeout(config),
         retention: Duration::from_secs(config.state.retention_days * 86_400),

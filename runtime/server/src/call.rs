@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use terrane_app::domain::{RequestContext, RequestTarget};
 use terrane_app::ports::governance::Surface;
 use terrane_app::ports::traces::TraceContext;
-use terrane_app::security::{Identity, Origin};
+use terrane_app::security::{Identity, RequestOrigin};
 
 use crate::admission::AuthRequirement;
 use crate::app::{App, Scopes};
@@ -88,7 +88,7 @@ impl Call {
     }
 
     /// For the records of what it does.
-    pub(crate) fn origin(&self) -> Origin {
+    pub(crate) fn origin(&self) -> RequestOrigin {
         self.context.origin()
     }
 

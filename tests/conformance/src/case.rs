@@ -18,7 +18,7 @@ use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::detectors::NoDetectors;
 use terrane_app::query::{LimiterSettings, QuerySettings};
 use terrane_app::security::SessionSettings;
-use terrane_app::security::oauth::TicketKey;
+use terrane_app::security::oauth::StateTokenKey;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts};
 use terrane_app::worker::LeaseSettings;
 use terrane_identity::{Argon2Passwords, OsRandomness};
@@ -251,7 +251,7 @@ impl World {
         let settings = ServerSettings {
             queries,
             sessions: SessionSettings::default(),
-            ticket_key: TicketKey::derived_from(b"tests"),
+            state_token_key: StateTokenKey::derived_from(b"tests"),
             transport: security.transport,
             build_timeout: Duration::from_secs(60),
             retention: Duration::from_secs(86_400),

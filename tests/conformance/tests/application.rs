@@ -13,7 +13,7 @@ use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::credentials::{Credentials as _, RevokedTokens, User};
 use terrane_app::ports::tokens::Passwords as _;
 use terrane_app::security::api_key::base64url;
-use terrane_app::security::{AuthError, AuthMethod, Authenticator, Credential, Identity, Origin, Scopes};
+use terrane_app::security::{AuthError, AuthMethod, Authenticator, Credential, Identity, RequestOrigin, Scopes};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_conformance_tests::case::{Caller, World, ask};
@@ -471,7 +471,8 @@ async fn tokens_are_revoked_by_id_and_by_subject() {
         assert_eq!(house.get(CUBES, token).await.0, 200);
     }
     let operator = Identity { method: AuthMethod::Operator, ..Identity::default() };
-    let revoke = async |tokens| house.authenticator.revoke_tokens(&operator, tokens, &Origin::default()).await.unwrap();
+    let revoke =
+        async |tokens| house.authenticator.revoke_tokens(&operator, tokens, &RequestOrigin::default()).await.unwrap();
     revoke(RevokedTokens::Token("t1".into())).await;
     assert_eq!(house.get(CUBES, &one).await, refused());
     assert_eq!(house.get(CUBES, &two).await.0, 200);

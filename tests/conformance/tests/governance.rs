@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use terrane_app::governance::Gatekeeper;
+use terrane_app::governance::ApprovalService;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
 use terrane_app::ports::store::StoreError;
@@ -53,7 +53,7 @@ async fn asked(hooks: Vec<FakeHook>) -> (u16, Vec<AuditEntry>) {
     });
     let request: Asked = serde_json::from_value(request).unwrap();
     let status = ask(&edge, &request).await.status.as_u16();
-    edge.app().ports.journal.flush().await.unwrap();
+    edge.app().ports.audit_buffer.flush().await.unwrap();
     let entries = kept.entries.lock().unwrap().clone();
     (status, entries)
 }
@@ -109,8 +109,8 @@ async fn a_permit_that_can_not_be_noted_is_none() {
     assert_ne!(ask(&edge, &request).await.status.as_u16(), 200);
 }
 
-fn gatekeeper(hooks: Vec<FakeHook>) -> Gatekeeper {
-    Gatekeeper::new(Arc::new(FakeHooks(hooks)), Arc::new(FakeClock::default()), &jiff::tz::TimeZone::UTC)
+fn approvals(hooks: Vec<FakeHook>) -> ApprovalService {
+    ApprovalService::new(Arc::new(FakeHooks(hooks)), Arc::new(FakeClock::default()), &jiff::tz::TimeZone::UTC)
 }
 
 fn orders() -> Artifact {
@@ -131,15 +131,15 @@ async fn a_step_is_open_unless_somebody_blocks_it() {
         (vec![FakeHook { faults: true, is_optional: true, ..hook("a") }], true, 0),
         (vec![FakeHook { faults: true, is_monitored: true, ..hook("a") }], true, 0),
     ] {
-        let gatekeeper = gatekeeper(hooks.clone());
-        let gate = gatekeeper.certify(&context, &orders(), Transition::Certify, "").await;
+        let approvals = approvals(hooks.clone());
+        let gate = approvals.certify(&context, &orders(), Transition::Certify, "").await;
         assert_eq!((gate.is_open(), gate.findings.len()), (is_open, findings), "{hooks:?}");
         for change in [
             MetadataChange::Added(orders()),
             MetadataChange::Changed { before: orders(), after: orders() },
             MetadataChange::Removed(orders()),
         ] {
-            let gate = gatekeeper.change(&context, &change).await;
+            let gate = approvals.change(&context, &change).await;
             assert_eq!((gate.is_open(), gate.findings.len()), (is_open, findings), "{hooks:?}");
         }
     }

@@ -56,7 +56,7 @@ pub struct Credential<'a> {
 
 /// The source of a request, for its audit records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct RequestOrigin {
     pub client: Option<IpAddr>,
     pub correlation_id: Option<Arc<str>>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane_compiler::SecurityContext;
 
-use super::{AuthMethod, Origin, Scope, Scopes, TraceContext};
+use super::{AuthMethod, RequestOrigin, Scope, Scopes, TraceContext};
 
 /// The caller of a request and the facts about the request that use cases need.
 #[derive(Debug, Clone, Default)]
@@ -35,8 +35,8 @@ impl RequestContext {
     }
 
     /// Returns the source of the request, for audit records.
-    pub fn origin(&self) -> Origin {
-        Origin { client: self.client, correlation_id: self.logged_correlation_id() }
+    pub fn origin(&self) -> RequestOrigin {
+        RequestOrigin { client: self.client, correlation_id: self.logged_correlation_id() }
     }
 
     /// Returns the correlation id; `None` if the request has none.

@@ -12,7 +12,7 @@ use terrane_compiler::project::soften_registered;
 use super::ProjectService;
 use super::compile::Compiled;
 use super::outcome::ProjectError;
-use crate::builds::{ModelBuild, RunError, Wanted};
+use crate::builds::{BuildRequest, BuildRunError, ModelBuild};
 use crate::domain::RequestContext;
 use crate::ports::builder::NotReady;
 
@@ -30,10 +30,10 @@ impl ProjectService {
             return Ok(());
         }
         let entry = self.record("models_built", request, format!("project:{}", snapshot.model.project));
-        let wanted = Wanted { models: Some(&names), entry };
+        let wanted = BuildRequest { models: Some(&names), entry };
         let builds = match self.ports.builds.run(&snapshot, wanted, &|_| {}, std::future::pending()).await {
             Ok(builds) => builds,
-            Err(RunError::Store(error)) => return Err(error.into()),
+            Err(BuildRunError::Store(error)) => return Err(error.into()),
             Err(error) => {
                 compiled.diagnostics.push(warning(&error));
                 return Ok(());
@@ -60,16 +60,16 @@ impl ProjectService {
     }
 }
 
-fn warning(error: &RunError) -> Diagnostic {
+fn warning(error: &BuildRunError) -> Diagnostic {
     let (code, hint) = match error {
-        RunError::NotReady(NotReady::Cant(why)) => (NOT_BUILT, why.hint()),
-        RunError::NotReady(NotReady::Warehouse(_)) => {
+        BuildRunError::NotReady(NotReady::Cant(why)) => (NOT_BUILT, why.hint()),
+        BuildRunError::NotReady(NotReady::Warehouse(_)) => {
             (NOT_READY, "compile again when the warehouse answers".to_owned())
         }
         _ => (NOT_BUILT, "compile again when the other run is over".to_owned()),
     };
     let diagnostic = match error {
-        RunError::NotReady(NotReady::Warehouse(_)) => {
+        BuildRunError::NotReady(NotReady::Warehouse(_)) => {
             Diagnostic::warning(code, "no model was built").detail(error.to_string())
         }
         _ => Diagnostic::warning(code, format!("no model was built: {error}")),

@@ -15,7 +15,7 @@ use super::ProjectService;
 use crate::catalog::Snapshot;
 use crate::described::is_unread;
 use crate::domain::{RequestContext, Scope};
-use crate::governance::Gate;
+use crate::governance::Approval;
 use crate::located::UNKNOWN_TABLE;
 use crate::ports::governance::{Artifact, MetadataChange};
 use crate::ports::plugins::PluginError;
@@ -79,7 +79,7 @@ pub enum RegisterError {
     Invalid { diagnostics: Vec<Diagnostic> },
     /// Governance hooks object, or one that has to agree can't be asked.
     #[error("a governance hook does not allow it")]
-    Refused { gate: Gate },
+    Refused { approval: Approval },
     #[error("{MAX_REGISTERED} cubes are registered, and that is the limit")]
     TooMany,
     #[error(transparent)]
@@ -205,8 +205,8 @@ impl ProjectService {
     }
 
     async fn ask_hooks(&self, context: &RequestContext, change: MetadataChange) -> Result<(), RegisterError> {
-        let gate = self.gatekeeper.change(context, &change).await;
-        if gate.is_open() { Ok(()) } else { Err(RegisterError::Refused { gate }) }
+        let approval = self.approvals.change(context, &change).await;
+        if approval.is_open() { Ok(()) } else { Err(RegisterError::Refused { approval }) }
     }
 }
 

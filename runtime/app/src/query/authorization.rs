@@ -14,7 +14,7 @@ use super::QueryRunError;
 use super::recorder::QueryRecorder;
 use super::session::QuerySession;
 use crate::ports::audit::AuditEntry;
-use crate::ports::governance::{Asking, Decision, Denial, Hook, Permit, Said};
+use crate::ports::governance::{Decision, Denial, Hook, HookRequest, HookResponse, Permit};
 use crate::security::access::Durability;
 
 /// A governance hook denied the query.
@@ -63,7 +63,7 @@ impl QuerySession<'_> {
             return Ok(Authorization { authorized, warnings: Vec::new() });
         }
         let inspection = inspect(&self.snapshot.model, query, caller, &self.environment)?;
-        let asking = Asking { context: self.context, now: self.environment.now, time_zone: &service.time_zone };
+        let asking = HookRequest { context: self.context, now: self.environment.now, time_zone: &service.time_zone };
         let said = service.governance.judge(&asking, &Arc::new(inspection.facts().clone())).await;
         let verdict =
             combine(&inspection, said, recorder, &|hook, fault| service.governance.blame(&asking, hook, fault));
@@ -149,12 +149,12 @@ impl QuerySession<'_> {
 /// Combines the responses of all hooks. `blame` is called for a hook whose obligations cannot be met.
 fn combine(
     inspection: &Inspection<'_>,
-    said: Vec<Said<Decision>>,
+    said: Vec<HookResponse<Decision>>,
     recorder: &QueryRecorder,
     blame: &(dyn Fn(&Hook, &str) + Send + Sync),
 ) -> Verdict {
     let mut verdict = Verdict::default();
-    for Said { hook, answer } in said {
+    for HookResponse { hook, answer } in said {
         let checked = answer.map_err(|fault| fault.message).and_then(|decision| match decision {
             Decision::Abstain => Ok(None),
             Decision::Deny(denial) => Ok(Some(Err(denial))),

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::Journal;
+use super::AuditBuffer;
 use crate::domain::{AuthMethod, RequestContext, Scopes};
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
@@ -31,20 +31,20 @@ pub(crate) enum Durability {
 
 /// Records denials and authentications.
 pub struct AccessRecorder {
-    journal: Option<Arc<Journal>>,
+    audit_buffer: Option<Arc<AuditBuffer>>,
     observer: Arc<dyn Observer>,
     clock: Arc<dyn Clock>,
 }
 
 impl AccessRecorder {
-    pub fn new(journal: Arc<Journal>, observer: Arc<dyn Observer>, clock: Arc<dyn Clock>) -> Self {
-        AccessRecorder { journal: Some(journal), observer, clock }
+    pub fn new(audit_buffer: Arc<AuditBuffer>, observer: Arc<dyn Observer>, clock: Arc<dyn Clock>) -> Self {
+        AccessRecorder { audit_buffer: Some(audit_buffer), observer, clock }
     }
 
     /// Returns a recorder for a command that opens no audit log. It serves the operator of this machine
     /// only: a decision about any other caller fails, since it cannot be recorded.
     pub fn for_operator(observer: Arc<dyn Observer>, clock: Arc<dyn Clock>) -> Self {
-        AccessRecorder { journal: None, observer, clock }
+        AccessRecorder { audit_buffer: None, observer, clock }
     }
 
     /// Records that a request was denied. The record of an identified caller is on disk when this returns.
@@ -128,11 +128,13 @@ impl AccessRecorder {
         entry: AuditEntry,
         durability: Durability,
     ) -> Result<(), StoreError> {
-        match &self.journal {
-            Some(journal) if durability == Durability::BeforeAnswer && request.auth_method != AuthMethod::Anonymous => {
-                journal.note_durably(entry).await
+        match &self.audit_buffer {
+            Some(audit_buffer)
+                if durability == Durability::BeforeAnswer && request.auth_method != AuthMethod::Anonymous =>
+            {
+                audit_buffer.note_durably(entry).await
             }
-            Some(journal) => journal.note(entry).await,
+            Some(audit_buffer) => audit_buffer.note(entry).await,
             None if request.auth_method == AuthMethod::Operator => Ok(()),
             None => Err(StoreError { message: "no audit log is open".to_owned() }),
         }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::sessions::from;
-use super::{AuthError, Authenticator, Identity, Origin, entry};
+use super::{AuthError, Authenticator, Identity, RequestOrigin, entry};
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{Revocation, RevokedTokens};
 use crate::ports::tokens::TokenId;
@@ -59,7 +59,7 @@ impl Authenticator {
         &self,
         identity: &Identity,
         tokens: RevokedTokens,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<(), AuthError> {
         let revoked_at = self.ports.clock.now();
         let record = from(origin, entry("tokens_revoked", revoked_at, identity, tokens.resource()));

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::access::Durability;
 use super::api_key::{base64url, hash};
-use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, Scopes, entry};
+use super::{AuthError, AuthMethod, Authenticator, Identity, RequestOrigin, Scopes, entry};
 use crate::domain::RequestContext;
 use crate::limits::network;
 use crate::ports::audit::AuditEntry;
@@ -76,11 +76,11 @@ impl Authenticator {
             by_address.as_ref().map_or_else(|| format!("both:{username}"), |from| format!("both:{username} {from}"));
         let names: Vec<String> =
             [Some(by_both.clone()), Some(by_name), by_address.clone()].into_iter().flatten().collect();
-        if let Some(wait) = self.attempts.wait(&names) {
+        if let Some(wait) = self.login_throttle.wait(&names) {
             return Err(AuthError::TooManyAttempts { wait });
         }
         // Counted before the hash is computed: tries that run side by side count too.
-        self.attempts.failed(&names);
+        self.login_throttle.failed(&names);
         let found = self.ports.credentials.user(username).await?;
         let hash = found.as_ref().map(|user| &*user.password_hash);
         let fits = self.ports.passwords.fits(password, hash).await;
@@ -88,7 +88,7 @@ impl Authenticator {
             self.record_failure(username, request, "wrong user name or password").await?;
             return Err(AuthError::WrongPassword);
         };
-        self.attempts.succeeded(&by_both, &names[1..]);
+        self.login_throttle.succeeded(&by_both, &names[1..]);
         let now = self.ports.clock.now();
         let username = user.username.clone();
         self.begin(&*tokens, self.session(username, false, now), rights_of(user), AuthMethod::Jwt, origin).await
@@ -99,7 +99,7 @@ impl Authenticator {
         &self,
         provider: &str,
         person: Person,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<TokenPair, AuthError> {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let Person { subject, caller, scopes, tenant } = person;
@@ -120,7 +120,7 @@ impl Authenticator {
         session: Session,
         rights: Rights,
         method: AuthMethod,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<TokenPair, AuthError> {
         let now = session.created_at;
         let (text, token) = self.refresh_token(&session.id, now)?;
@@ -188,7 +188,12 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`].
-    pub async fn revoke(&self, identity: &Identity, refresh_token: &str, origin: &Origin) -> Result<(), AuthError> {
+    pub async fn revoke(
+        &self,
+        identity: &Identity,
+        refresh_token: &str,
+        origin: &RequestOrigin,
+    ) -> Result<(), AuthError> {
         let session = self.ports.credentials.session_of(&hash(refresh_token)).await?;
         let is_own = |session: &Session| *identity.credential == *format!("session:{}", session.id);
         let session = session.filter(is_own).ok_or(AuthError::InvalidRefreshToken)?;
@@ -296,7 +301,7 @@ pub(super) fn identity_of(rights: &Rights, session_id: &str, method: AuthMethod)
     }
 }
 
-pub(crate) fn from(origin: &Origin, entry: AuditEntry) -> AuditEntry {
+pub(crate) fn from(origin: &RequestOrigin, entry: AuditEntry) -> AuditEntry {
     AuditEntry {
         client_ip: origin.client.map(|ip| ip.to_string().into()),
         correlation_id: origin.correlation_id.clone(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_app::security::Journal;
+use terrane_app::security::AuditBuffer;
 use terrane_app::services::ServerServices;
 use terrane_server::telemetry::Watch;
 use terrane_server::{App, ServeError, Watchers, telemetry};
@@ -138,7 +138,7 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
 
 /// The background tasks of the server.
 struct Background {
-    journal: Arc<Journal>,
+    audit_buffer: Arc<AuditBuffer>,
     writing: JoinHandle<()>,
     worker: JoinHandle<()>,
     end: oneshot::Sender<()>,
@@ -147,22 +147,22 @@ struct Background {
 impl Background {
     fn start(project: &Project, services: &ServerServices, watch: Watch) -> Self {
         let interval = Duration::from_millis(project.config.state.audit_interval_ms);
-        let journal = services.journal.clone();
+        let audit_buffer = services.audit_buffer.clone();
         let writing = tokio::spawn({
-            let journal = journal.clone();
-            async move { journal.keep_writing(interval, &watch).await }
+            let audit_buffer = audit_buffer.clone();
+            async move { audit_buffer.keep_writing(interval, &watch).await }
         });
         let (end, ended) = oneshot::channel::<()>();
         // The sender may be gone; that is the end too.
         let worker = tokio::spawn(services.worker().run(async { drop(ended.await) }));
-        Background { journal, writing, worker, end }
+        Background { audit_buffer, writing, worker, end }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
         let _ = self.end.send(());
-        let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.journal.flush());
+        let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.audit_buffer.flush());
         let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));
         match flushed {
             Ok(Ok(())) => {}

@@ -9,7 +9,7 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::tokens::Tokens;
 use terrane_app::security::SessionSettings;
-use terrane_app::security::oauth::{TicketKey, Transport};
+use terrane_app::security::oauth::{StateTokenKey, Transport};
 use terrane_identity::{
     ApplicationSettings, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, ScopeRoles, SigningKey,
 };
@@ -23,7 +23,7 @@ use crate::project::Project;
 pub(super) struct Security {
     pub(super) tokens: Option<Arc<dyn Tokens>>,
     pub(super) providers: Vec<Arc<dyn IdentityProvider>>,
-    pub(super) ticket_key: TicketKey,
+    pub(super) state_token_key: StateTokenKey,
     pub(super) transport: Transport,
     pub(super) sessions: SessionSettings,
 }
@@ -38,7 +38,7 @@ pub(super) fn open(project: &Project, clock: &Arc<dyn Clock>) -> Result<Security
     let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
     // The same on every replica, and known to nobody else; without a key no provider is used.
     let secret = key.as_ref().and_then(SigningKey::secret_bytes).unwrap_or_default();
-    let ticket_key = TicketKey::derived_from(secret);
+    let state_token_key = StateTokenKey::derived_from(secret);
     let sessions = SessionSettings {
         access_lifetime: Duration::from_secs(config.security.jwt.access_seconds),
         refresh_lifetime: Duration::from_secs(config.security.jwt.refresh_seconds),
@@ -48,7 +48,7 @@ pub(super) fn open(project: &Project, clock: &Arc<dyn Clock>) -> Result<Security
         tokens: tokens(config, key, providers.external()?)?,
         transport: providers.transport(),
         providers: providers.sign_ins()?,
-        ticket_key,
+        state_token_key,
         sessions,
     })
 }

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use terrane_app::ports::calls::CallFacts;
 use terrane_app::ports::checks::{CheckCall, CheckPlan, Checks as _};
 use terrane_app::ports::detectors::{Detection, DetectorError, DetectorParams, Detectors as _, SeriesBatch};
-use terrane_app::ports::governance::{Asking, Decision, Governance as _, Hook};
+use terrane_app::ports::governance::{Decision, Governance as _, Hook, HookRequest};
 use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, Plugins as _};
 use terrane_app::query::RequestContext;
 use terrane_compiler::SecurityContext;
@@ -159,16 +159,16 @@ impl Stage {
         }
     }
 
-    async fn judge(&self, asked: Asked, facts: &Arc<QueryFacts>) -> Result<Decision, String> {
+    async fn authorize(&self, asked: Asked, facts: &Arc<QueryFacts>) -> Result<Decision, String> {
         let context = context(asked);
         let now = Timestamp::from_millisecond(asked.now).unwrap();
-        let asking = Asking { context: &context, now, time_zone: "UTC" };
-        self.hooks.judge(&asking, facts).await.remove(0).answer.map_err(|fault| fault.message)
+        let asking = HookRequest { context: &context, now, time_zone: "UTC" };
+        self.hooks.authorize(&asking, facts).await.remove(0).answer.map_err(|fault| fault.message)
     }
 
     fn blame(&self, asked: Asked, fault: &str) {
         let context = context(asked);
-        let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+        let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
         let hook = Hook { id: "policy-test".into(), is_required: true, is_monitored: false };
         self.hooks.blame(&asking, &hook, fault);
     }

@@ -20,7 +20,7 @@ async fn records(app: App, call: Call) -> Result<Response, ApiError> {
     let filter = filter_from_parameters(call.query_string())?;
     let limit = filter.limit as usize;
     // What happened up to now belongs to the answer.
-    app.ports.journal.flush().await.map_err(|error| ApiError::from_store(&error))?;
+    app.ports.audit_buffer.flush().await.map_err(|error| ApiError::from_store(&error))?;
     let records = app.ports.audit.records(&filter).await.map_err(|error| ApiError::from_store(&error))?;
     let next = records.last().filter(|last| records.len() == limit && last.sequence > 1);
     let next = next.map_or(Json::Null, |last| last.sequence.into());

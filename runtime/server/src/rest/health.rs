@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::response::Response;
 use serde::Serialize;
-use terrane_app::projects::Standing;
+use terrane_app::projects::ServedStatus;
 
 use crate::app::App;
 use crate::call::Call;
@@ -85,17 +85,17 @@ struct ProjectStatus {
 }
 
 impl ProjectStatus {
-    fn of(standing: &Standing) -> Self {
-        let refused = standing.refused.as_ref();
+    fn of(served: &ServedStatus) -> Self {
+        let refused = served.refused.as_ref();
         ProjectStatus {
-            status: match (refused, standing.errors) {
+            status: match (refused, served.errors) {
                 (Some(_), _) => "stale",
                 (None, 0) => "ok",
                 (None, _) => "partial",
             },
-            loaded_at: standing.loaded_at.to_string(),
+            loaded_at: served.loaded_at.to_string(),
             refused_at: refused.map(|refused| refused.at.to_string()),
-            errors: refused.map_or(standing.errors, |refused| refused.errors),
+            errors: refused.map_or(served.errors, |refused| refused.errors),
         }
     }
 }
@@ -152,7 +152,7 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
             plugins: word(plugins),
         },
         uptime_seconds: app.uptime().as_secs(),
-        project: ProjectStatus::of(&app.ports.projects.standing()),
+        project: ProjectStatus::of(&app.ports.projects.served_status()),
     };
     Ok(answer(&status))
 }

@@ -111,8 +111,8 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
             ApiError::new(Code::ValidationError, message)
                 .detail("problems", problems_to_wire(&diagnostics, is_operator))
         }
-        RegisterError::Refused { gate } => {
-            let findings: Vec<_> = gate
+        RegisterError::Refused { approval } => {
+            let findings: Vec<_> = approval
                 .findings
                 .iter()
                 .map(
@@ -120,7 +120,7 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
                 )
                 .collect();
             let refusal = ApiError::new(Code::Forbidden, message).detail("findings", findings);
-            if gate.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
+            if approval.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
         }
         RegisterError::Plugin(error) => ApiError::from_plugin(&error),
         RegisterError::Store(error) => ApiError::from_store(&error),

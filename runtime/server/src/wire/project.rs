@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value as Json, json};
-use terrane_app::builds::{ModelBuild, Outcome};
+use terrane_app::builds::{ModelBuild, ModelOutcome};
 use terrane_app::ports::builder::BuildError;
 use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded};
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
@@ -130,10 +130,10 @@ pub(crate) fn compiled_to_wire(compiled: &Compiled, is_operator: bool) -> Json {
 /// What became of a model in the warehouse.
 fn build_to_wire(build: &ModelBuild) -> Json {
     let (status, rows) = match &build.outcome {
-        Outcome::Built { rows } => ("built", *rows),
-        Outcome::Inlined => ("inlined", None),
-        Outcome::Failed(_) => ("failed", None),
-        Outcome::Skipped { .. } => ("skipped", None),
+        ModelOutcome::Built { rows } => ("built", *rows),
+        ModelOutcome::Inlined => ("inlined", None),
+        ModelOutcome::Failed(_) => ("failed", None),
+        ModelOutcome::Skipped { .. } => ("skipped", None),
     };
     json!({
         "status": status,
@@ -147,13 +147,13 @@ fn build_to_wire(build: &ModelBuild) -> Json {
 /// Why a model was not built, the warehouse's own words for operators alone.
 fn failure(build: &ModelBuild, is_operator: bool) -> Option<String> {
     match &build.outcome {
-        Outcome::Built { .. } | Outcome::Inlined => None,
-        Outcome::Skipped { because_of } => Some(format!("skipped, since `{because_of}` failed")),
-        Outcome::Failed(BuildError::Warehouse(error)) if !is_operator => {
+        ModelOutcome::Built { .. } | ModelOutcome::Inlined => None,
+        ModelOutcome::Skipped { because_of } => Some(format!("skipped, since `{because_of}` failed")),
+        ModelOutcome::Failed(BuildError::Warehouse(error)) if !is_operator => {
             tracing::warn!(event = "model_refused", model = &*build.model, error_message = %error);
             Some("the warehouse did not build it".to_owned())
         }
-        Outcome::Failed(error) => Some(match error.hint() {
+        ModelOutcome::Failed(error) => Some(match error.hint() {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
         }),
@@ -246,7 +246,7 @@ mod tests {
             model: "clean".into(),
             materialization: Materialization::Table,
             relation: Some("analytics.clean".to_owned()),
-            outcome: Outcome::Failed(error.into()),
+            outcome: ModelOutcome::Failed(error.into()),
             elapsed: Duration::ZERO,
         };
         assert_eq!(failure(&build, false).as_deref(), Some("the warehouse did not build it"));

@@ -77,8 +77,8 @@ fn request(auth_method: AuthMethod) -> RequestContext {
 #[tokio::test(start_paused = true)]
 async fn denial_of_an_identified_caller_is_written_at_once() {
     let (log, observer) = (Arc::new(FakeLog::default()), Arc::new(FakeObserver::default()));
-    let journal = Arc::new(Journal::new(log.clone(), Arc::new(StoppedClock)));
-    let access = AccessRecorder::new(journal, observer.clone(), Arc::new(StoppedClock));
+    let audit_buffer = Arc::new(AuditBuffer::new(log.clone(), Arc::new(StoppedClock)));
+    let access = AccessRecorder::new(audit_buffer, observer.clone(), Arc::new(StoppedClock));
     access.denied(&request(AuthMethod::Anonymous), MISSING_SCOPE).await.expect("a place in the batch");
     assert!(log.entries.lock().expect("a lock").is_empty(), "anonymous callers cause no write");
     access.denied(&request(AuthMethod::ApiKey), POLICY).await.expect("a record");
@@ -93,8 +93,8 @@ async fn denial_of_an_identified_caller_is_written_at_once() {
 #[tokio::test(start_paused = true)]
 async fn decision_that_cannot_be_recorded_fails() {
     let log = Arc::new(FakeLog { is_broken: true, ..FakeLog::default() });
-    let journal = Arc::new(Journal::new(log, Arc::new(StoppedClock)));
-    let access = AccessRecorder::new(journal, Arc::new(FakeObserver::default()), Arc::new(StoppedClock));
+    let audit_buffer = Arc::new(AuditBuffer::new(log, Arc::new(StoppedClock)));
+    let access = AccessRecorder::new(audit_buffer, Arc::new(FakeObserver::default()), Arc::new(StoppedClock));
     access.denied(&request(AuthMethod::Jwt), POLICY).await.expect_err("the log is broken");
 }
 

@@ -159,7 +159,7 @@ async fn an_artifact_of_megabytes_is_told_or_refused_as_well() {
         .with("on-metadata-change", "(i32.const 4096)");
     let stage = Stage::of(&RoleGuest { grows: true, ..hook }, |_| {});
     let context = context(ASKED);
-    let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+    let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
     for (bytes, is_told) in [(2 << 20, true), (65 << 20, false)] {
         let model = Artifact { kind: "model".to_owned(), body_json: "x".repeat(bytes), ..Artifact::default() };
         let certified = stage.hooks.certify(&asking, &model, Transition::Certify, "").await.remove(0).answer;

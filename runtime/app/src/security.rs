@@ -7,14 +7,14 @@
 
 pub mod access;
 pub mod api_key;
-mod attempts;
+mod audit_buffer;
 pub mod caller_json;
 pub mod chain;
-mod journal;
+mod login_throttle;
 pub mod oauth;
-mod recent;
 mod revocations;
 mod sessions;
+mod ttl_cache;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
-pub use crate::domain::{AuthMethod, Credential, Identity, Origin, Scope, Scopes};
+pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, Scopes};
 pub use access::AccessRecorder;
-pub use journal::{Journal, WINDOW};
+pub use audit_buffer::{AuditBuffer, WINDOW};
 pub use revocations::MAX_APPLICATION_TOKEN_AGE;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
@@ -33,9 +33,9 @@ use crate::ports::clock::Clock;
 use crate::ports::credentials::{ApiKey, Credentials, Session};
 use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens, Verified};
-use attempts::Attempts;
-use recent::Recent;
+use login_throttle::LoginThrottle;
 use revocations::Revocations;
+use ttl_cache::TtlCache;
 
 /// What the authenticator works with.
 #[derive(Clone)]
@@ -121,20 +121,20 @@ impl From<StoreError> for AuthError {
 pub struct Authenticator {
     ports: SecurityPorts,
     settings: SessionSettings,
-    keys: Recent<ApiKey>,
-    sessions: Recent<Session>,
-    revocations: Recent<Arc<Revocations>>,
-    attempts: Attempts,
+    keys: TtlCache<ApiKey>,
+    sessions: TtlCache<Session>,
+    revocations: TtlCache<Arc<Revocations>>,
+    login_throttle: LoginThrottle,
 }
 
 impl Authenticator {
     pub fn new(ports: SecurityPorts, settings: SessionSettings) -> Self {
         let clock = || ports.clock.clone();
         Authenticator {
-            keys: Recent::new(clock()),
-            sessions: Recent::new(clock()),
-            revocations: Recent::new(clock()),
-            attempts: Attempts::new(clock()),
+            keys: TtlCache::new(clock()),
+            sessions: TtlCache::new(clock()),
+            revocations: TtlCache::new(clock()),
+            login_throttle: LoginThrottle::new(clock()),
             ports,
             settings,
         }

@@ -28,7 +28,7 @@ pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usi
 
 /// How the relations of this project stand to its models. Those of other projects are tables like any other.
 /// Texts of models that were checked when `before` was made are not checked again.
-pub(crate) fn standing(definitions: &Definitions, held: &[BuiltRelation], before: &KeptCubes) -> Built {
+pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation], before: &KeptCubes) -> Built {
     let own: Vec<&BuiltRelation> = held.iter().filter(|built| built.marker.project == definitions.project).collect();
     let mut built = Built::default();
     if own.is_empty() {

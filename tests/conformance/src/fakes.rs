@@ -24,7 +24,8 @@ use terrane_app::ports::plugins::{
 use terrane_app::ports::retention::{Horizon, Pruned, Retention};
 use terrane_app::ports::store::{Store, StoreError};
 use terrane_app::ports::warehouse::{
-    BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+    BatchStream, CatalogTable, Connections, RefusalCause, ResultSet, Statement, Warehouse, WarehouseError,
+    WarehouseErrorKind,
 };
 use terrane_compiler::sql::profile::DialectProfile;
 
@@ -105,7 +106,13 @@ impl FakeWarehouse {
     }
 
     fn refusal(kind: WarehouseErrorKind) -> WarehouseError {
-        WarehouseError { warehouse: "duckdb".to_owned(), kind, message: SECRET.to_owned(), retries: 0 }
+        WarehouseError {
+            warehouse: "duckdb".to_owned(),
+            kind,
+            cause: RefusalCause::Other,
+            message: SECRET.to_owned(),
+            retries: 0,
+        }
     }
 
     async fn act(behavior: FakeBehavior) -> Result<(), WarehouseError> {

@@ -246,10 +246,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         names.insert(name);
         let told = Diagnostic::error(MODEL_NOT_DESCRIBED, format!("the warehouse refuses model `{name}`"))
             .detail(complaint(&refusal.message))
-            .hint(hint_to(
-                &refusal.message,
-                "check the tables and columns that it names, and that the warehouse has them",
-            ))
+            .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
             .at(place_of_complaint(model, &refusal.message));
         refused.told.push(told);
     }

@@ -230,7 +230,7 @@ pub(crate) fn graph_to_wire(graph: &DependencyGraph) -> Json {
 mod tests {
     use std::time::Duration;
 
-    use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+    use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
     use terrane_compiler::project::Materialization;
 
     use terrane_compiler::diagnostic::Code;
@@ -241,7 +241,7 @@ mod tests {
     fn the_words_of_the_warehouse_are_for_operators() {
         let (warehouse, kind) = ("duckdb".to_owned(), WarehouseErrorKind::Refused);
         let message = "Binder Error: `salary` is not in `people`".to_owned();
-        let error = WarehouseError { warehouse, kind, message, retries: 0 };
+        let error = WarehouseError { warehouse, kind, cause: RefusalCause::Other, message, retries: 0 };
         let build = ModelBuild {
             model: "clean".into(),
             materialization: Materialization::Table,

@@ -9,6 +9,7 @@
 mod archive;
 mod attack;
 mod checksum;
+mod clients;
 mod command;
 mod components;
 mod context;
@@ -19,7 +20,7 @@ mod dist;
 mod duckdb;
 mod fuzz;
 mod http;
-mod provider;
+mod npm;
 mod python;
 mod schemathesis;
 mod soak;
@@ -91,7 +92,8 @@ fn run(command: Command) -> Result<ExitCode> {
             components::build(&context, &toolchain)?;
             databases::prepare();
             schemathesis::prepare(&context);
-            provider::prepare(&context);
+            npm::prepare(&context, "oidc-provider", "tests/system/provider", "oidc-provider");
+            clients::prepare(&context);
             Ok(ExitCode::SUCCESS)
         }
         Command::Components => {

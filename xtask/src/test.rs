@@ -35,7 +35,8 @@ pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCo
     let toolchain = crate::set_up(context)?;
     crate::databases::prepare();
     crate::schemathesis::prepare(context);
-    crate::provider::prepare(context);
+    crate::npm::prepare(context, "oidc-provider", "tests/system/provider", "oidc-provider");
+    crate::clients::prepare(context);
     run_steps(steps(context, arguments), |command| toolchain.configure_authors(command))
 }
 

@@ -21,6 +21,7 @@ pub mod test;
 use std::io::Write as _;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
@@ -54,6 +55,14 @@ pub struct Terminal {
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Returns a type of the wire as one line of JSON.
+pub(crate) fn json_line(value: &impl Serialize) -> String {
+    // Types of the wire have string keys, so they always serialize.
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    line
 }
 
 /// Writes to standard error.

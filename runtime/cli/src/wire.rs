@@ -6,32 +6,37 @@ use serde_json::{Map, Value as Json};
 use terrane_app::query::{Answer, RequestContext};
 use terrane_app::services::Services;
 use terrane_compiler::query::SemanticQuery;
-use terrane_server::{Refused, read_query, refuse};
+use terrane_wire::explanation::{Explanation, WarehousePlan};
+use terrane_wire::{ErrorBody, query};
 
 /// Reads a query.
 ///
 /// # Errors
 /// The refusal that the server would send.
-pub fn parse(query: &str) -> Result<SemanticQuery, Refused> {
-    read_query(query.as_bytes())
+pub fn parse(query: &str) -> Result<SemanticQuery, ErrorBody> {
+    Ok(query::from_wire(query.as_bytes())?.query)
 }
 
 /// Runs a query.
 ///
 /// # Errors
 /// The refusal that the server would send, with the warehouse's message.
-pub async fn run(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, Refused> {
+pub async fn run(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, ErrorBody> {
     let session = engine.queries.session(caller);
-    async { session.prepare(query).await?.run().await }.await.map_err(refuse)
+    async { session.prepare(query).await?.run().await }.await.map_err(ErrorBody::for_operator)
 }
 
 /// Returns the statement with its values as literals.
 ///
 /// # Errors
 /// The refusal that the server would send.
-pub async fn inline_sql(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<String, Refused> {
+pub async fn inline_sql(
+    engine: &Services,
+    caller: &RequestContext,
+    query: &SemanticQuery,
+) -> Result<String, ErrorBody> {
     let session = engine.queries.session(caller);
-    async { session.prepare(query).await?.inline_sql().await }.await.map_err(refuse)
+    async { session.prepare(query).await?.inline_sql().await }.await.map_err(ErrorBody::for_operator)
 }
 
 /// Returns the body that `POST /api/v1/query/explain` sends to an operator.
@@ -42,15 +47,16 @@ pub async fn explain(
     engine: &Services,
     caller: &RequestContext,
     query: &SemanticQuery,
-) -> Result<Map<String, Json>, Refused> {
+) -> Result<Map<String, Json>, ErrorBody> {
     let session = engine.queries.session(caller);
-    let prepared = session.prepare(query).await.map_err(refuse)?;
-    let explanation = prepared.explain().await.map_err(refuse)?;
-    let plan = session.warehouse_plan(query, &explanation).await.map_err(refuse)?;
-    Ok(terrane_server::explanation(&explanation, plan))
+    let prepared = session.prepare(query).await.map_err(ErrorBody::for_operator)?;
+    let explanation = prepared.explain().await.map_err(ErrorBody::for_operator)?;
+    let plan = session.warehouse_plan(query, &explanation).await.map_err(ErrorBody::for_operator)?;
+    let body = serde_json::to_value(Explanation::new(&explanation, WarehousePlan::of(plan)));
+    Ok(body.ok().and_then(|body| body.as_object().cloned()).unwrap_or_default())
 }
 
 /// Returns true if a required hook gave no answer. Its fault is on standard error (`plugin_lines`).
-pub(crate) fn is_policy_unavailable(refusal: &Refused) -> bool {
-    refusal.details.get("reason").is_some_and(|reason| reason == "policy_unavailable")
+pub(crate) fn is_policy_unavailable(refusal: &ErrorBody) -> bool {
+    refusal.field("reason").is_some_and(|reason| reason == "policy_unavailable")
 }

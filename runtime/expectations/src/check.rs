@@ -67,7 +67,7 @@ fn not_refused(
             "Expect `rows`, or change the query.".to_owned(),
         ),
         Err(refusal) => {
-            let (actual, message) = (refusal.body.code, refusal.body.message.clone());
+            let (actual, message) = (refusal.body.code.as_str(), refusal.body.message.clone());
             other_refusal(refusal, code, contains)?;
             let hint = if actual == code {
                 "Expect a part of that message.".to_owned()

@@ -10,7 +10,7 @@ use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
-use terrane_server::Refused;
+use terrane_wire::ErrorBody;
 
 use crate::compare::RowOrder;
 use crate::refusal::{Refusal, parse};
@@ -184,10 +184,10 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
 
 /// Returns a diagnostic for a query that a server refuses in any project.
 fn malformed_query(case: &str, query: &Node) -> Option<Diagnostic> {
-    let refused: Refused = parse(&json(query)).err()?;
-    let path = refused.details.get("field").and_then(Value::as_str).unwrap_or_default();
+    let refused: ErrorBody = parse(&json(query)).err()?;
+    let path = refused.field("field").and_then(Value::as_str).unwrap_or_default();
     let (key, value) = at_path(query, path);
-    if let (Some(key), Some(Value::Array(known))) = (key, refused.details.get("known_fields")) {
+    if let (Some(key), Some(Value::Array(known))) = (key, refused.field("known_fields")) {
         let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
         return Some(unknown_key(key, &known, &format!("the query of case `{case}`")));
     }
@@ -201,7 +201,7 @@ pub(crate) fn refused_problem(case: &str, refusal: &Refusal) -> Diagnostic {
     let subject = refusal.subjects.first().map(|subject| &**subject);
     let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
     let meant = meant.map_or_else(|| "Correct it".to_owned(), |name| format!("did you mean `{name}`? Correct it"));
-    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code))
+    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code.as_str()))
 }
 
 /// Returns the texts of a query with their places.

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use terrane_app::query::{QueryRunError, RequestContext};
 use terrane_compiler::SecurityContext;
 use terrane_compiler::query::SemanticQuery;
-use terrane_server::{Refused, read_query, refuse};
+use terrane_wire::{ErrorBody, query};
 
 use crate::Subject;
 
 /// A refusal as a client sees it, and what it is about.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    pub body: Refused,
+    pub body: ErrorBody,
     /// Names and values of the query that the refusal is about, the most specific first.
     pub(crate) subjects: Vec<Arc<str>>,
     /// Names that the first subject may stand for, the nearest first.
@@ -31,23 +31,23 @@ impl From<QueryRunError> for Refusal {
             _ => (Vec::new(), Vec::new()),
         };
         let is_policy_unavailable = matches!(error, QueryRunError::PolicyUnavailable);
-        Refusal { body: refuse(error), subjects, nearest, is_policy_unavailable }
+        Refusal { body: ErrorBody::for_operator(error), subjects, nearest, is_policy_unavailable }
     }
 }
 
-impl From<Refused> for Refusal {
+impl From<ErrorBody> for Refusal {
     /// Converts the refusal of a body that is not a query.
-    fn from(body: Refused) -> Self {
+    fn from(body: ErrorBody) -> Self {
         Refusal { body, subjects: Vec::new(), nearest: Vec::new(), is_policy_unavailable: false }
     }
 }
 
 /// Reads the query of a case.
-pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, Refused> {
-    read_query(query.to_string().as_bytes())
+pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, ErrorBody> {
+    Ok(query::from_wire(query.to_string().as_bytes())?.query)
 }
 
-/// Compiles the query of a case for an anonymous caller.
+/// Compiles the query of a case for a caller without roles and attributes.
 pub(crate) async fn compile(subject: Subject<'_>, query: &SemanticQuery) -> Result<String, Refusal> {
     let operator = RequestContext::operator(SecurityContext::default());
     let session = subject.queries.session(&operator);
@@ -55,9 +55,9 @@ pub(crate) async fn compile(subject: Subject<'_>, query: &SemanticQuery) -> Resu
 }
 
 /// Returns the facts of a refusal besides its message, such as available names and the warehouse's message.
-pub fn hint(details: &Map<String, Value>) -> Option<String> {
+pub fn hint(error: &ErrorBody) -> Option<String> {
     const MAX_NAMES: usize = 8;
-    let hints = details.iter().filter_map(|(key, value)| {
+    let hints = error.fields().filter_map(|(key, value)| {
         let text = match value {
             Value::Array(names) => {
                 names.iter().filter_map(Value::as_str).take(MAX_NAMES).collect::<Vec<_>>().join(", ")

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use terrane_app::query::Answer;
 use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
-use terrane_server::json::{Numbers, write_rows};
+use terrane_wire::json::{Numbers, write_rows};
 
 /// Rows as a client sees them.
 #[derive(Debug, Clone, PartialEq)]

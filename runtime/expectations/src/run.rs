@@ -108,7 +108,7 @@ pub(crate) fn by_hand(sql: &str) -> Statement<'_> {
 /// Compares a refusal with the expected one. `contains` is a string that a case expects in the message.
 pub(crate) fn other_refusal(refusal: Refusal, code: &str, contains: Option<&str>) -> Option<Mismatch> {
     let has_text = contains.is_none_or(|text| refusal.body.message.contains(text));
-    if refusal.body.code == code && has_text {
+    if refusal.body.code.as_str() == code && has_text {
         return None;
     }
     Some(Mismatch::OtherRefusal {
@@ -141,7 +141,7 @@ impl fmt::Display for Mismatch {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.body.code, self.body.message)?;
-        hint(&self.body.details).map_or(Ok(()), |hint| write!(f, "\n            {hint}"))
+        write!(f, "{}: {}", self.body.code.as_str(), self.body.message)?;
+        hint(&self.body).map_or(Ok(()), |hint| write!(f, "\n            {hint}"))
     }
 }

@@ -1,8 +1,26 @@
-//! What every request passes, on its way in and out: correlation id, what is told of it (`record`),
-//! preflights, panics, compression, the headers that every answer has.
+//! The part of HTTP that all protocols share: correlation ids, the request log, preflights, panics, compression,
+//! security headers, authentication, limits, bodies.
 //!
-//! One plain function instead of a stack of layers, since this is paid on every request; compression alone
-//! is a layer. Not here: sockets (`serve`), authorization (`call`).
+//! In: a request and its connection, the protocols, and a router. Out: a response, in every case. Most of it is one
+//! plain function instead of a stack of layers, since every request pays for it; compression alone is a layer. Absent
+//! on purpose: sockets (`serve`), and the protocols themselves (`rest`), which render errors.
+
+mod admission;
+mod body;
+mod call;
+mod compression;
+mod content_coding;
+mod correlation;
+mod cors;
+mod credentials;
+mod error;
+mod hosts;
+mod protocol;
+mod proxies;
+mod request_log;
+mod routes;
+mod security_headers;
+mod traceparent;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -12,34 +30,33 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{ALLOW, ORIGIN};
+use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::Router;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde::Serialize;
+use terrane_wire::Code;
 use tower::Service as _;
 use tracing::Instrument as _;
 
 use crate::app::App;
-use crate::call::{Call, CorrelationId};
-use crate::error::{ApiError, Code};
 
-mod compression;
-mod correlation;
-mod cors;
-mod hosts;
-mod protection;
-mod proxies;
-mod record;
-mod traceparent;
-
+pub(crate) use admission::deny;
+use call::CorrelationId;
+pub(crate) use call::{Call, correlation_id};
 pub(crate) use compression::NeverCompressed;
+pub(crate) use content_coding::SUPPORTED as CONTENT_CODINGS;
 pub use cors::Cors;
+pub(crate) use credentials::Credentials;
+pub(crate) use error::{ApiError, Parts};
 pub use hosts::Hosts;
+pub(crate) use protocol::{Protocol, Protocols, protocol_of};
 pub use proxies::TrustedProxies;
-pub(crate) use record::Matched;
-use record::{Begun, Record};
+use request_log::{RequestLog, TraceScope};
+pub use routes::{Route, RouteAccess};
+pub(crate) use routes::{Routes, UnknownParameters};
 
 const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id");
 
@@ -48,47 +65,33 @@ const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id
 pub struct Connection {
     /// The address of the socket's other end. The edge replaces a trusted proxy's by its client's.
     pub peer: Option<IpAddr>,
-    /// It is one more than the server takes: only probes are answered.
+    /// The server takes no more connections: only probes are answered.
     pub is_surplus: bool,
-    /// It is under TLS.
+    /// The connection is under TLS.
     pub is_secure: bool,
-}
-
-/// Probes are answered to everybody, at any time.
-pub(crate) fn is_probe(path: &str) -> bool {
-    path.starts_with("/health/") || path == "/api/v1/health"
 }
 
 /// The whole server without sockets.
 #[derive(Clone)]
 pub struct Edge {
     app: App,
+    protocols: Protocols,
     answers: compression::Compressing<Answers>,
     ids: Arc<correlation::Ids>,
 }
 
 impl Edge {
-    pub fn new(app: App) -> Self {
-        let router = crate::rest::router(app.settings.metrics).with_state(app.clone());
-        Edge::with(app, router)
-    }
-
-    /// Answers scrapes and nothing else, without credentials.
-    pub fn of_metrics(app: App) -> Self {
-        let router = crate::rest::metrics_router(app.settings.metrics).with_state(app.clone());
-        Edge::with(app, router)
-    }
-
-    fn with(app: App, router: Router) -> Self {
+    /// A server of some protocols, whose routes are in the router.
+    pub(crate) fn of(app: App, protocols: Protocols, router: Router) -> Self {
         let answers = compression::compressing(Answers { app: app.clone(), router });
-        Edge { app, answers, ids: Arc::new(correlation::Ids::new()) }
+        Edge { app, protocols, answers, ids: Arc::new(correlation::Ids::new()) }
     }
 
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// Answers a request; there is always an answer.
+    /// Answers a request.
     pub async fn call(&self, connection: Connection, mut request: Request) -> Response {
         let id = self.ids.adopt_or_make(request.headers().get(CORRELATION_HEADER));
         let proxies = &self.app.settings.trusted_proxies;
@@ -96,12 +99,13 @@ impl Edge {
         let connection = Connection { peer, ..connection };
         request.extensions_mut().insert(CorrelationId(id.clone()));
         request.extensions_mut().insert(connection);
+        self.protocols.assign(&mut request);
         let trace = self.begin_trace(&mut request);
-        let trace_id = trace.map(|begun| tracing::field::display(begun.context.trace_id));
+        let trace_id = trace.map(|scope| tracing::field::display(scope.context.trace_id));
         let span = tracing::error_span!("request", correlation_id = &*id, trace_id);
         let origin = request.headers().get(ORIGIN).cloned();
         let mut response = self.answer(connection, trace, request).instrument(span).await;
-        protection::protect(response.headers_mut(), connection.is_secure);
+        security_headers::add(response.headers_mut(), connection.is_secure);
         self.app.settings.cors.open(origin.as_ref(), response.headers_mut());
         if let Ok(value) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(CORRELATION_HEADER, value);
@@ -109,23 +113,23 @@ impl Edge {
         response
     }
 
-    /// Where traces are made: a place in the caller's trace, or in a new one.
-    fn begin_trace(&self, request: &mut Request) -> Option<Begun> {
+    /// Begins a span in the caller's trace, or in a new one, if traces are recorded.
+    fn begin_trace(&self, request: &mut Request) -> Option<TraceScope> {
         let traces = self.app.watchers.watch.traces.as_ref()?;
         let parent = traceparent::read(request.headers());
         let context = traces.begin(parent);
         request.extensions_mut().insert(context);
-        Some(Begun { context, parent })
+        Some(TraceScope { context, parent })
     }
 
-    async fn answer(&self, connection: Connection, trace: Option<Begun>, mut request: Request) -> Response {
-        let record = Record::begin(&self.app, &tracing::Span::current(), connection, trace, &mut request);
+    async fn answer(&self, connection: Connection, trace: Option<TraceScope>, mut request: Request) -> Response {
+        let log = RequestLog::begin(&self.app, &tracing::Span::current(), connection, trace, &mut request);
         let Ok(response) = self.answers.clone().call(request).await;
-        record.answer(response)
+        log.answer(response)
     }
 }
 
-/// Answers requests that have a [`Connection`] and a [`CorrelationId`], panics and refusals included.
+/// Answers requests that have a [`Connection`], a [`CorrelationId`] and a protocol; panics and errors included.
 #[derive(Clone)]
 struct Answers {
     app: App,
@@ -149,22 +153,22 @@ impl tower::Service<Request> for Answers {
 
 impl Answers {
     async fn answer(self, request: Request) -> Response {
-        let id = Call::correlation_id(&request);
+        let (id, protocol) = (correlation_id(&request), protocol_of(&request));
         match AssertUnwindSafe(self.route(request)).catch_unwind().await {
             Ok(Ok(response)) => response,
-            Ok(Err(refusal)) => refusal.into_response(&id),
+            Ok(Err(error)) => protocol.render(error, &id),
             Err(panic) => {
                 tracing::error!(event = "panic", error_message = panic_message(&panic));
-                let message = "this request met a fault in the server; the log has it under the correlation id";
-                ApiError::new(Code::InternalError, message).into_response(&id)
+                let message = "an internal error occurred; the log has it under the correlation id";
+                protocol.render(ApiError::new(Code::InternalError, message), &id)
             }
         }
     }
 
     async fn route(mut self, request: Request) -> Result<Response, ApiError> {
         let is_surplus = request.extensions().get::<Connection>().is_some_and(|connection| connection.is_surplus);
-        if is_surplus && !is_probe(request.uri().path()) {
-            return Err(ApiError::overloaded("every connection is taken: try again later".to_owned()));
+        if is_surplus && !protocol_of(&request).is_probe(request.uri().path()) {
+            return Err(ApiError::overloaded("too many connections; retry later".to_owned()));
         }
         if let Some(answer) = self.app.settings.cors.preflight(&request) {
             return answer;
@@ -186,10 +190,20 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }
 
-/// A body that is whole from the start.
+/// Returns a value as JSON. Types of the wire have string keys, so they always serialize.
+pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Returns an answer with a type of the wire.
+pub(crate) fn json_answer(body: &impl Serialize) -> Response {
+    json_response(serde_json::to_vec(body).unwrap_or_default())
+}
+
+/// Returns an answer with a body in JSON.
 pub(crate) fn json_response(body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(axum::http::header::CONTENT_TYPE, json);
+    response.headers_mut().insert(CONTENT_TYPE, json);
     response
 }

@@ -1,21 +1,23 @@
-//! Sockets: accept, bound, time out, stop; under TLS where there is a certificate.
+//! Sockets: accept, bound, time out, stop; under TLS if there is a certificate.
 //!
-//! In: a bound listener and an [`App`]. Out: answers, until the shutdown future resolves; then the
-//! server says it isn't ready, takes no more connections, and requests in flight finish within a
-//! bound. HTTP/1.1 only: a proxy in front speaks it, and hyper's detection of HTTP/2 waits for a
-//! client's first bytes without a timeout.
+//! In: a bound listener and an [`App`]. Out: answers, until the shutdown future resolves; then the server reports that
+//! it isn't ready, takes no more connections, and requests in flight finish within a bound. A handler can upgrade its
+//! connection to another protocol; the connection counts until it is closed. HTTP/1.1 only: proxies speak it, and
+//! hyper's detection of HTTP/2 waits for a client's first bytes without a timeout.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,7 +25,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::app::App;
 use crate::edge::{Connection, Edge};
 use crate::tls::Tls;
+use drain::{Drain, DrainToken};
+use progress::{ConnectionGuard, Progress};
 
+mod drain;
 mod handshake;
 mod progress;
 
@@ -31,12 +36,12 @@ mod progress;
 #[derive(Debug, Clone)]
 pub struct ServeSettings {
     pub max_connections: usize,
-    /// How long a request's head may take, the first one's with its handshake, and a kept connection may
-    /// be idle.
+    /// The time for a request's head, with the handshake for the first one, and the time for which a connection may be
+    /// idle.
     pub header_timeout: Duration,
-    /// How long a client may take no bytes of its answer.
+    /// The time for which a client may read nothing of its answer.
     pub write_timeout: Duration,
-    /// How long requests in flight may go on after the shutdown.
+    /// The time for requests in flight after the shutdown.
     pub shutdown_timeout: Duration,
     /// `None`: plain HTTP.
     pub tls: Option<Tls>,
@@ -54,33 +59,33 @@ impl Default for ServeSettings {
     }
 }
 
-/// Connections beyond the bound that are still taken, so that probes are answered.
+/// The number of connections beyond the bound, so that probes are answered.
 const SURPLUS_CONNECTIONS: usize = 32;
 const SURPLUS_HEADER_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a slow handshake leaves of the time for a head.
+/// The time for a head after a slow handshake.
 const MIN_HEADER_TIMEOUT: Duration = Duration::from_millis(100);
-/// The head of a request, and what is buffered of it.
+/// The size of a request's head, and of its buffer.
 const MAX_HEAD_BYTES: usize = 64 * 1_024;
-/// After an accept that failed for want of something, like file descriptors.
+/// The pause after an accept that failed because a resource was missing, like file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Why the server can't be started.
+/// The reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error("{address} is in use by another program; choose another port")]
     PortInUse { address: SocketAddr },
     #[error("this user may not listen on {address}; ports from 1024 on need no rights")]
     NotAllowed { address: SocketAddr },
-    #[error("{address} is no address of this machine")]
+    #[error("{address} is not an address of this machine")]
     NotLocal { address: SocketAddr },
     #[error("cannot listen on {address}: {error}")]
     Bind { address: SocketAddr, error: io::Error },
 }
 
-/// Takes the address, before anything slow is done.
+/// Binds the address, before anything slow is done.
 ///
 /// # Errors
-/// [`ServeError`] says why the address can't be had.
+/// [`ServeError`].
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => ServeError::PortInUse { address },
@@ -90,8 +95,8 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     })
 }
 
-/// Serves until `shutdown` resolves and what is in flight is finished or out of time. True: all of it
-/// was finished.
+/// Serves until `shutdown` resolves and the requests in flight are finished or out of time. Returns whether all of
+/// them were finished.
 pub async fn serve(
     listener: TcpListener,
     app: App,
@@ -106,25 +111,33 @@ pub async fn serve(
     if let Some(renewal) = renewal {
         renewal.abort();
     }
-    let Server { graceful, settings, .. } = server;
-    tracing::info!(event = "server_draining", connections = graceful.count());
-    tokio::time::timeout(settings.shutdown_timeout, graceful.shutdown()).await.is_ok()
+    let Server { drain, settings, .. } = server;
+    tracing::info!(event = "server_draining", connections = drain.connections());
+    tokio::time::timeout(settings.shutdown_timeout, drain.finish()).await.is_ok()
 }
 
-/// Few ask for metrics.
+/// The number of connections for scrapes.
 const MAX_METRICS_CONNECTIONS: usize = 16;
 
-/// Answers scrapes on an address of their own, for as long as it is asked to run.
+/// Answers scrapes on an address of their own, until it is dropped.
 pub async fn serve_metrics(listener: TcpListener, app: App) {
     let settings = ServeSettings { max_connections: MAX_METRICS_CONNECTIONS, ..ServeSettings::default() };
     Server::new(Edge::of_metrics(app), settings).accept(&listener, std::future::pending()).await;
+}
+
+/// The place of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Regular,
+    /// Beyond the bound: only probes are answered.
+    Surplus,
 }
 
 struct Server {
     edge: Edge,
     regular: Arc<Semaphore>,
     surplus: Arc<Semaphore>,
-    graceful: GracefulShutdown,
+    drain: Drain,
     settings: ServeSettings,
 }
 
@@ -134,7 +147,7 @@ impl Server {
             edge,
             regular: Arc::new(Semaphore::new(settings.max_connections.max(1))),
             surplus: Arc::new(Semaphore::new(SURPLUS_CONNECTIONS)),
-            graceful: GracefulShutdown::new(),
+            drain: Drain::new(),
             settings,
         }
     }
@@ -157,50 +170,56 @@ impl Server {
         }
     }
 
-    /// Starts a task for the connection, or closes it where even the surplus is taken.
+    /// Starts a task for the connection, or closes it if even the surplus is taken.
     fn take(&self, stream: TcpStream, peer: SocketAddr) {
         if let Ok(permit) = self.regular.clone().try_acquire_owned() {
-            self.start(stream, peer, permit, false);
+            self.start(stream, peer, permit, Place::Regular);
         } else if let Ok(permit) = self.surplus.clone().try_acquire_owned() {
-            self.start(stream, peer, permit, true);
+            self.start(stream, peer, permit, Place::Surplus);
         } else {
             tracing::warn!(event = "connection_refused", client_ip = %peer.ip(), reason = "every connection is taken");
         }
     }
 
-    fn start(&self, stream: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit, is_surplus: bool) {
+    fn start(&self, stream: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit, place: Place) {
         // Without it small answers wait for the client's acknowledgement; failing costs only time.
         let _ = stream.set_nodelay(true);
         let tls = self.settings.tls.as_ref().map(Tls::config);
-        let header_timeout = if is_surplus { SURPLUS_HEADER_TIMEOUT } else { self.settings.header_timeout };
+        let header_timeout = match place {
+            Place::Regular => self.settings.header_timeout,
+            Place::Surplus => SURPLUS_HEADER_TIMEOUT,
+        };
         let write_timeout = self.settings.write_timeout;
         let conversation = Conversation {
             edge: self.edge.clone(),
-            connection: Connection { peer: Some(peer.ip()), is_surplus, is_secure: tls.is_some() },
+            connection: Connection {
+                peer: Some(peer.ip()),
+                is_surplus: place == Place::Surplus,
+                is_secure: tls.is_some(),
+            },
             header_timeout,
-            // Counted from now on, so that a shutdown waits for it.
-            watcher: self.graceful.watcher(),
+            drain: self.drain.token(),
         };
+        let guard = ConnectionGuard::new(permit, self.drain.token());
         tokio::spawn(async move {
             let ended = match tls {
-                None => conversation.hold(progress::Progress::new(stream, write_timeout)).await,
-                Some(config) => conversation.hold_secure(stream, config, write_timeout).await,
+                None => conversation.hold(Progress::new(stream, write_timeout, guard)).await,
+                Some(config) => conversation.hold_secure(stream, config, write_timeout, guard).await,
             };
             // What ends a connection early is the client's doing or a timeout, and was its own request's.
             if let Err(error) = ended {
                 tracing::debug!(event = "connection_ended", client_ip = %peer.ip(), error_message = %error);
             }
-            drop(permit);
         });
     }
 }
 
-/// One connection's requests.
+/// The requests of one connection.
 struct Conversation {
     edge: Edge,
     connection: Connection,
     header_timeout: Duration,
-    watcher: Watcher,
+    drain: DrainToken,
 }
 
 impl Conversation {
@@ -209,32 +228,53 @@ impl Conversation {
         stream: TcpStream,
         config: Arc<rustls::ServerConfig>,
         write_timeout: Duration,
+        guard: ConnectionGuard,
     ) -> Result<(), EndedEarly> {
         let clock = self.edge.app().ports.clock.clone();
         let began = clock.elapsed();
-        let stream = handshake::secure(stream, config, self.header_timeout, write_timeout).await?;
+        let stream = handshake::secure(stream, config, self.header_timeout, write_timeout, guard).await?;
         let spent = clock.elapsed().saturating_sub(began);
         self.header_timeout = self.header_timeout.saturating_sub(spent).max(MIN_HEADER_TIMEOUT);
         self.hold(stream).await
     }
 
     async fn hold<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) -> Result<(), EndedEarly> {
-        let Conversation { edge, connection, header_timeout, watcher } = self;
-        let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let Conversation { edge, connection, header_timeout, drain } = self;
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
             let edge = edge.clone();
-            async move { Ok::<_, std::convert::Infallible>(edge.call(connection, request.map(Body::new)).await) }
+            async move { Ok::<_, Infallible>(edge.call(connection, request.map(Body::new)).await) }
         });
-        let held = http1::Builder::new()
-            .timer(TokioTimer::new())
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new())
             .header_read_timeout(header_timeout)
             .max_buf_size(MAX_HEAD_BYTES)
-            .keep_alive(!connection.is_surplus)
-            .serve_connection(TokioIo::new(stream), service);
-        Ok(watcher.watch(held).await?)
+            .keep_alive(!connection.is_surplus);
+        Ok(converse(&http, stream, service, drain).await?)
     }
 }
 
-/// Why a connection ended before its client was done.
+/// Answers the requests of one connection until it is closed or upgraded, or the server stops.
+async fn converse<S, F, B>(
+    http: &http1::Builder,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    service: S,
+    mut drain: DrainToken,
+) -> hyper::Result<()>
+where
+    S: HttpService<Incoming, ResBody = B, Error = Infallible, Future = F>,
+    F: Future<Output = Result<hyper::Response<B>, Infallible>>,
+    B: HttpBody + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        () = drain.signaled() => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await
+}
+
+/// The reason why a connection ended early.
 #[derive(Debug, thiserror::Error)]
 enum EndedEarly {
     #[error(transparent)]
@@ -243,8 +283,52 @@ enum EndedEarly {
     Handshake(#[from] io::Error),
 }
 
-/// The client went away between its arrival and our taking it.
+/// Returns whether the client went away before its connection was accepted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use axum::http::header::{CONNECTION, UPGRADE};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// Upgrades the connection, and sends back what it reads.
+    async fn echo(request: hyper::Request<Incoming>) -> Result<hyper::Response<Body>, Infallible> {
+        let upgrade = hyper::upgrade::on(request);
+        tokio::spawn(async move {
+            let stream = upgrade.await.expect("an upgraded connection");
+            let (mut reader, mut writer) = tokio::io::split(TokioIo::new(stream));
+            tokio::io::copy(&mut reader, &mut writer).await.expect("an echo");
+        });
+        let response = hyper::Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
+        Ok(response.header(UPGRADE, "echo").header(CONNECTION, "upgrade").body(Body::empty()).expect("a response"))
+    }
+
+    #[tokio::test]
+    async fn upgraded_connection_keeps_its_place_until_it_is_closed() {
+        let (drain, places) = (Drain::new(), Arc::new(Semaphore::new(1)));
+        let guard = ConnectionGuard::new(places.clone().acquire_owned().await.expect("a place"), drain.token());
+        let (mut client, socket) = tokio::io::duplex(1_024);
+        let stream = Progress::new(socket, Duration::from_secs(1), guard);
+        let http = http1::Builder::new();
+        let served = converse(&http, stream, service_fn(echo), drain.token());
+        let request = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n";
+        let (ended, ()) = tokio::join!(served, async { client.write_all(request).await.expect("a request") });
+        ended.expect("a connection that was upgraded");
+        client.write_all(b"hello").await.expect("bytes after the upgrade");
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"hello") {
+            assert_ne!(client.read_buf(&mut answer).await.expect("an answer"), 0);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 101"));
+        assert_eq!(places.available_permits(), 0);
+        drop(client);
+        drain.finish().await;
+        assert_eq!(places.available_permits(), 1);
+    }
 }

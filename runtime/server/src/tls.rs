@@ -20,7 +20,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 pub use validity::Validity;
 
-/// How often the files are looked at.
+/// The pause between two checks of the files.
 const WATCH_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why a certificate can't be used.
@@ -52,7 +52,7 @@ struct Files {
 struct Current {
     config: Arc<ServerConfig>,
     validity: Option<Validity>,
-    /// Of both files' bytes.
+    /// The hash of both files.
     hash: u64,
 }
 

@@ -19,7 +19,7 @@ use terrane_compiler::{Attribute, SecurityContext};
 use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
 use terrane_conformance_tests::security::Security;
 use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, SigningKey};
-use terrane_server::{Access, Edge, routes};
+use terrane_server::{Edge, RouteAccess, routes};
 use terrane_store::StateStore;
 
 /// Noon of 14 February 2024, where the cases' clock stands.
@@ -177,9 +177,9 @@ async fn every_route_asks_who_calls_and_what_they_may() {
         let powerless = house.ask(asked(json!({"authorization": format!("Bearer {nothing}")}))).await.status.as_u16();
         let reader = house.ask(asked(json!({"authorization": format!("Bearer {read}")}))).await.status.as_u16();
         match route.access {
-            Access::Public => assert_ne!(stranger, 403, "{path}"),
-            Access::Identified => assert_eq!((stranger, wrong), (401, 401), "{path}"),
-            Access::Scoped(scope) => {
+            RouteAccess::Public => assert_ne!(stranger, 403, "{path}"),
+            RouteAccess::Identified => assert_eq!((stranger, wrong), (401, 401), "{path}"),
+            RouteAccess::Scoped(scope) => {
                 assert_eq!((stranger, wrong, powerless), (401, 401, 403), "{path}");
                 assert_eq!(reader == 403, scope != Scope::Read, "{path}: {reader}");
             }
@@ -469,7 +469,7 @@ async fn unknown_query_parameter_is_refused_on_routes_of_identified_callers() {
     let house = House::with(Some(hs256())).await;
     house.user("ada").await;
     let (access, refresh) = house.sign_in("ada").await;
-    let identified = routes().into_iter().filter(|route| route.access == Access::Identified);
+    let identified = routes().into_iter().filter(|route| route.access == RouteAccess::Identified);
     let paths: Vec<&str> = identified.map(|route| route.path).collect();
     assert!(!paths.is_empty());
     for path in paths {

@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use terrane_conformance_tests::case::{self, Case};
-use terrane_server::{Access, Code, Route};
+use terrane_server::{Route, RouteAccess};
+use terrane_wire::Code;
 
 fn runtime() -> tokio::runtime::Runtime {
     // Time is paused: what waits only for time goes on at once.
@@ -46,7 +47,7 @@ fn every_code_has_a_case() {
     let cases = case::all();
     let lacks = |code: &&Code| {
         !cases.iter().any(|(_, case)| {
-            case.response.json["error"]["code"] == code.as_str() && case.response.status == code.status().as_u16()
+            case.response.json["error"]["code"] == code.as_str() && case.response.status == code.status()
         })
     };
     // `auth` asks with credentials.
@@ -80,7 +81,7 @@ fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::Asked) -> b
     use terrane_conformance_tests::case::{Caller, World, ask};
     for route in terrane_server::routes() {
         let mut asked = asked(&route);
-        if matches!(route.access, Access::Identified) || !change(&route, &mut asked) {
+        if matches!(route.access, RouteAccess::Identified) || !change(&route, &mut asked) {
             continue;
         }
         let edge = World { caller: Caller::Admin, ..World::default() }.edge();
@@ -119,14 +120,14 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
             let status = runtime().block_on(ask(&edge, &asked)).status.as_u16();
             match route.access {
                 // Those that take a body want more than an empty one.
-                Access::Public if route.method == "POST" => assert_eq!(status, 400, "{}", route.path),
+                RouteAccess::Public if route.method == "POST" => assert_eq!(status, 400, "{}", route.path),
                 // There is no such provider.
-                Access::Public if route.path.contains("{provider}") => assert_eq!(status, 404, "{}", route.path),
+                RouteAccess::Public if route.path.contains("{provider}") => assert_eq!(status, 404, "{}", route.path),
                 // It leads to the page.
-                Access::Public if route.path == "/" => assert_eq!(status, 307),
-                Access::Public => assert_eq!(status, 200, "{} {} as {caller:?}", route.method, route.path),
-                Access::Identified => assert_eq!(status, 401, "{} {} as {caller:?}", route.method, route.path),
-                Access::Scoped(_) => assert_eq!(status, refusal, "{} {} as {caller:?}", route.method, route.path),
+                RouteAccess::Public if route.path == "/" => assert_eq!(status, 307),
+                RouteAccess::Public => assert_eq!(status, 200, "{} {} as {caller:?}", route.method, route.path),
+                RouteAccess::Identified => assert_eq!(status, 401, "{} {} as {caller:?}", route.method, route.path),
+                RouteAccess::Scoped(_) => assert_eq!(status, refusal, "{} {} as {caller:?}", route.method, route.path),
             }
         }
     }

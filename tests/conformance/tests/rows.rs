@@ -20,7 +20,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::Granularity;
-use terrane_server::json::{Numbers, write_rows};
+use terrane_wire::json::{Numbers, write_rows};
 
 fn column(key: &str, format: ColumnFormat) -> ResultColumn {
     ResultColumn { key: key.into(), is_measure: false, ty: DimensionType::Number, format }

@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use terrane_compiler::query::SemanticQuery;
+use terrane_wire::ErrorBody;
 
 use crate::compare::difference;
 use crate::oracle::{Outcome, Paths, Settings, answer};
@@ -34,7 +35,8 @@ pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
     // Not every field of a semantic query has a name in REST yet.
     let mut body = query.clone();
     let fill_gaps = body.as_object_mut().and_then(|body| body.remove("fill_gaps"));
-    let query = terrane_server::read_query(body.to_string().as_bytes()).map_err(|refused| refused.code)?;
+    let query = terrane_wire::query::from_wire(body.to_string().as_bytes());
+    let query = query.map_err(|error| ErrorBody::from(error).code.as_str())?.query;
     Ok(SemanticQuery { fill_gaps: fill_gaps == Some(Json::Bool(true)), ..query })
 }
 

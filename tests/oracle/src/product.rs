@@ -29,8 +29,8 @@ use terrane_compiler::sql::profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_golden_tests::duckdb_profile;
-use terrane_server::json::{Numbers, write_rows};
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
+use terrane_wire::json::{Numbers, write_rows};
 
 use crate::hooks::WorldHooks;
 use crate::oracle::{Code, Settings};

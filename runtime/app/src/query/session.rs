@@ -185,7 +185,10 @@ impl QuerySession<'_> {
         recorder.fail(error);
         if error.is_denial() {
             let recorded = self.service.access.denied(self.context, access::POLICY).await;
-            recorded.map_err(QueryRunError::Unrecorded)?;
+            recorded.map_err(|error| {
+                tracing::error!(event = "state_unavailable", error_message = %error);
+                QueryRunError::Unrecorded(error)
+            })?;
         }
         result
     }

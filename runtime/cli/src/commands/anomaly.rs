@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use serde_json::{Map, Value as Json, json};
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, SeriesKey};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, Point, SeriesKey};
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
 use terrane_app::ports::plugins::PluginFault;
 use terrane_compiler::types::Granularity;
 use terrane_terminal::TerminalText;
+use terrane_wire::ErrorBody;
+use terrane_wire::anomaly::{self as wire, time};
 
 use super::query::refused;
-use super::{print, tell};
+use super::{json_line, print, tell};
 use crate::caller;
 use crate::failure::Failure;
 use crate::plugin_lines::shown;
@@ -115,7 +116,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
         AnomalyAction::Detectors { json, .. } => {
             let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
             let list = engine.detectors.kinds().await;
-            print(&if *json { format!("{}\n", detectors_json(&list)) } else { detectors_table(&list) });
+            print(&if *json { json_line(&wire::Detectors::new(&list, shown)) } else { detectors_table(&list) });
             Ok(())
         }
     }
@@ -127,7 +128,7 @@ async fn judge(arguments: &RunArguments, project: &Project) -> Result<(), Failur
     let request = request(arguments);
     let run = engine.anomalies.run(&caller, &request).await.map_err(failure)?;
     if arguments.json {
-        print(&format!("{}\n", run_json(&request, &run)));
+        print(&json_line(&wire::AnomalyRun::new(&request, &run)));
         return Ok(());
     }
     print(&table(&run));
@@ -190,7 +191,7 @@ fn failure(error: AnomalyError) -> Failure {
         _ => None,
     };
     match (error, hint) {
-        (AnomalyError::Run(error), _) => refused(terrane_server::refuse(error)),
+        (AnomalyError::Run(error), _) => refused(ErrorBody::for_operator(error)),
         (error, Some(hint)) => Failure::new(shown(&error.to_string())).hint(hint),
         (error, None) => Failure::new(shown(&error.to_string())),
     }
@@ -244,70 +245,6 @@ fn cells(point: &Point, granularity: Granularity) -> [String; 7] {
         format!("{:.3}", point.score),
         point.severity.as_str().to_owned(),
     ]
-}
-
-/// Returns the start of a bucket: a date, or a timestamp for granularities finer than a day.
-fn time(at_ms: i64, granularity: Granularity) -> String {
-    let Ok(at) = jiff::Timestamp::from_millisecond(at_ms) else { return at_ms.to_string() };
-    let at = jiff::tz::TimeZone::UTC.to_datetime(at);
-    if granularity.is_sub_day() { at.to_string() } else { at.date().to_string() }
-}
-
-fn run_json(request: &AnomalyRequest, run: &AnomalyRun) -> Json {
-    let point = |point: &Point| {
-        json!({
-            "time": time(point.at_ms, run.granularity),
-            "value": point.value,
-            "expected": point.expected,
-            "lower_bound": point.lower_bound,
-            "upper_bound": point.upper_bound,
-            "raw": point.raw,
-            "score": point.score,
-            "severity": point.severity.as_str(),
-            "anomalous": point.is_anomalous,
-        })
-    };
-    let series = |series: &JudgedSeries| {
-        let dimensions = series.dimensions.iter().map(|(name, value)| (name.to_string(), json!(value.as_deref())));
-        json!({
-            "dimensions": dimensions.collect::<Map<String, Json>>(),
-            "history_points": series.history,
-            "judged": !series.points.is_empty(),
-            "points": series.points.iter().map(point).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "cube_name": &*request.cube,
-        "measure_name": &*request.measure,
-        "detector_type": &*run.detector.kind,
-        "detector": {"component": &*run.detector.component, "version": &*run.detector.version},
-        "sensitivity": run.sensitivity,
-        "training_size": request.training_size,
-        "granularity": run.granularity.as_str(),
-        "time_dimension": &*run.time_dimension,
-        "series": run.series.iter().map(series).collect::<Vec<_>>(),
-    })
-}
-
-fn detectors_json(list: &DetectorList) -> Json {
-    let schema = |text: &str| serde_json::from_str::<Json>(text).unwrap_or(Json::Null);
-    let kinds = list.kinds.iter().map(|kind| {
-        json!({
-            "kind": &*kind.kind,
-            "display_name": &*kind.display_name,
-            "default_sensitivity": kind.default_sensitivity,
-            "min_points": kind.min_points,
-            "has_model": kind.has_model,
-            "settings_schema": schema(&kind.settings_schema_json),
-            "component": &*kind.component,
-            "version": &*kind.version,
-        })
-    });
-    let faults = list
-        .faults
-        .iter()
-        .map(|fault| json!({"component": &*fault.component, "fault": shown(&fault.fault.to_string())}));
-    json!({"detectors": kinds.collect::<Vec<_>>(), "faults": faults.collect::<Vec<_>>()})
 }
 
 fn detectors_table(list: &DetectorList) -> String {

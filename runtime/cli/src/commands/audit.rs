@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, AuditRecord, ChainState};
 use terrane_compiler::model::nearest;
 use terrane_terminal::TerminalText;
+use terrane_wire::audit::Record;
 
-use super::{print, tell};
+use super::{json_line, print, tell};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -100,7 +101,7 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
             };
             let records = store.records(&filter).await.map_err(failed)?;
             if *json {
-                let lines = records.iter().map(|record| format!("{}\n", terrane_server::audit_record(record)));
+                let lines = records.iter().map(|record| json_line(&Record::from(record)));
                 print(&lines.collect::<String>());
                 return Ok(true);
             }

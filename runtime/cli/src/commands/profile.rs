@@ -7,14 +7,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use comfy_table::{Table, presets};
-use serde_json::{Map, Value as Json, json};
-use terrane_app::profiling::{ColumnProfile, CubeProfile, Insight, ProfileConfig};
+use serde_json::Value as Json;
+use terrane_app::profiling::{self, ProfileConfig};
 use terrane_compiler::query::DateRange;
-use terrane_compiler::types::{LogicalType, Value};
+use terrane_compiler::types::Value;
 use terrane_terminal::TerminalText;
+use terrane_wire::ErrorBody;
+use terrane_wire::profile::{CubeProfile, type_name, value_to_wire};
 
 use super::query::{query_text, refused};
-use super::{print, tell};
+use super::{json_line, print, tell};
 use crate::caller;
 use crate::failure::Failure;
 use crate::project::Project;
@@ -61,9 +63,9 @@ pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), F
     let range = arguments.date_range.as_ref().map(|words| DateRange::Words(words.as_str().into()));
     let cube: Arc<str> = arguments.cube.as_str().into();
     let profile = engine.profiling.profile(&caller, &cube, range.as_ref(), &config).await;
-    let profile = profile.map_err(|error| refused(terrane_server::refuse(error)))?;
+    let profile = profile.map_err(|error| refused(ErrorBody::for_operator(error)))?;
     if arguments.json {
-        print(&format!("{}\n", profile_json(&profile)));
+        print(&json_line(&CubeProfile::from(&profile)));
         return Ok(());
     }
     print(&tables(&profile));
@@ -82,7 +84,7 @@ fn config(argument: Option<&str>) -> Result<ProfileConfig, Failure> {
         .map_err(|error| Failure::new(format!("--config: {error}")).hint("terrane profile --help lists the fields"))
 }
 
-fn tables(profile: &CubeProfile) -> String {
+fn tables(profile: &profiling::CubeProfile) -> String {
     let columns = profile.dimension_profiles.iter().chain(&profile.measure_profiles);
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
@@ -111,7 +113,7 @@ fn tables(profile: &CubeProfile) -> String {
 
 /// Returns a cell of at most 30 characters.
 fn shown(value: Option<&Value>) -> String {
-    let text = match value.map(value_json) {
+    let text = match value.map(value_to_wire) {
         None | Some(Json::Null) => return "–".to_owned(),
         Some(Json::String(text)) => text,
         Some(other) => other.to_string(),
@@ -120,98 +122,5 @@ fn shown(value: Option<&Value>) -> String {
     match text.char_indices().nth(30) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
-    }
-}
-
-fn type_name(ty: LogicalType) -> &'static str {
-    match ty {
-        LogicalType::Text => "text",
-        LogicalType::Integer => "integer",
-        LogicalType::Decimal => "decimal",
-        LogicalType::Float => "float",
-        LogicalType::Boolean => "boolean",
-        LogicalType::Date => "date",
-        LogicalType::Timestamp => "timestamp",
-        LogicalType::TimestampTz => "timestamp_tz",
-        LogicalType::Geo => "geo",
-        LogicalType::Binary => "binary",
-        LogicalType::Unknown => "unknown",
-    }
-}
-
-fn profile_json(profile: &CubeProfile) -> Json {
-    let columns = |columns: &[ColumnProfile]| columns.iter().map(column_json).collect::<Vec<_>>();
-    let scores = profile.quality_scores.iter().map(|(side, score)| (side.as_str().to_owned(), json!(score)));
-    json!({
-        "cube_name": &*profile.cube_name,
-        "row_count": profile.row_count,
-        "profiled_at": profile.profiled_at.to_string(),
-        "sample_size": profile.sample_size,
-        "dimension_profiles": columns(&profile.dimension_profiles),
-        "measure_profiles": columns(&profile.measure_profiles),
-        "overall_quality_score": profile.overall_quality_score,
-        "quality_scores": scores.collect::<Map<String, Json>>(),
-        "insights": profile.insights.iter().map(insight_json).collect::<Vec<_>>(),
-    })
-}
-
-/// Statistics that were not computed are null or empty lists.
-fn column_json(column: &ColumnProfile) -> Json {
-    let percentiles = column.percentiles.iter().map(|(percentile, value)| (percentile.to_string(), json!(value)));
-    let bins = column.histogram.iter().map(|bin| json!({"from": bin.from, "to": bin.to, "count": bin.count}));
-    let top = column.top_values.iter().map(|(value, count)| json!({"value": value_json(value), "count": count}));
-    json!({
-        "name": &*column.name,
-        "title": &*column.title,
-        "type": type_name(column.ty),
-        "total_count": column.total_count,
-        "null_count": column.null_count,
-        "completeness": column.completeness(),
-        "distinct_count": column.distinct_count,
-        "cardinality_ratio": column.cardinality_ratio(),
-        "min": column.min.as_ref().map(value_json),
-        "max": column.max.as_ref().map(value_json),
-        "mean": column.mean,
-        "stddev": column.stddev,
-        "skewness": column.skewness,
-        "percentiles": percentiles.collect::<Map<String, Json>>(),
-        "outlier_count": column.outlier_count,
-        "histogram": bins.collect::<Vec<_>>(),
-        "top_values": top.collect::<Vec<_>>(),
-    })
-}
-
-fn insight_json(insight: &Insight) -> Json {
-    let evidence = insight.evidence.iter().map(|(name, value)| (name.to_string(), json!(&**value)));
-    json!({
-        "severity": insight.level(),
-        "code": &*insight.code,
-        "message": &*insight.message,
-        "column": insight.column.as_deref(),
-        "score": insight.score,
-        "component": &*insight.component,
-        "evidence": evidence.collect::<Map<String, Json>>(),
-    })
-}
-
-fn value_json(value: &Value) -> Json {
-    let instant = |micros: i64| jiff::Timestamp::from_microsecond(micros).ok();
-    let text = |text: Option<String>| text.map_or(Json::Null, Json::String);
-    match value {
-        Value::Null => Json::Null,
-        Value::Boolean(value) => json!(value),
-        Value::Integer(value) => json!(value),
-        Value::Float(value) => json!(value),
-        // With all their digits, as in answers.
-        Value::Decimal(digits) => digits.parse::<serde_json::Number>().map_or(json!(&**digits), Json::Number),
-        Value::Text(value) => json!(&**value),
-        Value::Date(days) => {
-            let midnight = instant(i64::from(*days) * 86_400_000_000);
-            text(midnight.map(|at| jiff::tz::TimeZone::UTC.to_datetime(at).date().to_string()))
-        }
-        Value::Timestamp(micros) => {
-            text(instant(*micros).map(|at| jiff::tz::TimeZone::UTC.to_datetime(at).to_string()))
-        }
-        Value::TimestampTz(micros) => text(instant(*micros).map(|at| at.to_string())),
     }
 }

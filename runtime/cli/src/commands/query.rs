@@ -4,8 +4,8 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use terrane_expectations::{Rows, hint};
-use terrane_server::Refused;
-use terrane_server::json::{Numbers, write_rows};
+use terrane_wire::ErrorBody;
+use terrane_wire::json::{Numbers, write_rows};
 
 use super::{Terminal, print, tell};
 use crate::failure::Failure;
@@ -114,13 +114,13 @@ fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
 }
 
 /// Converts a refusal, with a hint.
-pub(super) fn refused(refusal: Refused) -> Failure {
-    let failure = Failure::new(format!("{}: {}", refusal.code, refusal.message));
+pub(super) fn refused(refusal: ErrorBody) -> Failure {
+    let failure = Failure::new(format!("{}: {}", refusal.code.as_str(), refusal.message));
     if wire::is_policy_unavailable(&refusal) {
         let why = "the lines above show its fault; `terrane doctor` checks all required plugins";
         return failure.hint(format!("reason: policy_unavailable; {why}"));
     }
-    match hint(&refusal.details) {
+    match hint(&refusal) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }

@@ -1,4 +1,6 @@
-//! The number under which a request is found in the log.
+//! Correlation ids, under which requests are found in the log.
+//!
+//! In: the id that a client sent, if any. Out: that id, or a new one.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -10,8 +12,8 @@ use crate::telemetry::mask;
 
 const MAX_BYTES: usize = 128;
 
-/// Makes ids that no other process and no earlier request has: a random half and a counted half,
-/// which is spread by a bijection so that ids don't look alike.
+/// Makes ids that no other process and no earlier request has: a random half, and a counted half that a bijection
+/// spreads, so that ids do not look alike.
 pub(super) struct Ids {
     process: u64,
     next: AtomicU64,
@@ -23,8 +25,8 @@ impl Ids {
         Ids { process: random.hash_one(0_u8), next: AtomicU64::new(random.hash_one(1_u8)) }
     }
 
-    /// The client's own id where it is short, visible ASCII and no secret, else a new one: ids go into
-    /// the log, into answers and into the audit log.
+    /// Returns the client's own id if it is short, visible ASCII and not a secret, else a new one. Ids are written to the
+    /// log, to answers and to the audit log.
     pub(super) fn adopt_or_make(&self, sent: Option<&HeaderValue>) -> Arc<str> {
         match sent.and_then(|value| value.to_str().ok()) {
             Some(id) if is_sane(id) && mask(id) == id => id.into(),
@@ -33,9 +35,12 @@ impl Ids {
     }
 
     fn make(&self) -> Arc<str> {
+        let count = spread(self.next.fetch_add(1, Ordering::Relaxed));
         let mut text = [0; 32];
-        write_hex(self.process, &mut text[..16]);
-        write_hex(spread(self.next.fetch_add(1, Ordering::Relaxed)), &mut text[16..]);
+        for (number, digits) in [self.process, count].into_iter().zip(text.chunks_exact_mut(16)) {
+            // Eight bytes are sixteen digits.
+            let _ = hex::encode_to_slice(number.to_be_bytes(), digits);
+        }
         // Hexadecimal digits are UTF-8.
         std::str::from_utf8(&text).unwrap_or_default().into()
     }
@@ -50,13 +55,6 @@ fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
-}
-
-fn write_hex(number: u64, out: &mut [u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (digit, byte) in out.iter_mut().rev().enumerate() {
-        *byte = DIGITS[(number >> (4 * digit)) as usize & 15];
-    }
 }
 
 #[cfg(test)]

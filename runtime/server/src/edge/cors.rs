@@ -1,9 +1,8 @@
-//! Which pages of other origins may read answers (the Fetch standard, "CORS protocol").
+//! Cross-origin requests (the Fetch standard, "CORS protocol").
 //!
-//! In: the origins that the operator listed. Out: answers to preflights, which reach no handler and need
-//! no credential, and headers on every other answer, refusals too. Cookies and the like never count
-//! here, so no answer allows them: a page sends its own `Authorization`. Not here: whether an origin's
-//! text is one (configuration).
+//! In: the origins that the operator listed. Out: answers to preflights, which reach no handler and need no credential,
+//! and headers on every other answer, errors included. Cookies are never credentials here, so no answer allows them: a
+//! page sends its own `Authorization`. Absent on purpose: checking the text of an origin (configuration).
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -14,8 +13,9 @@ use axum::http::header::{
 };
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use terrane_wire::Code;
 
-use crate::error::{ApiError, Code};
+use super::error::ApiError;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 /// A `*` would not cover `Authorization`.
@@ -29,7 +29,7 @@ const SHOWN: HeaderValue = HeaderValue::from_static(
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
-/// Whose pages may read answers.
+/// The origins whose pages may read answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cors {
     /// Only the server's own.

@@ -1,4 +1,4 @@
-//! By which names callers without a credential may call.
+//! The names by which callers without a credential may call.
 //!
 //! A page of any site can send a browser here once its owner lets the site's name lead to this machine
 //! (DNS rebinding), and the browser then takes the answers for the site's own. What it can't change is
@@ -25,8 +25,8 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// Whether every name that the request gives the server is one of these. One that gives none is not
-    /// a browser's.
+    /// Returns whether every name of the server in the request is one of these. A request without a name is not a
+    /// browser's.
     pub(crate) fn hold_that_of(&self, request: &Request) -> bool {
         let Hosts::Listed(listed) = self else { return true };
         let of_target = request.uri().authority().map(|authority| Some(authority.as_str()));
@@ -44,7 +44,7 @@ fn is_known(host: &str, listed: &[String]) -> bool {
     name.parse::<IpAddr>().is_ok() || is_name("localhost") || listed.iter().any(|known| is_name(known))
 }
 
-/// `None`: what stands behind the last colon is no port.
+/// Returns the name without a port, or `None` if the part behind the colon is not a port.
 fn without_port(host: &str) -> Option<&str> {
     let after_address = host.rfind(']').map_or(0, |bracket| bracket + 1);
     match host[after_address..].find(':') {

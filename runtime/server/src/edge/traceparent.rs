@@ -5,7 +5,7 @@ use terrane_app::ports::traces::{SpanId, TraceContext, TraceId};
 
 const HEADER: &str = "traceparent";
 
-/// `00-<trace id>-<span id>-<flags>`; whatever else stands there is as good as nothing.
+/// Reads `00-<trace id>-<span id>-<flags>`. Anything else is ignored.
 pub(super) fn read(headers: &HeaderMap) -> Option<TraceContext> {
     let mut sent = headers.get_all(HEADER).iter();
     let text = sent.next()?.to_str().ok()?;
@@ -20,32 +20,19 @@ fn parse(text: &str) -> Option<TraceContext> {
     let version: [u8; 1] = bytes(parts.next()?)?;
     let (trace_id, span_id) = (bytes(parts.next()?)?, bytes(parts.next()?)?);
     let flags: [u8; 1] = bytes(parts.next()?)?;
-    // Later versions may have more behind; this one may not.
+    // Later versions may have further parts; this one may not.
     let is_known = version[0] != 0xff && (version[0] > 0 || parts.next().is_none());
     let is_somewhere = trace_id != [0; 16] && span_id != [0; 8];
     let context = TraceContext { trace_id: TraceId(trace_id), span_id: SpanId(span_id), is_sampled: flags[0] & 1 == 1 };
     (is_known && is_somewhere).then_some(context)
 }
 
-/// Exactly so many bytes in lower-case hexadecimal.
+/// Reads exactly `N` bytes in lower-case hexadecimal.
 fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digits = text.as_bytes();
-    if digits.len() != 2 * N {
-        return None;
-    }
     let mut out = [0; N];
-    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
+    let is_lower_case = !text.bytes().any(|letter| letter.is_ascii_uppercase());
+    hex::decode_to_slice(text, &mut out).ok().filter(|()| is_lower_case)?;
     Some(out)
-}
-
-fn digit(letter: u8) -> Option<u8> {
-    match letter {
-        b'0'..=b'9' => Some(letter - b'0'),
-        b'a'..=b'f' => Some(letter - b'a' + 10),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -53,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_standard_writes_is_read() {
+    fn other_texts_are_ignored() {
         let trace = "0af7651916cd43dd8448eb211c80319c";
         let good = format!("00-{trace}-b7ad6b7169203331-01");
         let context = parse(&good).unwrap();

@@ -1,54 +1,94 @@
-//! What a route says of itself.
+//! The description of a route.
 
 use serde_json::{Map, Value as Json, json};
+use terrane_wire::Code;
+use terrane_wire::query::Member;
+use terrane_wire::schema::{self, Components, SchemaOf};
 
-use super::reference;
-use crate::error::Code;
-
-/// One operation.
-#[derive(Debug, PartialEq, Eq)]
+/// An operation.
+#[derive(Debug)]
 pub struct Doc {
-    /// Unique, `snake_case`: the name of a generated client's function.
+    /// Unique, in snake_case: the name of a generated client's function.
     pub id: &'static str,
     pub tag: &'static str,
     pub summary: &'static str,
     pub parameters: &'static [Parameter],
-    /// The schema of its JSON body.
-    pub body: Option<&'static str>,
+    pub body: Option<RequestBody>,
     pub answers: &'static [Answer],
-    /// Besides those that routes of its kind share.
-    pub refusals: &'static [Code],
+    /// The errors of the route, besides those that routes of its kind share.
+    pub errors: &'static [Code],
+    /// The errors that are sent in the shape `{detail}`.
+    pub detail_errors: &'static [Code],
 }
 
 impl Doc {
-    /// Nothing but one answer in JSON.
+    /// An operation without parameters, body and errors of its own.
     pub(crate) const fn simple(
         id: &'static str,
         tag: &'static str,
         summary: &'static str,
         answers: &'static [Answer],
     ) -> Self {
-        Doc { id, tag, summary, parameters: &[], body: None, answers, refusals: &[] }
+        Doc { id, tag, summary, parameters: &[], body: None, answers, errors: &[], detail_errors: &[] }
     }
 }
 
-/// An answer that is no refusal.
-#[derive(Debug, PartialEq, Eq)]
+/// A JSON body.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestBody {
+    pub(super) schema: SchemaOf,
+    pub(super) is_required: bool,
+}
+
+impl RequestBody {
+    pub(crate) const fn required(schema: SchemaOf) -> Self {
+        RequestBody { schema, is_required: true }
+    }
+
+    /// A body whose fields all have defaults, so that the request can come without it.
+    pub(crate) const fn optional(schema: SchemaOf) -> Self {
+        RequestBody { schema, is_required: false }
+    }
+}
+
+/// An answer that is not an error.
+#[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub description: &'static str,
-    /// Media types, with a schema where the body is JSON.
-    pub content: &'static [(&'static str, Option<&'static str>)],
+    /// The media types; a generated client takes the first.
+    pub content: &'static [Content],
+    pub compression: Compression,
+}
+
+/// The treatment of an answer when the client accepts a content coding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    Accepted,
+    /// The answer has a secret.
+    Never,
+}
+
+/// A media type with its schema.
+#[derive(Debug, Clone, Copy)]
+pub enum Content {
+    Json(SchemaOf),
+    Text(&'static str),
+    Binary(&'static str),
 }
 
 impl Answer {
-    pub(super) fn to_json(&self) -> Json {
+    pub(super) fn to_json(&self, components: &mut Components) -> Json {
         let content: Map<String, Json> = self
             .content
             .iter()
-            .map(|(media, schema)| {
-                let schema = schema.map_or_else(|| json!({}), |schema| json!({ "schema": reference(schema) }));
-                ((*media).to_owned(), schema)
+            .map(|content| {
+                let (media, schema) = match content {
+                    Content::Json(schema) => ("application/json", components.answer(*schema)),
+                    Content::Text(media) => (*media, json!({ "type": "string" })),
+                    Content::Binary(media) => (*media, json!({ "type": "string", "format": "binary" })),
+                };
+                (media.to_owned(), json!({ "schema": schema }))
             })
             .collect();
         let mut answer = json!({ "description": self.description });
@@ -59,26 +99,26 @@ impl Answer {
     }
 }
 
-/// A part of an address.
-#[derive(Debug, PartialEq, Eq)]
+/// A parameter in the path or in the query string.
+#[derive(Debug)]
 pub struct Parameter {
     pub name: &'static str,
     pub description: &'static str,
     pub kind: ParameterKind,
-    /// Else behind the `?`, where it may be left out.
+    /// It is in the path; else in the query string, where it is optional.
     pub is_in_path: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    Text,
-    /// At least this.
+    String,
+    /// An integer with a minimum.
     Integer(u64),
-    /// From this to that.
+    /// An integer with a minimum and a maximum.
     Within(u64, u64),
-    Flag,
+    Boolean,
     Timestamp,
-    /// May stand several times.
+    /// Members; the parameter can be repeated.
     Members,
 }
 
@@ -88,19 +128,21 @@ impl Parameter {
     }
 
     pub(crate) const fn path(name: &'static str, description: &'static str) -> Self {
-        Parameter { name, description, kind: ParameterKind::Text, is_in_path: true }
+        Parameter { name, description, kind: ParameterKind::String, is_in_path: true }
     }
 
-    pub(super) fn to_json(&self) -> Json {
+    pub(super) fn to_json(&self, components: &mut Components) -> Json {
         let schema = match self.kind {
-            ParameterKind::Text => json!({ "type": "string" }),
+            ParameterKind::String => json!({ "type": "string" }),
             ParameterKind::Integer(minimum) => json!({ "type": "integer", "minimum": minimum }),
             ParameterKind::Within(minimum, maximum) => {
                 json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
             }
-            ParameterKind::Flag => json!({ "type": "boolean" }),
+            ParameterKind::Boolean => json!({ "type": "boolean" }),
             ParameterKind::Timestamp => json!({ "type": "string", "format": "date-time" }),
-            ParameterKind::Members => json!({ "type": "array", "items": reference("MemberRef") }),
+            ParameterKind::Members => {
+                json!({ "type": "array", "items": components.request(schema::of::<Member>()) })
+            }
         };
         json!({
             "name": self.name,

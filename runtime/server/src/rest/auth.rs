@@ -3,36 +3,36 @@
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use terrane_wire::Code;
+use terrane_wire::auth::{Revoked, Tokens, refresh_token_from_wire, revoked_tokens_from_wire, sign_in_from_wire};
+use terrane_wire::schema;
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::{NeverCompressed, json_response};
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc};
-use crate::routes::{Access, Routes};
-use crate::wire::auth::{refresh_token_from_wire, revoked_tokens_from_wire, sign_in_from_wire, token_pair_to_wire};
+use crate::edge::{ApiError, Call, RouteAccess, Routes};
+use crate::edge::{NeverCompressed, json_answer};
+use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .post("/api/v1/auth/token", Access::Public, &SIGN_IN, sign_in)
-        .post("/api/v1/auth/refresh", Access::Public, &REFRESH, refresh)
-        .post("/api/v1/auth/revoke", Access::Identified, &REVOKE, revoke)
-        .post("/api/v1/auth/revoke-tokens", Access::Scoped(Scope::Admin), &REVOKE_TOKENS, revoke_tokens)
+        .post("/api/v1/auth/token", RouteAccess::Public, &SIGN_IN, sign_in)
+        .post("/api/v1/auth/refresh", RouteAccess::Public, &REFRESH, refresh)
+        .post("/api/v1/auth/revoke", RouteAccess::Identified, &REVOKE, revoke)
+        .post("/api/v1/auth/revoke-tokens", RouteAccess::Scoped(Scope::Admin), &REVOKE_TOKENS, revoke_tokens)
 }
 
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
     let pair = app.ports.authenticator.sign_in(&username, &password, &context).await;
-    Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
+    Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
     let pair = app.ports.authenticator.refresh(&token, &context).await;
-    Ok(secret(&token_pair_to_wire(&pair.map_err(ApiError::from_auth)?)))
+    Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
@@ -40,7 +40,7 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
     let ended = app.ports.authenticator.revoke(&identity, &token, &origin).await;
     ended.map_err(ApiError::from_auth)?;
-    Ok(secret(&json!({"revoked": true})))
+    Ok(secret(&Revoked { revoked: true }))
 }
 
 async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
@@ -48,12 +48,12 @@ async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
     let tokens = revoked_tokens_from_wire(&call.json_body(&app).await?)?;
     let revoked = app.ports.authenticator.revoke_tokens(&identity, tokens, &origin).await;
     revoked.map_err(ApiError::from_auth)?;
-    Ok(json_response(json!({"revoked": true}).to_string().into_bytes()))
+    Ok(json_answer(&Revoked { revoked: true }))
 }
 
-/// An answer that nobody on the way may keep (RFC 6749, section 5.1).
-pub(super) fn secret(body: &Json) -> Response {
-    let mut response = json_response(body.to_string().into_bytes());
+/// Returns an answer that must not be stored (RFC 6749, section 5.1).
+pub(super) fn secret(body: &impl Serialize) -> Response {
+    let mut response = json_answer(body);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.extensions_mut().insert(NeverCompressed);
     response
@@ -63,7 +63,8 @@ pub(super) const TAG: &str = "authentication";
 pub(super) const TOKENS: &[Answer] = &[Answer {
     status: 200,
     description: "an access token, and a refresh token that is good once",
-    content: &[("application/json", Some("Tokens"))],
+    content: &[Content::Json(schema::of::<Tokens>())],
+    compression: Compression::Never,
 }];
 
 static SIGN_IN: Doc = Doc {
@@ -71,9 +72,10 @@ static SIGN_IN: Doc = Doc {
     tag: TAG,
     summary: "Begin a session with a password",
     parameters: &[],
-    body: Some("SignIn"),
+    body: Some(RequestBody::required(schema::of::<terrane_wire::auth::SignIn>())),
     answers: TOKENS,
-    refusals: &[Code::Unauthorized, Code::RateLimited, Code::StateUnavailable],
+    errors: &[Code::Unauthorized, Code::RateLimited, Code::StateUnavailable],
+    detail_errors: &[],
 };
 
 static REFRESH: Doc = Doc {
@@ -81,9 +83,10 @@ static REFRESH: Doc = Doc {
     tag: TAG,
     summary: "Go on with a session; the refresh token is used up",
     parameters: &[],
-    body: Some("RefreshToken"),
+    body: Some(RequestBody::required(schema::of::<terrane_wire::auth::RefreshToken>())),
     answers: TOKENS,
-    refusals: &[Code::Unauthorized, Code::InvalidToken, Code::RateLimited, Code::StateUnavailable],
+    errors: &[Code::Unauthorized, Code::InvalidToken, Code::RateLimited, Code::StateUnavailable],
+    detail_errors: &[],
 };
 
 static REVOKE: Doc = Doc {
@@ -91,9 +94,15 @@ static REVOKE: Doc = Doc {
     tag: TAG,
     summary: "End a session at once, with its access tokens",
     parameters: &[],
-    body: Some("RefreshToken"),
-    answers: &[Answer { status: 200, description: "it is over", content: &[("application/json", Some("Revoked"))] }],
-    refusals: &[Code::InvalidToken],
+    body: Some(RequestBody::required(schema::of::<terrane_wire::auth::RefreshToken>())),
+    answers: &[Answer {
+        status: 200,
+        description: "it is over",
+        content: &[Content::Json(schema::of::<Revoked>())],
+        compression: Compression::Never,
+    }],
+    errors: &[Code::InvalidToken],
+    detail_errors: &[],
 };
 
 static REVOKE_TOKENS: Doc = Doc {
@@ -101,11 +110,13 @@ static REVOKE_TOKENS: Doc = Doc {
     tag: TAG,
     summary: "Revoke tokens that applications signed: one by `jti`, or those of a `sub` that were issued until now",
     parameters: &[],
-    body: Some("RevokedTokens"),
+    body: Some(RequestBody::required(schema::of::<terrane_wire::auth::TokensToRevoke>())),
     answers: &[Answer {
         status: 200,
         description: "they are refused",
-        content: &[("application/json", Some("Revoked"))],
+        content: &[Content::Json(schema::of::<Revoked>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[Code::InvalidQuery, Code::StateUnavailable],
+    errors: &[Code::InvalidQuery, Code::StateUnavailable],
+    detail_errors: &[],
 };

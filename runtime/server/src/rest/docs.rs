@@ -9,15 +9,13 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use serde_json::json;
+use terrane_wire::operations::{Links, OpenApi};
+use terrane_wire::{Code, schema};
 use utoipa_swagger_ui::Config;
 
 use crate::app::App;
-use crate::call::Call;
-use crate::edge::json_response;
-use crate::error::{ApiError, Code};
-use crate::openapi::{self, Answer, Doc, Parameter};
-use crate::routes::{Access, Routes};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
+use crate::openapi::{self, AnonymousCallers, Answer, Compression, Content, Doc, Parameter};
 
 /// From here alone, and no script that stands in the page itself.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -28,18 +26,18 @@ const REFERRER_POLICY: HeaderName = HeaderName::from_static("referrer-policy");
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .get("/", Access::Public, &ROOT, root)
-        .get("/openapi.json", Access::Public, &DESCRIPTION, description)
-        .get("/docs", Access::Public, &PAGE, page)
-        .get("/docs/{file}", Access::Public, &FILE, file)
+        .get("/", RouteAccess::Public, &ROOT, root)
+        .get("/openapi.json", RouteAccess::Public, &DESCRIPTION, description)
+        .get("/docs", RouteAccess::Public, &PAGE, page)
+        .get("/docs/{file}", RouteAccess::Public, &FILE, file)
 }
 
 /// Sends a browser to the page, and tells other clients where to find what. Relative, as the page's own
 /// addresses are.
 async fn root(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
-    let links = json!({"docs": "/docs", "openapi": "/openapi.json", "health": "/health/status"});
-    let mut response = json_response(links.to_string().into_bytes());
+    let links = Links { docs: "/docs", openapi: "/openapi.json", health: "/health/status" };
+    let mut response = json_answer(&links);
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
     response.headers_mut().insert(LOCATION, HeaderValue::from_static("docs"));
     Ok(response)
@@ -49,9 +47,9 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
     let body = app.description.get_or_init(|| {
         let settings = &app.settings;
-        openapi::document(&crate::rest::routes_with(settings.metrics), &settings.version, settings.anonymous.is_some())
-            .to_string()
-            .into()
+        let anonymous =
+            if settings.anonymous.is_some() { AnonymousCallers::MayRead } else { AnonymousCallers::Rejected };
+        openapi::document(&crate::rest::routes_with(settings.metrics), &settings.version, anonymous).to_string().into()
     });
     Ok(json_response(body.to_vec()))
 }
@@ -107,9 +105,11 @@ static ROOT: Doc = Doc {
     answers: &[Answer {
         status: 307,
         description: "to `/docs`; the body has the addresses to begin with",
-        content: &[("application/json", Some("Links"))],
+        content: &[Content::Json(schema::of::<Links>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[Code::NotFound],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
 };
 
 static DESCRIPTION: Doc = Doc {
@@ -118,8 +118,14 @@ static DESCRIPTION: Doc = Doc {
     summary: "This description",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "OpenAPI 3.1", content: &[("application/json", Some("OpenApi"))] }],
-    refusals: &[Code::NotFound],
+    answers: &[Answer {
+        status: 200,
+        description: "OpenAPI 3.1",
+        content: &[Content::Json(schema::of::<OpenApi>())],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
 };
 
 static PAGE: Doc = Doc {
@@ -128,8 +134,14 @@ static PAGE: Doc = Doc {
     summary: "A page to read and try it",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "the page", content: &[("text/html", None)] }],
-    refusals: &[Code::NotFound],
+    answers: &[Answer {
+        status: 200,
+        description: "the page",
+        content: &[Content::Text("text/html")],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
 };
 
 static FILE: Doc = Doc {
@@ -141,7 +153,14 @@ static FILE: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "the file",
-        content: &[("text/css", None), ("text/javascript", None), ("image/png", None), ("text/html", None)],
+        content: &[
+            Content::Text("text/css"),
+            Content::Text("text/javascript"),
+            Content::Binary("image/png"),
+            Content::Text("text/html"),
+        ],
+        compression: Compression::Accepted,
     }],
-    refusals: &[Code::NotFound],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
 };

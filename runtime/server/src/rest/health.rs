@@ -1,135 +1,74 @@
-//! Probes. They need no credentials and never wait long.
+//! Probes. They need no credentials and answer within a second.
 
 use std::future::Future;
 use std::time::Duration;
 
 use axum::response::Response;
-use serde::Serialize;
 use terrane_app::projects::ServedStatus;
+use terrane_wire::operations::{
+    CheckStatus, Health, HealthChecks, HealthStatus, Live, LiveStatus, ProjectHealth, ProjectStatus, Ready,
+    ReadyChecks, ReadyStatus,
+};
+use terrane_wire::{Code, schema};
 
 use crate::app::App;
-use crate::call::Call;
-use crate::edge::json_response;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc};
-use crate::routes::{Access, Routes};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
+use crate::openapi::{Answer, Compression, Content, Doc};
 
 /// A dependency that takes longer counts as down.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
-/// What was found a moment ago.
+/// The time for which a result is reused.
 const FRESH: Duration = Duration::from_millis(500);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
-        .get("/health/live", Access::Public, &LIVE, live)
-        .get("/health/ready", Access::Public, &READY, ready)
-        .get("/health/status", Access::Public, &STATUS, status)
-        .get("/api/v1/health", Access::Public, &HEALTH, status)
+        .get("/health/live", RouteAccess::Public, &LIVE, live)
+        .get("/health/ready", RouteAccess::Public, &READY, ready)
+        .get("/health/status", RouteAccess::Public, &STATUS, status)
+        .get("/api/v1/health", RouteAccess::Public, &HEALTH, status)
 }
 
-#[derive(Serialize)]
-struct Live {
-    status: &'static str,
+/// Reports the checks that failed. The body has them beside the error.
+fn not_ready(checks: &ReadyChecks) -> ApiError {
+    let code = if checks.warehouse == CheckStatus::Ok { Code::Overloaded } else { Code::WarehouseUnavailable };
+    let message = format!("the server is not ready: {}; the log has the causes", checks.failed().join(", "));
+    ApiError::new(code, message).beside("status", to_json(&ReadyStatus::NotReady)).beside("checks", to_json(checks))
 }
 
-#[derive(Serialize)]
-struct Ready {
-    status: &'static str,
-    checks: ReadyChecks,
-}
-
-/// In the order in which they are told.
-#[derive(Serialize)]
-struct ReadyChecks {
-    server: &'static str,
-    database: &'static str,
-    warehouse: &'static str,
-    plugins: &'static str,
-}
-
-impl ReadyChecks {
-    fn all(&self) -> [(&'static str, &'static str); 4] {
-        let ReadyChecks { server, database, warehouse, plugins } = *self;
-        [("server", server), ("database", database), ("warehouse", warehouse), ("plugins", plugins)]
+fn project_health(served: &ServedStatus) -> ProjectHealth {
+    let refused = served.refused.as_ref();
+    ProjectHealth {
+        status: match (refused, served.errors) {
+            (Some(_), _) => ProjectStatus::Stale,
+            (None, 0) => ProjectStatus::Ok,
+            (None, _) => ProjectStatus::Partial,
+        },
+        loaded_at: served.loaded_at.to_string(),
+        refused_at: refused.map(|refused| refused.at.to_string()),
+        errors: refused.map_or(served.errors, |refused| refused.errors),
     }
-
-    /// A probe's refusal has the error's shape like any other, with the checks beside it.
-    fn refuse(&self) -> ApiError {
-        let failed: Vec<&str> = self.all().iter().filter(|(_, word)| *word != "ok").map(|(name, _)| *name).collect();
-        let code = if self.warehouse == "ok" { Code::Overloaded } else { Code::WarehouseUnavailable };
-        let checks: serde_json::Map<_, _> =
-            self.all().into_iter().map(|(name, word)| (name.to_owned(), word.into())).collect();
-        let message = format!("this server takes no queries now: {}; the log says more", failed.join(", "));
-        ApiError::new(code, message).beside("status", "not_ready").beside("checks", checks)
-    }
-}
-
-#[derive(Serialize)]
-struct Status<'a> {
-    status: &'static str,
-    version: &'a str,
-    checks: StatusChecks,
-    uptime_seconds: u64,
-    project: ProjectStatus,
-}
-
-/// How what is served stands to the project's files. Their names are nobody's business here.
-#[derive(Serialize)]
-struct ProjectStatus {
-    /// `ok`; `partial`: what holds of a project with errors is served; `stale`: the files were changed since,
-    /// and have errors.
-    status: &'static str,
-    loaded_at: String,
-    refused_at: Option<String>,
-    errors: usize,
-}
-
-impl ProjectStatus {
-    fn of(served: &ServedStatus) -> Self {
-        let refused = served.refused.as_ref();
-        ProjectStatus {
-            status: match (refused, served.errors) {
-                (Some(_), _) => "stale",
-                (None, 0) => "ok",
-                (None, _) => "partial",
-            },
-            loaded_at: served.loaded_at.to_string(),
-            refused_at: refused.map(|refused| refused.at.to_string()),
-            errors: refused.map_or(served.errors, |refused| refused.errors),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct StatusChecks {
-    database: &'static str,
-    /// The cache backend; the embedded one lives and dies with the process.
-    redis: &'static str,
-    warehouse: &'static str,
-    /// The dialect, and what the operator requires.
-    plugins: &'static str,
 }
 
 async fn live(_: App, _: Call) -> Result<Response, ApiError> {
-    Ok(answer(&Live { status: "alive" }))
+    Ok(json_answer(&Live { status: LiveStatus::Alive }))
 }
 
 async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
     let (database, warehouse) = check_dependencies(&app).await;
     let checks = ReadyChecks {
-        server: if app.is_draining() { "draining" } else { "ok" },
-        database: word(database),
-        warehouse: word(warehouse),
-        plugins: word(has_plugins(&app)),
+        server: if app.is_draining() { CheckStatus::Draining } else { CheckStatus::Ok },
+        database: CheckStatus::of(database),
+        warehouse: CheckStatus::of(warehouse),
+        plugins: CheckStatus::of(has_plugins(&app)),
     };
-    if checks.all().iter().any(|(_, word)| *word != "ok") {
-        return Err(checks.refuse());
+    if !checks.failed().is_empty() {
+        return Err(not_ready(&checks));
     }
-    Ok(answer(&Ready { status: "ready", checks }))
+    Ok(json_answer(&Ready { status: ReadyStatus::Ready, checks }))
 }
 
-/// Whether the dialect and every required plugin can be called. This only reads what is known: the profile
-/// was asked for when the project was loaded.
+/// Returns whether the dialect and every required plugin can be called. Reads recorded states only: the profile was
+/// read when the project was loaded.
 fn has_plugins(app: &App) -> bool {
     let missing = app.ports.plugins.missing();
     if !missing.is_empty() {
@@ -142,23 +81,24 @@ fn has_plugins(app: &App) -> bool {
 async fn status(app: App, _: Call) -> Result<Response, ApiError> {
     let (database, warehouse) = check_dependencies(&app).await;
     let plugins = has_plugins(&app);
-    let status = Status {
-        status: if database && warehouse && plugins { "healthy" } else { "unhealthy" },
+    let status = HealthStatus {
+        status: if database && warehouse && plugins { Health::Healthy } else { Health::Unhealthy },
         version: &app.settings.version,
-        checks: StatusChecks {
-            database: word(database),
-            redis: if app.settings.has_cache_url { "not_checked" } else { "ok" },
-            warehouse: word(warehouse),
-            plugins: word(plugins),
+        checks: HealthChecks {
+            database: CheckStatus::of(database),
+            // The embedded cache lives as long as the process.
+            redis: if app.settings.has_cache_url { CheckStatus::NotChecked } else { CheckStatus::Ok },
+            warehouse: CheckStatus::of(warehouse),
+            plugins: CheckStatus::of(plugins),
         },
         uptime_seconds: app.uptime().as_secs(),
-        project: ProjectStatus::of(&app.ports.projects.served_status()),
+        project: project_health(&app.ports.projects.served_status()),
     };
-    Ok(answer(&status))
+    Ok(json_answer(&status))
 }
 
-/// Whether the state database and the warehouse answer. Asked once for all probes within [`FRESH`], so that a
-/// flood of them is none for the warehouse, and doesn't keep the balancer's own from its answer.
+/// Returns whether the state database and the warehouse answer. One check serves all probes within [`FRESH`], so
+/// that a flood of probes neither floods the warehouse nor delays the load balancer's own.
 async fn check_dependencies(app: &App) -> (bool, bool) {
     let mut last = app.dependencies.lock().await;
     let now = app.ports.clock.elapsed();
@@ -172,7 +112,7 @@ async fn check_dependencies(app: &App) -> (bool, bool) {
     found
 }
 
-/// Says what failed in the log; callers learn only that it did.
+/// Checks one dependency, and logs why it failed. The answer names no cause.
 async fn check<E: std::fmt::Display>(name: &str, ping: impl Future<Output = Result<(), E>>) -> bool {
     match tokio::time::timeout(CHECK_TIMEOUT, ping).await {
         Ok(Ok(())) => true,
@@ -187,27 +127,24 @@ async fn check<E: std::fmt::Display>(name: &str, ping: impl Future<Output = Resu
     }
 }
 
-fn word(is_ok: bool) -> &'static str {
-    if is_ok { "ok" } else { "error" }
-}
-
-fn answer(body: &impl Serialize) -> Response {
-    // A struct of words and numbers always serialises.
-    json_response(serde_json::to_vec(body).unwrap_or_default())
-}
-
 const TAG: &str = "operations";
 const STATUS_ANSWER: &[Answer] = &[Answer {
     status: 200,
     description: "also where something is down: `status` says it",
-    content: &[("application/json", Some("HealthStatus"))],
+    content: &[Content::Json(schema::of::<HealthStatus>())],
+    compression: Compression::Accepted,
 }];
 
 static LIVE: Doc = Doc::simple(
     "live",
     TAG,
     "The process answers",
-    &[Answer { status: 200, description: "alive", content: &[("application/json", Some("Live"))] }],
+    &[Answer {
+        status: 200,
+        description: "alive",
+        content: &[Content::Json(schema::of::<Live>())],
+        compression: Compression::Accepted,
+    }],
 );
 
 static READY: Doc = Doc {
@@ -216,8 +153,14 @@ static READY: Doc = Doc {
     summary: "Queries can be sent here",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "ready", content: &[("application/json", Some("Ready"))] }],
-    refusals: &[Code::WarehouseUnavailable],
+    answers: &[Answer {
+        status: 200,
+        description: "ready",
+        content: &[Content::Json(schema::of::<Ready>())],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::WarehouseUnavailable],
+    detail_errors: &[],
 };
 
 static STATUS: Doc = Doc::simple("status", TAG, "What the server depends on, in detail", STATUS_ANSWER);

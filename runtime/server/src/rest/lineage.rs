@@ -1,20 +1,17 @@
 //! Which column becomes which measure, and what a change of a column reaches.
 
 use axum::response::Response;
-use serde_json::Value as Json;
 use terrane_compiler::Access as Visible;
 use terrane_compiler::lineage::{Lineage, Sight};
 use terrane_compiler::model::nearest;
+use terrane_wire::lineage::{self, LineageImpact, column_from_wire};
+use terrane_wire::{Code, schema};
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::json_response;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc, Parameter};
-use crate::routes::{Access, Routes};
-use crate::wire::lineage::{column_from_wire, graph_to_wire, impact_to_wire, upstream_to_wire};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
 
-const READ: Access = Access::Scoped(Scope::Read);
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -27,7 +24,7 @@ async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.ports.catalog.snapshot();
     let lineage = snapshot.lineage(&*app.ports.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
-    Ok(answer(&graph_to_wire(lineage, &sight)))
+    Ok(json_answer(&lineage::graph(lineage, &sight)))
 }
 
 async fn measure(app: App, mut call: Call) -> Result<Response, ApiError> {
@@ -36,7 +33,7 @@ async fn measure(app: App, mut call: Call) -> Result<Response, ApiError> {
     let lineage = snapshot.lineage(&*app.ports.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
     let start = find(lineage, &sight, &format!("measure.{cube}.{measure}"))?;
-    Ok(answer(&upstream_to_wire(lineage, start, &sight)))
+    Ok(json_answer(&lineage::upstream(lineage, start, &sight)))
 }
 
 async fn impact(app: App, call: Call) -> Result<Response, ApiError> {
@@ -46,10 +43,10 @@ async fn impact(app: App, call: Call) -> Result<Response, ApiError> {
     let lineage = snapshot.lineage(&*app.ports.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &caller));
     let start = find(lineage, &sight, &id)?;
-    Ok(answer(&impact_to_wire(lineage, start, &sight)))
+    Ok(json_answer(&lineage::impact(lineage, start, &sight)))
 }
 
-/// What a caller may not see is not there.
+/// Finds a node. A node that the caller may not see is not found.
 fn find(lineage: &Lineage, sight: &Sight, id: &str) -> Result<u32, ApiError> {
     let found = lineage.find(id).filter(|at| sight.sees(*at));
     found.ok_or_else(|| {
@@ -58,12 +55,8 @@ fn find(lineage: &Lineage, sight: &Sight, id: &str) -> Result<u32, ApiError> {
         let alike = seen.filter(|other| other.split('.').next() == Some(kind));
         let nearest: Vec<String> = nearest(id, alike, 10).into_iter().map(str::to_owned).collect();
         let id: String = id.chars().take(200).collect();
-        ApiError::new(Code::NotFound, format!("lineage knows no `{id}`")).detail("nearest", nearest)
+        ApiError::new(Code::NotFound, format!("unknown lineage node `{id}`")).detail("nearest", nearest)
     })
-}
-
-fn answer(body: &Json) -> Response {
-    json_response(body.to_string().into_bytes())
 }
 
 const TAG: &str = "lineage";
@@ -75,7 +68,8 @@ static GRAPH: Doc = Doc::simple(
     &[Answer {
         status: 200,
         description: "nodes, and edges from what is read to what reads it",
-        content: &[("application/json", Some("Lineage"))],
+        content: &[Content::Json(schema::of::<lineage::LineageGraph>())],
+        compression: Compression::Accepted,
     }],
 );
 
@@ -88,9 +82,11 @@ static MEASURE: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "all that is upstream of it",
-        content: &[("application/json", Some("Lineage"))],
+        content: &[Content::Json(schema::of::<lineage::Upstream>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[Code::NotFound],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
 };
 
 static IMPACT: Doc = Doc {
@@ -98,11 +94,13 @@ static IMPACT: Doc = Doc {
     tag: TAG,
     summary: "What a change of a column reaches",
     parameters: &[],
-    body: Some("LineageImpact"),
+    body: Some(RequestBody::required(schema::of::<LineageImpact>())),
     answers: &[Answer {
         status: 200,
         description: "all that is downstream of it, and the affected by type",
-        content: &[("application/json", Some("LineageImpactResult"))],
+        content: &[Content::Json(schema::of::<lineage::Impact>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[Code::NotFound],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
 };

@@ -1,36 +1,33 @@
-//! What can be asked: cubes, measures, metrics and dimensions.
+//! The metadata of queries: cubes, measures, metrics and dimensions.
 
 use std::hash::{DefaultHasher, Hasher as _};
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
-use serde_json::json;
 use terrane_app::projects::RegisterError;
 use terrane_compiler::Access as Visible;
 use terrane_compiler::model::allowed::{NotAllowed, allowed_functions};
+use terrane_wire::error::Finding;
+use terrane_wire::project::problems;
+use terrane_wire::registration::{CubeRegistration, cube_from_wire};
+use terrane_wire::{Audience, Code, metadata, schema};
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::json_response;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc, Parameter};
-use crate::routes::{Access, Routes};
-use crate::wire::metadata;
-use crate::wire::project::problems_to_wire;
-use crate::wire::registration::cube_from_wire;
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_response, to_json};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
 
-const READ: Access = Access::Scoped(Scope::Read);
-const WRITE: Access = Access::Scoped(Scope::Write);
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
+const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
         .get("/api/v1/query/meta/cubes", READ, &CUBES, cubes)
         .get("/api/v1/query/meta/cubes/{cube_name}", READ, &CUBE, cube)
         .post("/api/v1/query/meta/cubes", WRITE, &REGISTER, register_cube)
-        .delete("/api/v1/query/meta/cubes/{cube_name}", WRITE, &DELETE, delete_cube)
+        .on(Method::DELETE, "/api/v1/query/meta/cubes/{cube_name}", WRITE, &DELETE, delete_cube)
         .get("/api/v1/query/meta/metrics", READ, &METRICS, metrics)
         .get("/api/v1/query/meta/dimensions", READ, &DIMENSIONS, dimensions)
 }
@@ -63,7 +60,7 @@ async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let cube = cube_from_wire(&call.json_body(&app).await?)?;
     let registered = app.ports.projects.register(&cube, &context).await;
-    registered.map_err(|error| refusal(error, context.scopes.hold(Scope::Admin)))?;
+    registered.map_err(|error| refusal(error, Audience::of(context.scopes)))?;
     let snapshot = app.ports.catalog.snapshot();
     // A policy of its table may close it to whoever registered it; what they sent is no secret to them.
     let body = match snapshot.model.cube_named(&cube.name) {
@@ -78,20 +75,20 @@ async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
 async fn delete_cube(app: App, mut call: Call) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
     let deleted = app.ports.projects.unregister(&name, &call.context).await;
-    deleted.map_err(|error| refusal(error, call.context.scopes.hold(Scope::Admin)))?;
+    deleted.map_err(|error| refusal(error, Audience::of(call.context.scopes)))?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)
 }
 
-fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
+fn refusal(error: RegisterError, audience: Audience) -> ApiError {
     let message = error.to_string();
     match error {
         RegisterError::Exists { name } => ApiError::cube_exists(&name),
         RegisterError::Unknown { name, .. } => ApiError::cube_not_found(&name),
         RegisterError::OfProject { .. } | RegisterError::TooMany => ApiError::new(Code::Conflict, message),
         // No scope helps here.
-        RegisterError::NotAllowed { field, .. } if is_operator => {
+        RegisterError::NotAllowed { field, .. } if audience == Audience::Operator => {
             ApiError::new(Code::ValidationError, message).detail("field", field)
         }
         RegisterError::NotAllowed { field, why } => {
@@ -104,22 +101,26 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
         }
         RegisterError::Invalid { diagnostics } => {
             let errors = match diagnostics.as_slice() {
-                [one] => format!("the cube can't be registered: {}", one.message),
+                [one] => format!("the cube cannot be registered: {}", one.message),
                 many => format!("the cube has {} errors", many.len()),
             };
-            let message = if is_operator { errors } else { "the cube can't be registered".to_owned() };
-            ApiError::new(Code::ValidationError, message)
-                .detail("problems", problems_to_wire(&diagnostics, is_operator))
+            let message = match audience {
+                Audience::Operator => errors,
+                Audience::Caller => "the cube cannot be registered".to_owned(),
+            };
+            ApiError::new(Code::ValidationError, message).detail("problems", to_json(&problems(&diagnostics, audience)))
         }
         RegisterError::Refused { approval } => {
             let findings: Vec<_> = approval
                 .findings
                 .iter()
-                .map(
-                    |found| json!({"hook": &*found.hook, "rule": found.finding.rule, "message": found.finding.message}),
-                )
+                .map(|found| Finding {
+                    hook: found.hook.to_string(),
+                    rule: found.finding.rule.to_string(),
+                    message: found.finding.message.to_string(),
+                })
                 .collect();
-            let refusal = ApiError::new(Code::Forbidden, message).detail("findings", findings);
+            let refusal = ApiError::new(Code::Forbidden, message).detail("findings", to_json(&findings));
             if approval.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
         }
         RegisterError::Plugin(error) => ApiError::from_plugin(&error),
@@ -127,8 +128,8 @@ fn refusal(error: RegisterError, is_operator: bool) -> ApiError {
     }
 }
 
-/// The body, or 304 where the client has it already. Clients ask each time: a project can be loaded
-/// anew at any moment.
+/// Returns the body, or 304 if the client has it already. Clients ask each time, since a project can be reloaded at
+/// any moment.
 fn answer(headers: &HeaderMap, body: &impl Serialize) -> Response {
     // Names, words and lists always serialise.
     let body = serde_json::to_vec(body).unwrap_or_default();
@@ -166,13 +167,26 @@ fn matches(sent: &HeaderValue, tag: &str) -> bool {
 }
 
 const TAG: &str = "metadata";
-const UNCHANGED: Answer = Answer { status: 304, description: "as the `If-None-Match` names it", content: &[] };
+const UNCHANGED: Answer = Answer {
+    status: 304,
+    description: "as the `If-None-Match` names it",
+    content: &[],
+    compression: Compression::Accepted,
+};
 
 static CUBES: Doc = Doc::simple(
     "cubes",
     TAG,
     "All cubes that the caller may see",
-    &[Answer { status: 200, description: "cubes", content: &[("application/json", Some("Cubes"))] }, UNCHANGED],
+    &[
+        Answer {
+            status: 200,
+            description: "cubes",
+            content: &[Content::Json(schema::of::<metadata::Cubes>())],
+            compression: Compression::Accepted,
+        },
+        UNCHANGED,
+    ],
 );
 
 static CUBE: Doc = Doc {
@@ -182,10 +196,16 @@ static CUBE: Doc = Doc {
     parameters: &[Parameter::path("cube_name", "a cube's name")],
     body: None,
     answers: &[
-        Answer { status: 200, description: "the cube", content: &[("application/json", Some("Cube"))] },
+        Answer {
+            status: 200,
+            description: "the cube",
+            content: &[Content::Json(schema::of::<metadata::Cube>())],
+            compression: Compression::Accepted,
+        },
         UNCHANGED,
     ],
-    refusals: &[Code::NotFound],
+    errors: &[],
+    detail_errors: &[Code::NotFound],
 };
 
 static REGISTER: Doc = Doc {
@@ -193,13 +213,15 @@ static REGISTER: Doc = Doc {
     tag: TAG,
     summary: "Register a cube; it outlives the server",
     parameters: &[],
-    body: Some("CubeRegistration"),
+    body: Some(RequestBody::required(schema::of::<CubeRegistration>())),
     answers: &[Answer {
         status: 201,
         description: "the cube, as it can be queried now",
-        content: &[("application/json", Some("Cube"))],
+        content: &[Content::Json(schema::of::<metadata::Cube>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[Code::Conflict, Code::ValidationError, Code::PluginFault, Code::StateUnavailable],
+    errors: &[Code::Conflict, Code::ValidationError, Code::PluginFault, Code::StateUnavailable],
+    detail_errors: &[Code::InvalidQuery],
 };
 
 static DELETE: Doc = Doc {
@@ -208,8 +230,9 @@ static DELETE: Doc = Doc {
     summary: "Delete a cube that was registered",
     parameters: &[Parameter::path("cube_name", "a cube's name")],
     body: None,
-    answers: &[Answer { status: 204, description: "it is gone", content: &[] }],
-    refusals: &[Code::NotFound, Code::Conflict, Code::PluginFault, Code::StateUnavailable],
+    answers: &[Answer { status: 204, description: "it is gone", content: &[], compression: Compression::Accepted }],
+    errors: &[Code::Conflict, Code::PluginFault, Code::StateUnavailable],
+    detail_errors: &[Code::NotFound],
 };
 
 static METRICS: Doc = Doc::simple(
@@ -220,7 +243,8 @@ static METRICS: Doc = Doc::simple(
         Answer {
             status: 200,
             description: "measures of all cubes, and metrics",
-            content: &[("application/json", Some("Metrics"))],
+            content: &[Content::Json(schema::of::<metadata::Metrics>())],
+            compression: Compression::Accepted,
         },
         UNCHANGED,
     ],
@@ -234,7 +258,8 @@ static DIMENSIONS: Doc = Doc::simple(
         Answer {
             status: 200,
             description: "dimensions of all cubes",
-            content: &[("application/json", Some("Dimensions"))],
+            content: &[Content::Json(schema::of::<metadata::Dimensions>())],
+            compression: Compression::Accepted,
         },
         UNCHANGED,
     ],

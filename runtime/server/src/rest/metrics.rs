@@ -4,22 +4,21 @@ use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use terrane_wire::Code;
 
 use crate::app::{App, MetricsRoute, Scope};
-use crate::call::Call;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc};
-use crate::routes::{Access, Routes};
-use crate::telemetry::metrics::Reading;
+use crate::edge::{ApiError, Call, RouteAccess, Routes};
+use crate::openapi::{Answer, Compression, Content, Doc};
+use crate::telemetry::metrics::ScrapedValues;
 
 pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
-    let access = if route.is_public { Access::Public } else { Access::Scoped(Scope::Admin) };
+    let access = if route.is_public { RouteAccess::Public } else { RouteAccess::Scoped(Scope::Admin) };
     routes.get(route.path, access, &METRICS, expose)
 }
 
 async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
     let Some(metrics) = &app.watchers.watch.metrics else { return Err(ApiError::not_found(call.path())) };
-    let body = metrics.expose(&Reading::of(&app)).map_err(|error| {
+    let body = metrics.expose(&ScrapedValues::of(&app)).map_err(|error| {
         tracing::error!(event = "metrics_failed", error_message = %error);
         ApiError::new(Code::InternalError, "the metrics cannot be written; the log says why")
     })?;
@@ -29,11 +28,17 @@ async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 static METRICS: Doc = Doc {
-    id: "metrics",
+    id: "prometheus_metrics",
     tag: "operations",
     summary: "Metrics for Prometheus",
     parameters: &[],
     body: None,
-    answers: &[Answer { status: 200, description: "the exposition", content: &[("text/plain", None)] }],
-    refusals: &[],
+    answers: &[Answer {
+        status: 200,
+        description: "the exposition",
+        content: &[Content::Text("text/plain")],
+        compression: Compression::Accepted,
+    }],
+    errors: &[],
+    detail_errors: &[],
 };

@@ -4,23 +4,28 @@
 //! any other sign-in. Nothing that a request says decides where a browser is sent.
 
 use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, REFERRER_POLICY, SET_COOKIE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use terrane_app::security::oauth::{BINDING_SECONDS, Transport};
+use terrane_wire::Code;
+use terrane_wire::auth::Tokens;
+use terrane_wire::oauth::CallbackParameters;
 
 use super::auth::{TAG, TOKENS, secret};
 use crate::app::App;
-use crate::call::Call;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
-use crate::routes::{Access, Routes};
-use crate::wire::auth::token_pair_to_wire;
-use crate::wire::oauth::CallbackParameters;
+use crate::edge::{ApiError, Call, Route, RouteAccess, Routes, UnknownParameters};
+use crate::openapi::{Answer, Compression, Doc, Parameter, ParameterKind};
 
 pub(super) fn register(routes: Routes) -> Routes {
-    let routes = routes.get("/api/v1/auth/oauth/{provider}/login", Access::Public, &LOGIN, login);
+    let routes = routes.get("/api/v1/auth/oauth/{provider}/login", RouteAccess::Public, &LOGIN, login);
     // Providers add parameters of their own, which a client ignores (RFC 6749, section 4.1.2).
-    routes.get_with_any_parameters("/api/v1/auth/oauth/{provider}/callback", Access::Public, &CALLBACK, callback)
+    let route = Route {
+        method: Method::GET,
+        path: "/api/v1/auth/oauth/{provider}/callback",
+        access: RouteAccess::Public,
+        doc: &CALLBACK,
+    };
+    routes.add(route, UnknownParameters::Ignored, callback)
 }
 
 async fn login(app: App, mut call: Call) -> Result<Response, ApiError> {
@@ -43,7 +48,7 @@ async fn callback(app: App, mut call: Call) -> Result<Response, ApiError> {
     let binding = only_cookie(call.headers(), &cookie_name(&app, &provider));
     let pair = app.ports.oauth.finish(&provider, parameters.with(binding.as_deref()), &call.context).await;
     let pair = pair.map_err(ApiError::from_oauth)?;
-    let mut response = secret(&token_pair_to_wire(&pair));
+    let mut response = secret(&Tokens::from(&pair));
     let headers = response.headers_mut();
     headers.insert(SET_COOKIE, cookie(&app, &provider, "", 0)?);
     keep_to_yourself(headers);
@@ -94,8 +99,10 @@ static LOGIN: Doc = Doc {
         status: 302,
         description: "to the provider, with a cookie that binds the sign-in to this browser",
         content: &[],
+        compression: Compression::Accepted,
     }],
-    refusals: &[Code::InvalidQuery, Code::NotFound],
+    errors: &[Code::InvalidQuery, Code::NotFound],
+    detail_errors: &[],
 };
 
 static CALLBACK: Doc = Doc {
@@ -104,12 +111,13 @@ static CALLBACK: Doc = Doc {
     summary: "Come back from an identity provider with a code, and begin a session",
     parameters: &[
         PROVIDER,
-        Parameter::query("state", ParameterKind::Text, "as it was sent to the provider"),
-        Parameter::query("code", ParameterKind::Text, "of the provider, good once"),
-        Parameter::query("error", ParameterKind::Text, "why the provider gives no code"),
-        Parameter::query("iss", ParameterKind::Text, "the provider's issuer, where it says so"),
+        Parameter::query("state", ParameterKind::String, "as it was sent to the provider"),
+        Parameter::query("code", ParameterKind::String, "of the provider, good once"),
+        Parameter::query("error", ParameterKind::String, "why the provider gives no code"),
+        Parameter::query("iss", ParameterKind::String, "the provider's issuer, where it says so"),
     ],
     body: None,
     answers: TOKENS,
-    refusals: &[Code::InvalidQuery, Code::Unauthorized, Code::InvalidToken, Code::NotFound, Code::StateUnavailable],
+    errors: &[Code::InvalidQuery, Code::Unauthorized, Code::InvalidToken, Code::NotFound, Code::StateUnavailable],
+    detail_errors: &[],
 };

@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use serde_json::json;
 use terrane_app::plugins::{Change, Failure};
 use terrane_app::ports::plugins::{ChangeError, PluginStatus};
+use terrane_wire::plugins::{Plugin, Plugins};
+use terrane_wire::{Code, schema};
 
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::json_response;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc, Parameter};
-use crate::routes::{Access, Routes};
-use crate::wire::plugins::plugin_to_wire;
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter};
 
-const ADMIN: Access = Access::Scoped(Scope::Admin);
+const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -27,8 +24,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn list(app: App, _: Call) -> Result<Response, ApiError> {
-    let plugins: Vec<_> = inventory(&app).await?.iter().map(plugin_to_wire).collect();
-    Ok(json_response(json!({"plugins": plugins}).to_string().into_bytes()))
+    Ok(json_answer(&Plugins::new(&inventory(&app).await?)))
 }
 
 async fn one(app: App, mut call: Call) -> Result<Response, ApiError> {
@@ -37,7 +33,7 @@ async fn one(app: App, mut call: Call) -> Result<Response, ApiError> {
     let found = plugins.iter().find(|plugin| plugin.name == name);
     let unknown = || ChangeError::Unknown { known: plugins.iter().map(|plugin| plugin.name.clone()).collect(), name };
     let status = found.ok_or_else(unknown).map_err(|error| refusal(&error))?;
-    Ok(json_response(plugin_to_wire(status).to_string().into_bytes()))
+    Ok(json_answer(&Plugin::from(status)))
 }
 
 async fn reload(app: App, call: Call) -> Result<Response, ApiError> {
@@ -62,7 +58,7 @@ async fn change(app: App, mut call: Call, change: Change) -> Result<Response, Ap
         Failure::Store(error) => ApiError::from_store(&error),
         Failure::Broken => broken(),
     })?;
-    Ok(json_response(plugin_to_wire(&status).to_string().into_bytes()))
+    Ok(json_answer(&Plugin::from(&status)))
 }
 
 /// Looking for them may compile them.
@@ -89,14 +85,23 @@ fn refusal(error: &ChangeError) -> ApiError {
 
 const TAG: &str = "plugins";
 const ID: &[Parameter] = &[Parameter::path("id", "such as `policy-region`")];
-const PLUGIN: &[Answer] =
-    &[Answer { status: 200, description: "how it is now", content: &[("application/json", Some("Plugin"))] }];
+const PLUGIN: &[Answer] = &[Answer {
+    status: 200,
+    description: "how it is now",
+    content: &[Content::Json(schema::of::<Plugin>())],
+    compression: Compression::Accepted,
+}];
 
 static LIST: Doc = Doc::simple(
     "plugins",
     TAG,
     "Every plugin with its state, its limits and how its calls went",
-    &[Answer { status: 200, description: "by id", content: &[("application/json", Some("Plugins"))] }],
+    &[Answer {
+        status: 200,
+        description: "by id",
+        content: &[Content::Json(schema::of::<Plugins>())],
+        compression: Compression::Accepted,
+    }],
 );
 
 static ONE: Doc = Doc {
@@ -106,7 +111,8 @@ static ONE: Doc = Doc {
     parameters: ID,
     body: None,
     answers: PLUGIN,
-    refusals: &[Code::NotFound],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
 };
 
 static RELOAD: Doc = Doc {
@@ -116,7 +122,8 @@ static RELOAD: Doc = Doc {
     parameters: ID,
     body: None,
     answers: PLUGIN,
-    refusals: &[Code::NotFound, Code::Conflict],
+    errors: &[Code::NotFound, Code::Conflict],
+    detail_errors: &[],
 };
 
 static DISABLE: Doc = Doc {
@@ -126,7 +133,8 @@ static DISABLE: Doc = Doc {
     parameters: ID,
     body: None,
     answers: PLUGIN,
-    refusals: &[Code::NotFound, Code::Conflict],
+    errors: &[Code::NotFound, Code::Conflict],
+    detail_errors: &[],
 };
 
 static ENABLE: Doc = Doc {
@@ -136,5 +144,6 @@ static ENABLE: Doc = Doc {
     parameters: ID,
     body: None,
     answers: PLUGIN,
-    refusals: &[Code::NotFound, Code::Conflict],
+    errors: &[Code::NotFound, Code::Conflict],
+    detail_errors: &[],
 };

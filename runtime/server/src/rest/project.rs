@@ -1,29 +1,26 @@
-//! The project: load it, compile it, and the graph of what depends on what.
+//! The project: loading, compiling, and its dependency graph.
 
 use axum::response::Response;
-use serde_json::Value as Json;
 use terrane_app::projects::{ProjectError, Referrer};
 use terrane_app::security::access;
 use terrane_compiler::Access as Visible;
+use terrane_wire::project::{
+    CompileResult, Graph, ProjectCompile, ProjectLoad, ProjectLoadResult, compile_from_wire, load_from_wire,
+    path_from_parameters, problems,
+};
+use terrane_wire::{Audience, Code, schema};
 
 use crate::app::{App, Scope};
-use crate::call::{Call, deny};
-use crate::edge::json_response;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
-use crate::routes::{Access, Routes};
-use crate::wire::project::{
-    compile_from_wire, compiled_to_wire, graph_to_wire, load_from_wire, loaded_to_wire, path_from_parameters,
-    problems_to_wire,
-};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, deny, json_answer, to_json};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
-const WRITE: Access = Access::Scoped(Scope::Write);
+const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
         .post("/api/v1/unified/load", WRITE, &LOAD, load)
         .post("/api/v1/unified/compile", WRITE, &COMPILE, compile)
-        .get("/api/v1/unified/graph", Access::Scoped(Scope::Read), &GRAPH, graph)
+        .get("/api/v1/unified/graph", RouteAccess::Scoped(Scope::Read), &GRAPH, graph)
 }
 
 async fn load(app: App, call: Call) -> Result<Response, ApiError> {
@@ -31,9 +28,9 @@ async fn load(app: App, call: Call) -> Result<Response, ApiError> {
     let request = load_from_wire(&call.json_body_or_none(&app).await?)?;
     app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
     let loaded = app.ports.projects.load(&request, &context).await;
-    let is_operator = context.scopes.hold(Scope::Admin);
-    let loaded = loaded.map_err(|error| refusal(error, is_operator))?;
-    Ok(answer(&loaded_to_wire(&loaded, is_operator)))
+    let audience = Audience::of(context.scopes);
+    let loaded = loaded.map_err(|error| refusal(error, audience))?;
+    Ok(json_answer(&ProjectLoadResult::new(&loaded, audience)))
 }
 
 async fn compile(app: App, call: Call) -> Result<Response, ApiError> {
@@ -41,32 +38,30 @@ async fn compile(app: App, call: Call) -> Result<Response, ApiError> {
     let request = compile_from_wire(&call.json_body_or_none(&app).await?)?;
     app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
     let compiled = app.ports.projects.compile(&request, &context).await;
-    let is_operator = context.scopes.hold(Scope::Admin);
-    let compiled = compiled.map_err(|error| refusal(error, is_operator))?;
-    Ok(answer(&compiled_to_wire(&compiled, is_operator)))
+    let audience = Audience::of(context.scopes);
+    let compiled = compiled.map_err(|error| refusal(error, audience))?;
+    Ok(json_answer(&CompileResult::new(&compiled, audience)))
 }
 
 async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
     let path = path_from_parameters(call.query_string())?;
     let Some(path) = path else {
         let snapshot = app.ports.catalog.snapshot();
-        return Ok(answer(&graph_to_wire(&snapshot.graph(&Visible::of(&snapshot.model, &call.context.caller)))));
+        let graph = snapshot.graph(&Visible::of(&snapshot.model, &call.context.caller));
+        return Ok(json_answer(&Graph::from(&graph)));
     };
     if !call.scopes.hold(Scope::Write) {
         // Reading another project's files is loading it.
         deny(&app, &call.context, access::MISSING_SCOPE).await?;
         return Err(ApiError::missing_scope(Scope::Write));
     }
-    let is_operator = call.scopes.hold(Scope::Admin);
-    let snapshot = app.ports.projects.read(&path).await.map_err(|error| refusal(error, is_operator))?;
-    Ok(answer(&graph_to_wire(&snapshot.graph(&Visible::of(&snapshot.model, &call.context.caller)))))
+    let audience = Audience::of(call.scopes);
+    let snapshot = app.ports.projects.read(&path).await.map_err(|error| refusal(error, audience))?;
+    let graph = snapshot.graph(&Visible::of(&snapshot.model, &call.context.caller));
+    Ok(json_answer(&Graph::from(&graph)))
 }
 
-fn answer(body: &Json) -> Response {
-    json_response(body.to_string().into_bytes())
-}
-
-fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
+fn refusal(error: ProjectError, audience: Audience) -> ApiError {
     let message = error.to_string();
     match error {
         ProjectError::NoProject(none) => {
@@ -90,7 +85,7 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
                     }
                 }
                 None => {
-                    let errors = diagnostics.iter().filter(|told| told.is_error()).count();
+                    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
                     ApiError::new(
                         Code::ValidationError,
                         match errors {
@@ -100,13 +95,13 @@ fn refusal(error: ProjectError, is_operator: bool) -> ApiError {
                     )
                 }
             };
-            refusal.detail("problems", problems_to_wire(&diagnostics, is_operator))
+            refusal.detail("problems", to_json(&problems(&diagnostics, audience)))
         }
         ProjectError::Guarded => ApiError::missing_scope(Scope::Admin).detail("hint", message),
         ProjectError::Model { model, message, span, is_warehouse } => {
-            let message = if is_warehouse && !is_operator {
+            let message = if is_warehouse && audience == Audience::Caller {
                 tracing::warn!(event = "model_refused", model, error_message = message);
-                format!("model `{model}` failed to compile: the warehouse can't read it")
+                format!("model `{model}` failed to compile: the warehouse rejects it")
             } else {
                 format!("model `{model}` failed to compile: {message}")
             };
@@ -134,19 +129,21 @@ static LOAD: Doc = Doc {
     tag: TAG,
     summary: "Read a project's files and serve it from now on",
     parameters: &[],
-    body: Some("ProjectLoad"),
+    body: Some(RequestBody::optional(schema::of::<ProjectLoad>())),
     answers: &[Answer {
         status: 200,
         description: "what it holds",
-        content: &[("application/json", Some("ProjectLoadResult"))],
+        content: &[Content::Json(schema::of::<ProjectLoadResult>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[
+    errors: &[
         Code::InvalidProjectPath,
         Code::ValidationError,
         Code::PluginFault,
         Code::StateUnavailable,
         Code::InternalError,
     ],
+    detail_errors: &[],
 };
 
 static COMPILE: Doc = Doc {
@@ -154,13 +151,14 @@ static COMPILE: Doc = Doc {
     tag: TAG,
     summary: "Compile a project's models and cubes, and serve it if none has an error",
     parameters: &[],
-    body: Some("ProjectCompile"),
+    body: Some(RequestBody::optional(schema::of::<ProjectCompile>())),
     answers: &[Answer {
         status: 200,
         description: "what became of each model and cube",
-        content: &[("application/json", Some("CompileResult"))],
+        content: &[Content::Json(schema::of::<CompileResult>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[
+    errors: &[
         Code::InvalidProjectPath,
         Code::ValidationError,
         Code::CompilationError,
@@ -168,24 +166,27 @@ static COMPILE: Doc = Doc {
         Code::StateUnavailable,
         Code::InternalError,
     ],
+    detail_errors: &[],
 };
 
 static GRAPH: Doc = Doc {
     id: "project_graph",
     tag: TAG,
     summary: "What depends on what, and in which order it can be built",
-    parameters: &[Parameter::query("project_path", ParameterKind::Text, "another project's folder; needs `write`")],
+    parameters: &[Parameter::query("project_path", ParameterKind::String, "another project's folder; needs `write`")],
     body: None,
     answers: &[Answer {
         status: 200,
         description: "nodes, edges, and an order",
-        content: &[("application/json", Some("DependencyGraph"))],
+        content: &[Content::Json(schema::of::<Graph>())],
+        compression: Compression::Accepted,
     }],
-    refusals: &[
+    errors: &[
         Code::InvalidQuery,
         Code::InvalidProjectPath,
         Code::PluginFault,
         Code::StateUnavailable,
         Code::InternalError,
     ],
+    detail_errors: &[],
 };

@@ -1,22 +1,20 @@
 //! Queries: run one, show its SQL, or explain it.
 
 use axum::response::Response;
-use serde_json::Value as Json;
 use terrane_app::ports::governance::Surface;
 use terrane_app::query::{QueryKind, RequestContext};
+use terrane_wire::answer::{QueryAnswer, Sql, sql_to_wire};
+use terrane_wire::explanation::{Explanation, WarehousePlan};
+use terrane_wire::query::{self, Query, QueryRequest, SqlQuery};
+use terrane_wire::rows::RowFormat;
+use terrane_wire::{Code, schema};
 
+use super::{answer, format};
 use crate::app::{App, Scope};
-use crate::call::Call;
-use crate::edge::json_response;
-use crate::error::{ApiError, Code};
-use crate::openapi::{Answer, Doc, Parameter, ParameterKind};
-use crate::routes::{Access, Routes};
-use crate::wire::answer;
-use crate::wire::explanation::{self, WarehousePlan};
-use crate::wire::format::Format;
-use crate::wire::query::{self, QueryRequest};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
-const READ: Access = Access::Scoped(Scope::Read);
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -27,27 +25,32 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn run_body(app: App, call: Call) -> Result<Response, ApiError> {
-    let (context, format) = (call.context.clone(), Format::accepted(call.headers())?);
+    let (context, format) = (call.context.clone(), format::accepted(call.headers())?);
     let body = call.json_body(&app).await?;
     run(&app, context, &query::from_wire(&body)?, format).await
 }
 
 async fn run_parameters(app: App, call: Call) -> Result<Response, ApiError> {
-    let format = Format::accepted(call.headers())?;
+    let format = format::accepted(call.headers())?;
     let request = query::from_parameters(call.query_string())?;
     run(&app, call.context, &request, format).await
 }
 
-async fn run(app: &App, context: RequestContext, request: &QueryRequest, format: Format) -> Result<Response, ApiError> {
+async fn run(
+    app: &App,
+    context: RequestContext,
+    request: &QueryRequest,
+    format: RowFormat,
+) -> Result<Response, ApiError> {
     let kind = match format {
-        Format::Json => QueryKind::Rest,
-        Format::Csv | Format::Arrow => QueryKind::Export,
+        RowFormat::Json => QueryKind::Rest,
+        RowFormat::Csv | RowFormat::Arrow => QueryKind::Export,
     };
     let context = RequestContext { kind, ..context };
     let session = app.ports.queries.session(&context);
     let opened = async { session.prepare(&request.query).await?.open().await }.await;
     let opened = opened.map_err(|error| ApiError::from_run(error, context.scopes))?;
-    answer::to_wire(opened, request, format).await
+    answer::respond(opened, request, format).await
 }
 
 async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
@@ -59,10 +62,10 @@ async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
     let prepared = session.prepare(&request.query).await.map_err(refused)?;
     if request.inline {
         let sql = prepared.inline_sql().await.map_err(refused)?;
-        return Ok(json_response(answer::sql_to_wire(&sql, &[])));
+        return Ok(json_response(sql_to_wire(&sql, &[])));
     }
     let sql = prepared.sql().await.map_err(refused)?;
-    Ok(json_response(answer::sql_to_wire(&sql.text, &sql.params)))
+    Ok(json_response(sql_to_wire(&sql.text, &sql.params)))
 }
 
 async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
@@ -76,9 +79,9 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     let plan = if context.scopes.hold(Scope::Admin) {
         WarehousePlan::of(session.warehouse_plan(&query, &explanation).await.map_err(refused)?)
     } else {
-        WarehousePlan::of_admins()
+        WarehousePlan::for_admins()
     };
-    Ok(json_response(Json::Object(explanation::to_wire(&explanation, plan)).to_string().into_bytes()))
+    Ok(json_answer(&Explanation::new(&explanation, plan)))
 }
 
 const TAG: &str = "query";
@@ -86,10 +89,11 @@ const ROWS: &[Answer] = &[Answer {
     status: 200,
     description: "the rows; in CSV and Arrow the headers `x-terrane-*` say what `meta` says in JSON",
     content: &[
-        ("application/json", Some("QueryAnswer")),
-        ("text/csv", None),
-        ("application/vnd.apache.arrow.stream", None),
+        Content::Json(schema::of::<QueryAnswer>()),
+        Content::Text("text/csv"),
+        Content::Binary("application/vnd.apache.arrow.stream"),
     ],
+    compression: Compression::Accepted,
 }];
 const OF_QUERIES: &[Code] = &[
     Code::InvalidQuery,
@@ -116,9 +120,10 @@ static RUN_BODY: Doc = Doc {
     tag: TAG,
     summary: "Answer a query",
     parameters: &[],
-    body: Some("Query"),
+    body: Some(RequestBody::required(schema::of::<Query>())),
     answers: ROWS,
-    refusals: OF_RUNS,
+    errors: OF_RUNS,
+    detail_errors: &[],
 };
 
 static RUN_PARAMETERS: Doc = Doc {
@@ -126,25 +131,26 @@ static RUN_PARAMETERS: Doc = Doc {
     tag: TAG,
     summary: "Answer a query that stands in the address",
     parameters: &[
-        Parameter::query("query", ParameterKind::Text, "the whole query as JSON, instead of everything else here"),
+        Parameter::query("query", ParameterKind::String, "the whole query as JSON, instead of everything else here"),
         Parameter::query("metrics", ParameterKind::Members, "metrics and measures"),
         Parameter::query("measures", ParameterKind::Members, "as `metrics`"),
         Parameter::query("dimensions", ParameterKind::Members, "what to group by"),
         Parameter::query("segments", ParameterKind::Members, "named filters"),
         Parameter::query("limit", ParameterKind::Integer(0), "rows of the page"),
         Parameter::query("offset", ParameterKind::Integer(0), "rows before the page"),
-        Parameter::query("time_range", ParameterKind::Text, "`last 7 days`, `2024-Q3`, or JSON as in a body"),
-        Parameter::query("compare_range", ParameterKind::Text, "`2023`, or JSON as in a body"),
-        Parameter::query("fill_gaps", ParameterKind::Flag, "a row for each step of time"),
-        Parameter::query("ungrouped", ParameterKind::Flag, "rows of one cube as they are"),
-        Parameter::query("cube", ParameterKind::Text, "whose members have no dot"),
-        Parameter::query("timezone", ParameterKind::Text, "of the IANA database"),
-        Parameter::query("total", ParameterKind::Flag, "false: `meta.total_rows` need not be known"),
-        Parameter::query("totals", ParameterKind::Flag, "each measure without dimensions in `meta.totals`"),
+        Parameter::query("time_range", ParameterKind::String, "`last 7 days`, `2024-Q3`, or JSON as in a body"),
+        Parameter::query("compare_range", ParameterKind::String, "`2023`, or JSON as in a body"),
+        Parameter::query("fill_gaps", ParameterKind::Boolean, "a row for each step of time"),
+        Parameter::query("ungrouped", ParameterKind::Boolean, "rows of one cube as they are"),
+        Parameter::query("cube", ParameterKind::String, "whose members have no dot"),
+        Parameter::query("timezone", ParameterKind::String, "of the IANA database"),
+        Parameter::query("total", ParameterKind::Boolean, "false: `meta.total_rows` need not be known"),
+        Parameter::query("totals", ParameterKind::Boolean, "each measure without dimensions in `meta.totals`"),
     ],
     body: None,
     answers: ROWS,
-    refusals: OF_RUNS,
+    errors: OF_RUNS,
+    detail_errors: &[],
 };
 
 static SHOW_SQL: Doc = Doc {
@@ -152,13 +158,15 @@ static SHOW_SQL: Doc = Doc {
     tag: TAG,
     summary: "The SQL of a query; nothing is executed",
     parameters: &[],
-    body: Some("SqlQuery"),
+    body: Some(RequestBody::required(schema::of::<SqlQuery>())),
     answers: &[Answer {
         status: 200,
         description: "the statement with its values, or one runnable text with `inline: true`",
-        content: &[("application/json", Some("Sql"))],
+        content: &[Content::Json(schema::of::<Sql>())],
+        compression: Compression::Accepted,
     }],
-    refusals: OF_QUERIES,
+    errors: OF_QUERIES,
+    detail_errors: &[],
 };
 
 static EXPLAIN: Doc = Doc {
@@ -166,11 +174,13 @@ static EXPLAIN: Doc = Doc {
     tag: TAG,
     summary: "Why a query becomes the SQL that it becomes",
     parameters: &[],
-    body: Some("Query"),
+    body: Some(RequestBody::required(schema::of::<Query>())),
     answers: &[Answer {
         status: 200,
         description: "members, joins and why, policies, plan and statement; the warehouse's own plan for `admin`",
-        content: &[("application/json", Some("Explanation"))],
+        content: &[Content::Json(schema::of::<Explanation>())],
+        compression: Compression::Accepted,
     }],
-    refusals: OF_RUNS,
+    errors: OF_RUNS,
+    detail_errors: &[],
 };

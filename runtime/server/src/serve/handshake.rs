@@ -1,7 +1,7 @@
-//! A connection's first moments where there is a certificate.
+//! The TLS handshake of a connection.
 //!
-//! In: a socket. Out: the stream under TLS, within the time for a head, or nothing. Who speaks plain
-//! HTTP here is told what to write instead, and nothing of the request is looked at.
+//! In: a socket. Out: the stream under TLS, within the time for a head. A client that speaks plain HTTP gets an error;
+//! its request is not read.
 
 use std::io;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::progress::Progress;
+use super::progress::{ConnectionGuard, Progress};
 
 const PLAIN_BODY: &str =
-    r#"{"error":{"code":"INVALID_QUERY","message":"this port speaks HTTPS: write https:// in place of http://"}}"#;
+    r#"{"error":{"code":"INVALID_QUERY","message":"this port speaks HTTPS; write https:// instead of http://"}}"#;
 
-/// As much of a plain request as is thrown away.
+/// The number of bytes of a plain request that are discarded.
 const MAX_PLAIN_BYTES: u64 = 64 * 1_024;
 
 pub(super) async fn secure(
@@ -26,6 +26,7 @@ pub(super) async fn secure(
     config: Arc<ServerConfig>,
     timeout: Duration,
     write_timeout: Duration,
+    guard: ConnectionGuard,
 ) -> io::Result<TlsStream<Progress<TcpStream>>> {
     let shake = async {
         let mut first = [0];
@@ -34,12 +35,12 @@ pub(super) async fn secure(
             refuse_plain(stream).await?;
             return Err(io::Error::new(io::ErrorKind::InvalidData, "plain HTTP where TLS is spoken"));
         }
-        TlsAcceptor::from(config).accept(Progress::new(stream, write_timeout)).await
+        TlsAcceptor::from(config).accept(Progress::new(stream, write_timeout, guard)).await
     };
     tokio::time::timeout(timeout, shake).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// What is still to come of the request is read and thrown away, since an answer breaks off where a
+/// Answers a plain request. The rest of the request is read and discarded, since a client may lose the answer if the
 /// connection is closed before.
 async fn refuse_plain(mut stream: TcpStream) -> io::Result<()> {
     let length = PLAIN_BODY.len();

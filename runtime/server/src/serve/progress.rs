@@ -1,5 +1,8 @@
-//! A socket whose writes must get on: a client that takes no bytes for too long loses its connection,
-//! so that answers nobody reads don't pile up in memory.
+//! A socket with a timeout for writes, which holds the connection's place.
+//!
+//! In: a stream. Out: the same stream; a client that reads nothing for too long loses its connection, so that unread
+//! answers do not fill the memory. The place is given back when the stream is dropped, also if the connection was
+//! upgraded.
 
 use std::io;
 use std::pin::Pin;
@@ -7,21 +10,37 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
+
+use super::drain::DrainToken;
+
+/// The place of a connection, and its part in a shutdown.
+pub(super) struct ConnectionGuard {
+    _permit: OwnedSemaphorePermit,
+    _drain: DrainToken,
+}
+
+impl ConnectionGuard {
+    pub(super) fn new(permit: OwnedSemaphorePermit, drain: DrainToken) -> Self {
+        ConnectionGuard { _permit: permit, _drain: drain }
+    }
+}
 
 pub(super) struct Progress<S> {
     stream: S,
+    _guard: ConnectionGuard,
     timeout: Duration,
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Progress<S> {
-    pub(super) fn new(stream: S, timeout: Duration) -> Self {
-        Progress { stream, timeout, deadline: None }
+    pub(super) fn new(stream: S, timeout: Duration, guard: ConnectionGuard) -> Self {
+        Progress { stream, _guard: guard, timeout, deadline: None }
     }
 
-    /// Passes on what a write said; one that waits gets a deadline.
+    /// Returns the outcome of a write. A write that waits gets a deadline.
     fn within_time<T>(&mut self, outcome: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
             self.deadline = None;

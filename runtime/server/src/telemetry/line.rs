@@ -9,11 +9,11 @@ use tracing::field::{Field, FieldSet, Visit};
 
 use super::mask::{is_secret_name, mask};
 use super::{LogFormat, level_word};
-use crate::json::write_string;
+use terrane_wire::json::write_string;
 
-/// Longer texts are cut.
+/// The number of bytes after which a text is cut.
 const MAX_TEXT_BYTES: usize = 4_096;
-/// Of longer ones only this much is looked at. A secret that begins before the cut is seen whole enough.
+/// The number of bytes of a longer text in which secrets are masked. A secret that begins before the cut is masked.
 const MAX_LOOKED_AT_BYTES: usize = 2 * MAX_TEXT_BYTES;
 const MASK: &str = "***";
 
@@ -69,7 +69,7 @@ impl<'o> Line<'o> {
         }
     }
 
-    /// What has no type of its own here, by its text.
+    /// Writes a value of another type as its text.
     pub(super) fn display(&mut self, name: &str, value: &fmt::Arguments<'_>) {
         match value.as_str() {
             Some(text) => self.text(name, text),
@@ -90,7 +90,7 @@ impl<'o> Line<'o> {
         }
         for field in fields.iter().filter(|field| !matches!(field.name(), "event" | "message")) {
             if self.seen & bit(&field) == 0 {
-                self.bare(field.name(), "null");
+                self.unquoted(field.name(), "null");
             }
         }
     }
@@ -98,7 +98,7 @@ impl<'o> Line<'o> {
     /// In JSON, where a field has its place also when nobody knows it.
     pub(super) fn null(&mut self, name: &str) {
         if self.format == LogFormat::Json {
-            self.bare(name, "null");
+            self.unquoted(name, "null");
         }
     }
 
@@ -110,7 +110,7 @@ impl<'o> Line<'o> {
     }
 
     /// Digits, `true`, `null`: what looks the same everywhere.
-    pub(super) fn bare(&mut self, name: &str, text: &str) {
+    pub(super) fn unquoted(&mut self, name: &str, text: &str) {
         if is_secret_name(name) {
             return self.text(name, MASK);
         }
@@ -160,27 +160,27 @@ impl Visit for Line<'_> {
 
     fn record_u64(&mut self, field: &Field, value: u64) {
         self.seen |= bit(field);
-        self.bare(field.name(), itoa::Buffer::new().format(value));
+        self.unquoted(field.name(), itoa::Buffer::new().format(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
         self.seen |= bit(field);
-        self.bare(field.name(), itoa::Buffer::new().format(value));
+        self.unquoted(field.name(), itoa::Buffer::new().format(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.seen |= bit(field);
         let rounded = (value * 1_000.0).round() / 1_000.0;
         if rounded.is_finite() {
-            self.bare(field.name(), ryu::Buffer::new().format(rounded));
+            self.unquoted(field.name(), ryu::Buffer::new().format(rounded));
         } else {
-            self.bare(field.name(), "null");
+            self.unquoted(field.name(), "null");
         }
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.seen |= bit(field);
-        self.bare(field.name(), if value { "true" } else { "false" });
+        self.unquoted(field.name(), if value { "true" } else { "false" });
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -1,9 +1,8 @@
-//! What looks like a secret, wherever it stands in a text.
+//! Masking of secrets in any text.
 //!
-//! In: any text that is about to be written down. Out: the same, with `***` in the place of API keys,
-//! bearer and basic credentials, JWTs, passwords of URLs, and values of parameters whose names say that
-//! they are secret. Clients put credentials into paths, agents and ids by mistake; what is wrong here is
-//! too much, never too little. Not here: fields that are secret by their name (`line`).
+//! In: a text that is about to be written. Out: the same, with `***` in place of API keys, bearer and basic
+//! credentials, JWTs, passwords of URLs, and values of parameters with secret names. Clients put credentials into
+//! paths, agents and ids by mistake; in doubt the text is masked. Absent on purpose: fields with secret names (`line`).
 
 use std::borrow::Cow;
 
@@ -11,14 +10,14 @@ const MASK: &str = "***";
 const KEY_PREFIX: &[u8] = b"trn_";
 const KEY_ID_DIGITS: usize = 16;
 const REFRESH_PREFIX: &[u8] = b"trr_";
-/// More wrappings than anybody makes by mistake.
+/// The number of percent-encodings that are undone.
 const MAX_ENCODINGS: usize = 3;
 /// Shorter texts that begin like a JWT are words.
 const MIN_JWT_LETTERS: usize = 20;
 const MIN_BASIC_LETTERS: usize = 8;
 /// As far a password of a URL is looked for.
 const MAX_URL_BYTES: usize = 512;
-/// What the names of secret parameters and fields end with.
+/// The endings of the names of secret parameters and fields.
 const SECRET_NAMES: [&str; 10] =
     ["password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "api-key", "authorization", "credential"];
 
@@ -71,7 +70,7 @@ fn mask_plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// Whether a field or parameter of this name holds a secret.
+/// Returns whether a field or parameter of this name has a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     ends_secret(name.as_bytes())
 }
@@ -132,7 +131,7 @@ fn basic(rest: &[u8]) -> Option<(usize, usize)> {
     (letters >= MIN_BASIC_LETTERS).then_some((start, start + letters))
 }
 
-/// Where the credential of a scheme begins: behind blanks, be they encoded.
+/// Returns the start of a scheme's credential, behind blanks, which may be encoded.
 fn scheme(rest: &[u8], name: &[u8]) -> Option<usize> {
     if rest.len() <= name.len() || !rest[..name.len()].eq_ignore_ascii_case(name) {
         return None;
@@ -177,8 +176,8 @@ fn value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// Where a text in quotes begins, and how long it is; one that isn't closed goes on to the end. In a text inside a
-/// text the quotes are escaped, and those of a text further inside more often.
+/// Returns the start and the length of a quoted text; without a closing quote it extends to the end. The quotes of
+/// nested texts are escaped, once for each level.
 fn quoted(bytes: &[u8]) -> Option<(usize, usize)> {
     let escapes = run(bytes, |letter| letter == b'\\');
     let quote = bytes.get(escapes).copied().filter(|letter| b"\"'`".contains(letter))?;
@@ -211,7 +210,7 @@ fn spoken_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let behind = &bytes[at + 1..];
     let blank = run(behind, |letter| letter == b' ');
     let said = &behind[blank..];
-    // A scheme is told, and what stands behind it is masked where it stands.
+    // A scheme is shown; the credential behind it is masked by its own rule.
     let has_scheme = [&b"bearer"[..], b"basic"].iter().any(|name| scheme(said, name).is_some());
     let is_said = blank > 0 && !has_scheme && ends_secret(name_before(bytes, at));
     is_said.then(|| {

@@ -11,7 +11,7 @@ use terrane_app::ports::traces::{Backlog, Span, SpanKind, SpanValue, Traces};
 
 use super::metrics::Metrics;
 
-/// What watches a server besides the log.
+/// The metrics and traces of a server.
 #[derive(Clone, Default)]
 pub struct Watch {
     pub metrics: Option<Arc<Metrics>>,

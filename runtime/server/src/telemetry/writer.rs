@@ -1,8 +1,8 @@
 //! The thread that writes lines, so that no request waits for a disk or a pipe.
 //!
-//! Lines are appended to one bounded buffer and taken from it as a whole: no allocation and no
-//! wake-up for each. When the buffer is full, or what it held can't be written, lines are lost and
-//! counted; the count is logged as soon as there is room.
+//! In: lines. Out: bytes, in a file or a stream. Lines are appended to one bounded buffer and taken from it as a whole,
+//! without an allocation and a wake-up for each. If the buffer is full, or its lines cannot be written, they are lost
+//! and counted; the count is logged as soon as possible.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use std::time::Duration;
 const MAX_BUFFERED_BYTES: usize = 8 * 1_024 * 1_024;
 /// Lines gather for this long, so that a busy server makes few system calls.
 const GATHER: Duration = Duration::from_millis(5);
-/// At the end, whoever reads the log may take so long before what is left is given up.
+/// The time for the reader of the log at the end, before the remaining lines are given up.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
@@ -31,10 +31,10 @@ struct State {
     is_over: bool,
 }
 
-/// Makes the line that tells of lost ones.
+/// Returns the line that reports a number of lost lines.
 pub(super) type Note = Box<dyn Fn(u64) -> Vec<u8> + Send>;
 
-/// Where lines go; clones go to the same place.
+/// The buffer of lines; clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Sink(Arc<Shared>);
 
@@ -89,7 +89,7 @@ impl Drop for Writer {
         let mut state = self.sink.lock();
         state.is_closed = true;
         self.sink.0.changed.notify_all();
-        // A pipe that nobody reads would hold the process for ever.
+        // A pipe without a reader would hold the process for ever.
         let waited = self.sink.0.changed.wait_timeout_while(state, LAST_WORDS, |state| !state.is_over);
         let is_over = waited.map_or(true, |(state, _)| state.is_over);
         if let Some(thread) = self.thread.take().filter(|_| is_over) {
@@ -102,17 +102,17 @@ impl Drop for Writer {
 fn write_all(source: &Sink, mut target: Box<dyn Write + Send>, note: &Note) {
     let _over = Over(source);
     let mut lines = Vec::new();
-    let mut told = 0;
+    let mut reported = 0;
     loop {
         let is_closed = take(source, &mut lines);
         let dropped = source.dropped_lines();
-        let noted = dropped > told;
+        let noted = dropped > reported;
         if noted {
-            lines.extend_from_slice(&note(dropped - told));
+            lines.extend_from_slice(&note(dropped - reported));
         }
         // A full disk or a closed pipe: the lines are lost, the server goes on.
         match target.write_all(&lines).and_then(|()| target.flush()) {
-            Ok(()) => told = dropped,
+            Ok(()) => reported = dropped,
             Err(_) => {
                 let lost = lines.iter().filter(|byte| **byte == b'\n').count() - usize::from(noted);
                 source.0.dropped.fetch_add(lost as u64, Ordering::Relaxed);
@@ -126,7 +126,7 @@ fn write_all(source: &Sink, mut target: Box<dyn Write + Send>, note: &Note) {
     }
 }
 
-/// Tells whoever waits for the end, also after a panic.
+/// Reports the end of the thread, also after a panic.
 struct Over<'a>(&'a Sink);
 
 impl Drop for Over<'_> {

@@ -98,8 +98,13 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
     },
     Rule {
-        package: "terrane-server",
+        package: "terrane-wire",
         may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+    Rule {
+        package: "terrane-server",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-wire"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule { package: "terrane-terminal", may_use: &[], must_not_reach: &["tokio", "serde", "arrow"] },
@@ -112,8 +117,8 @@ const RULES: &[Rule] = &[
     Rule {
         package: "terrane-expectations",
         // Rows are compared as the server writes them.
-        may_use: &["terrane-app", "terrane-compiler", "terrane-server"],
-        must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx", "clap"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-wire"],
+        must_not_reach: &["axum", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "clap"],
     },
     Rule {
         package: "terrane-cli",
@@ -130,6 +135,7 @@ const RULES: &[Rule] = &[
             "terrane-terminal",
             "terrane-traces",
             "terrane-warehouse",
+            "terrane-wire",
         ],
         must_not_reach: &[],
     },
@@ -149,6 +155,7 @@ const RULES: &[Rule] = &[
             "terrane-server",
             "terrane-store",
             "terrane-traces",
+            "terrane-wire",
         ],
         must_not_reach: &HEAVY,
     },
@@ -169,7 +176,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-oracle-tests",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-server", "terrane-warehouse"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-warehouse", "terrane-wire"],
         must_not_reach: &["wasmtime"],
     },
     Rule {

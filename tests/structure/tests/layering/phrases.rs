@@ -89,7 +89,7 @@ fn the_app_knows_no_wire_format() {
 
 #[test]
 fn sql_is_text_in_one_file() {
-    for folder in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
+    for folder in ["runtime/compiler/src", "runtime/app/src", "runtime/wire/src", "runtime/server/src"] {
         assert_none(&search(folder, SQL_TEXT, &["runtime/compiler/src/sql/print.rs"]));
     }
 }
@@ -99,7 +99,7 @@ fn only_secure_makes_secured_plans() {
     const MAKER: &str = "runtime/compiler/src/plan/secure.rs";
     let maker = read(&root().join(MAKER));
     assert_none(&public_fields(&maker, "SecuredPlan"));
-    for folder in ["runtime/compiler/src", "runtime/app/src", "runtime/server/src"] {
+    for folder in ["runtime/compiler/src", "runtime/app/src", "runtime/wire/src", "runtime/server/src"] {
         let others: Vec<_> = files(&root().join(folder))
             .into_iter()
             .filter(|file| !file.ends_with(MAKER))

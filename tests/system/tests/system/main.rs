@@ -5,6 +5,7 @@
 
 mod auth;
 mod bad_input;
+mod clients;
 mod commands;
 mod data_check;
 mod engines;

@@ -6,7 +6,7 @@ use prometheus::{
 
 use terrane_app::ports::plugins::PluginStatus;
 
-use super::{MetricsSettings, Reading};
+use super::{MetricsSettings, ScrapedValues};
 
 /// Seconds of requests and queries: an answer from memory up to an export.
 const SECONDS: &[f64] =
@@ -30,7 +30,7 @@ const BYTES: &[f64] = &[
 ];
 const ROWS: &[f64] = &[0.0, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0, 10_000_000.0];
 
-/// What is told as it happens.
+/// The families that events update.
 pub(super) struct Families {
     pub(super) http_requests: IntCounterVec,
     pub(super) http_duration: HistogramVec,
@@ -74,7 +74,7 @@ impl Families {
     }
 }
 
-/// What is asked for at each scrape.
+/// The families that each scrape updates.
 pub(super) struct Pulled {
     uptime: Gauge,
     connections_active: IntGaugeVec,
@@ -139,7 +139,7 @@ impl Pulled {
         })
     }
 
-    pub(super) fn set(&mut self, reading: &Reading) {
+    pub(super) fn set(&mut self, reading: &ScrapedValues) {
         self.uptime.set(reading.uptime.as_secs_f64());
         if let Some((warehouse, connections)) = &reading.connections {
             let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);

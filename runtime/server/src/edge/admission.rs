@@ -1,0 +1,151 @@
+//! Authentication and authorization of a request.
+//!
+//! In: a request and the access that its route requires. Out: the request with its caller, whose share of requests is
+//! not used up, or an error. Secrets go to the authenticator alone. Absent on purpose: checking credentials and
+//! recording denials (`app::security`), counting (`app::limits`).
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use terrane_app::domain::RequestContext;
+use terrane_app::limits::RateExceeded;
+use terrane_app::security::{AuthError, AuthMethod, Credential, Identity, access};
+use terrane_wire::Code;
+
+use super::credentials::{Credentials, CredentialsError};
+use super::error::ApiError;
+use super::protocol::{Protocol, protocol_of};
+use super::routes::RouteAccess;
+use crate::app::App;
+
+/// The access that a route requires of one request. Holds the parts of the request that it needs and not its body, so
+/// that it can wait for the store.
+pub(super) struct AuthRequirement<'a> {
+    app: &'a App,
+    access: RouteAccess,
+    /// The request, whose caller is not known yet.
+    context: RequestContext,
+    /// The host is a name that anonymous callers may use.
+    is_host_known: bool,
+    credentials: Result<Credentials, Denial>,
+}
+
+/// An error, and its reason for the log.
+struct Denial {
+    error: ApiError,
+    reason: &'static str,
+}
+
+impl<'a> AuthRequirement<'a> {
+    pub(super) fn new(app: &'a App, access: RouteAccess, context: RequestContext, request: &Request) -> Self {
+        let anonymous = app.settings.anonymous.as_ref();
+        AuthRequirement {
+            app,
+            access,
+            context,
+            is_host_known: anonymous.is_none_or(|anonymous| anonymous.hosts.hold_that_of(request)),
+            credentials: credentials(protocol_of(request), request),
+        }
+    }
+
+    /// Returns the request with its caller, who has the access that the route requires, and the id of the caller's
+    /// credential. A denial is recorded first.
+    pub(super) async fn check(mut self) -> Result<(RequestContext, Arc<str>), ApiError> {
+        let credentials = std::mem::replace(&mut self.credentials, Ok(Credentials::None));
+        let identity = match self.identity(credentials).await {
+            Ok(identity) => identity,
+            Err(denial) => {
+                deny(self.app, &self.context, denial.reason).await?;
+                return Err(denial.error);
+            }
+        };
+        let client = self.context.client;
+        self.app.rates.admit(&identity, client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
+        let Identity { caller, scopes, method, credential, tenant } = identity;
+        self.context = RequestContext { caller, scopes, auth_method: method, tenant, ..self.context };
+        if method != AuthMethod::Anonymous {
+            let recorded = self.app.ports.access.authenticated(&self.context, &credential).await;
+            recorded.map_err(|error| ApiError::from_store(&error))?;
+        }
+        if let RouteAccess::Scoped(scope) = self.access
+            && !scopes.hold(scope)
+        {
+            deny(self.app, &self.context, access::MISSING_SCOPE).await?;
+            return Err(ApiError::missing_scope(scope));
+        }
+        Ok((self.context, credential))
+    }
+
+    /// Returns the caller: authenticated, or anonymous if that is allowed and nothing was sent.
+    async fn identity(&self, credentials: Result<Credentials, Denial>) -> Result<Identity, Denial> {
+        if let Some(secret) = credentials?.into_secret() {
+            return self.authenticate(&secret).await;
+        }
+        match (&self.app.settings.anonymous, self.access) {
+            (Some(_), RouteAccess::Scoped(_)) if !self.is_host_known => {
+                Err(Denial { reason: "unknown host", error: ApiError::misdirected() })
+            }
+            (Some(anonymous), RouteAccess::Scoped(_)) => {
+                Ok(Identity { caller: anonymous.caller.clone(), scopes: anonymous.scopes, ..Identity::default() })
+            }
+            _ => {
+                let message = "a credential is required: `Authorization: Bearer <API key or access token>`";
+                Err(Denial { reason: "no credentials", error: ApiError::new(Code::Unauthorized, message) })
+            }
+        }
+    }
+
+    /// Authenticates a caller. For an address that has sent too many invalid credentials, only credentials that were
+    /// valid here before are checked, so that others who call from there, through a proxy, go on.
+    async fn authenticate(&self, bearer: &str) -> Result<Identity, Denial> {
+        let authenticator = &self.app.ports.authenticator;
+        let exceeded = self.app.rates.may_fail(self.context.client).err();
+        let refused = |exceeded| Denial { reason: "too many failures", error: ApiError::from_rate(exceeded) };
+        if let Some(exceeded) = exceeded
+            && !authenticator.is_cheap(bearer)
+        {
+            return Err(refused(exceeded));
+        }
+        let error = match authenticator.identify(Credential { bearer, client: self.context.client }).await {
+            Ok(identity) => return Ok(identity),
+            Err(error) => error,
+        };
+        match exceeded {
+            _ if matches!(error, AuthError::Unavailable) => {}
+            Some(exceeded) => return Err(refused(exceeded)),
+            None => self.app.rates.failed(self.context.client),
+        }
+        Err(Denial { reason: error.reason(), error: ApiError::from_auth(error) })
+    }
+
+    fn too_many(&self, identity: &Identity, exceeded: RateExceeded) -> ApiError {
+        tracing::warn!(
+            event = "rate_limited",
+            user_id = &*identity.caller.user_id,
+            client_ip = self.context.client.map(tracing::field::display),
+            scope = exceeded.scope.as_str(),
+        );
+        ApiError::from_rate(exceeded)
+    }
+}
+
+/// Records that a request is denied, in the log, the metrics and the audit log.
+pub(crate) async fn deny(app: &App, context: &RequestContext, reason: &'static str) -> Result<(), ApiError> {
+    app.ports.access.denied(context, reason).await.map_err(|error| ApiError::from_store(&error))
+}
+
+fn credentials(protocol: &dyn Protocol, request: &Request) -> Result<Credentials, Denial> {
+    let credentials = Credentials::read(request).and_then(|credentials| {
+        if protocol.accepts(&credentials) { Ok(credentials) } else { Err(CredentialsError::InvalidHeader) }
+    });
+    credentials.map_err(|error| {
+        let (reason, message) = match error {
+            CredentialsError::Several => ("several credentials", "more than one credential"),
+            CredentialsError::InvalidKey => ("malformed credential", "`api_key` is not an API key"),
+            CredentialsError::InvalidHeader => {
+                ("malformed credential", "expected `Authorization: Bearer <API key or access token>`")
+            }
+        };
+        Denial { reason, error: ApiError::new(Code::Unauthorized, message) }
+    })
+}

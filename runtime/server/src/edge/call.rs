@@ -1,0 +1,147 @@
+//! One admitted request: its caller, its correlation id, and the parts that a handler reads.
+
+use std::sync::Arc;
+
+use axum::RequestExt as _;
+use axum::body::HttpBody as _;
+use axum::extract::{Path, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method};
+use bytes::Bytes;
+use terrane_app::domain::{Identity, RequestContext, RequestOrigin, RequestTarget};
+use terrane_app::ports::traces::TraceContext;
+
+use super::Connection;
+use super::admission::AuthRequirement;
+use super::body::{self, BodyFormat, JSON};
+use super::error::ApiError;
+use super::protocol::protocol_of;
+use super::routes::RouteAccess;
+use crate::app::{App, Scopes};
+
+/// The id that the edge sets on every request, before routing.
+#[derive(Debug, Clone)]
+pub(super) struct CorrelationId(pub(super) Arc<str>);
+
+/// Returns the correlation id of a request.
+pub(crate) fn correlation_id(request: &Request) -> Arc<str> {
+    request.extensions().get::<CorrelationId>().map(|id| id.0.clone()).unwrap_or_default()
+}
+
+/// A request whose caller has the access that its route requires.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) context: RequestContext,
+    pub(crate) scopes: Scopes,
+    /// The id of the caller's key or session.
+    credential: Arc<str>,
+    request: Request,
+}
+
+impl Call {
+    /// Authenticates the caller and checks the access that the route requires. An invalid credential is rejected, and
+    /// never counts as none.
+    pub(super) async fn admit(
+        app: &App,
+        access: RouteAccess,
+        pattern: &'static str,
+        request: Request,
+    ) -> Result<Self, ApiError> {
+        let protocol = protocol_of(&request);
+        let client = request.extensions().get::<Connection>().and_then(|connection| connection.peer);
+        let context = RequestContext {
+            correlation_id: correlation_id(&request),
+            trace: request.extensions().get::<TraceContext>().copied(),
+            surface: protocol.surface(),
+            client,
+            target: RequestTarget {
+                action: method_name(request.method()),
+                resource: request.uri().path().into(),
+                pattern,
+                required: access.scope(),
+            },
+            ..RequestContext::default()
+        };
+        let (context, credential) = match access {
+            RouteAccess::Public => {
+                if !protocol.is_probe(request.uri().path()) {
+                    app.rates.admit_stranger(client).map_err(ApiError::from_rate)?;
+                }
+                (context, Arc::default())
+            }
+            _ => AuthRequirement::new(app, access, context, &request).check().await?,
+        };
+        Ok(Call { scopes: context.scopes, context, credential, request })
+    }
+
+    /// Returns the caller, for changes of its own credentials.
+    pub(crate) fn identity(&self) -> Identity {
+        let RequestContext { caller, scopes, auth_method, tenant, .. } = &self.context;
+        Identity {
+            caller: caller.clone(),
+            scopes: *scopes,
+            method: *auth_method,
+            credential: self.credential.clone(),
+            tenant: tenant.clone(),
+        }
+    }
+
+    /// Returns the origin of the request, for audit records.
+    pub(crate) fn origin(&self) -> RequestOrigin {
+        self.context.origin()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.request.headers()
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.request.uri().path()
+    }
+
+    /// Returns the query string, still percent-encoded.
+    pub(crate) fn query_string(&self) -> &str {
+        self.request.uri().query().unwrap_or_default()
+    }
+
+    /// Returns the route's one path parameter, decoded.
+    pub(crate) async fn path_parameter(&mut self) -> Result<String, ApiError> {
+        match self.request.extract_parts::<Path<String>>().await {
+            Ok(Path(text)) => Ok(text),
+            Err(_) => Err(ApiError::not_found(self.request.uri().path())),
+        }
+    }
+
+    /// Returns the route's two path parameters, decoded.
+    pub(crate) async fn path_parameters(&mut self) -> Result<(String, String), ApiError> {
+        match self.request.extract_parts::<Path<(String, String)>>().await {
+            Ok(Path(texts)) => Ok(texts),
+            Err(_) => Err(ApiError::not_found(self.request.uri().path())),
+        }
+    }
+
+    /// Reads the body, which must have the format.
+    pub(crate) async fn body(self, app: &App, format: &BodyFormat) -> Result<Bytes, ApiError> {
+        body::read(app, self.request, format).await
+    }
+
+    /// Reads a body in JSON.
+    pub(crate) async fn json_body(self, app: &App) -> Result<Bytes, ApiError> {
+        self.body(app, &JSON).await
+    }
+
+    /// Reads a body in JSON, or nothing if the request has neither a body nor a content type.
+    pub(crate) async fn json_body_or_none(self, app: &App) -> Result<Bytes, ApiError> {
+        let is_empty = !self.request.headers().contains_key(CONTENT_TYPE) && self.request.body().is_end_stream();
+        if is_empty { Ok(Bytes::new()) } else { self.json_body(app).await }
+    }
+}
+
+/// The name of a method that is none of HTTP's.
+pub(super) const OTHER_METHOD: &str = "other";
+
+/// Returns the method's name if it is one of HTTP's, so that clients cannot invent labels.
+pub(super) fn method_name(method: &Method) -> &'static str {
+    const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(OTHER_METHOD)
+}

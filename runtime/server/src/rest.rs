@@ -1,0 +1,110 @@
+//! The REST protocol: one file per family of resources.
+//!
+//! In: the use cases. Out: routes with their descriptions, and errors in the interface's JSON form. Handlers translate
+//! and decide nothing. Absent on purpose: authentication, limits and bodies (`edge`), readers and writers (`wire`).
+
+mod answer;
+mod audit;
+mod auth;
+mod docs;
+mod format;
+mod health;
+mod lineage;
+mod metadata;
+mod metrics;
+mod oauth;
+mod plugins;
+mod project;
+mod query;
+
+use axum::extract::Request;
+use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::Router;
+use serde_json::Value as Json;
+use terrane_app::ports::governance::Surface;
+
+use crate::app::{App, MetricsRoute};
+use crate::edge::{ApiError, Credentials, Parts, Protocol, Route, Routes, correlation_id, protocol_of};
+
+/// REST: every path that no other protocol has.
+pub(crate) struct Rest;
+
+impl Protocol for Rest {
+    fn surface(&self) -> Surface {
+        Surface::Rest
+    }
+
+    fn has_path(&self, _: &str) -> bool {
+        true
+    }
+
+    fn is_probe(&self, path: &str) -> bool {
+        is_probe(path)
+    }
+
+    fn accepts(&self, credentials: &Credentials) -> bool {
+        !matches!(credentials, Credentials::Basic { .. })
+    }
+
+    fn render(&self, error: ApiError, correlation_id: &str) -> Response {
+        let Parts { body, mut beside, headers } = error.into_parts();
+        let status = StatusCode::from_u16(body.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        beside.extend(body.into_json(correlation_id));
+        let mut response = Response::new(Json::Object(beside).to_string().into());
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response.headers_mut().extend(headers);
+        response
+    }
+}
+
+/// Returns whether a path is a probe's, which is answered to everybody, at any time.
+pub(crate) fn is_probe(path: &str) -> bool {
+    path.starts_with("/health/") || path == "/api/v1/health"
+}
+
+fn all() -> Routes {
+    let routes = lineage::register(project::register(query::register(Routes::default())));
+    let routes = health::register(metadata::register(routes));
+    docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
+}
+
+/// Returns every route, except that of metrics, whose path is a setting.
+pub fn routes() -> Vec<Route> {
+    all().into_parts().1
+}
+
+pub(crate) fn router(metrics: Option<MetricsRoute>) -> Router<App> {
+    with(metrics).into_parts().0.fallback(no_route)
+}
+
+/// Returns the routes of one server.
+pub(crate) fn routes_with(metrics: Option<MetricsRoute>) -> Vec<Route> {
+    with(metrics).into_parts().1
+}
+
+fn with(metrics: Option<MetricsRoute>) -> Routes {
+    match metrics {
+        Some(route) => metrics::register(all(), route),
+        None => all(),
+    }
+}
+
+/// Returns the route of metrics alone, for an address of its own.
+pub(crate) fn metrics_router(metrics: Option<MetricsRoute>) -> Router<App> {
+    let routes = match metrics {
+        Some(route) => metrics::register(Routes::default(), MetricsRoute { is_public: true, ..route }),
+        None => Routes::default(),
+    };
+    routes.into_parts().0.fallback(no_route)
+}
+
+async fn no_route(request: Request) -> Response {
+    let error = ApiError::not_found(request.uri().path());
+    protocol_of(&request).render(error, &correlation_id(&request))
+}

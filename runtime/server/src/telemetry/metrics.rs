@@ -1,0 +1,240 @@
+//! Metrics for Prometheus (specification, "Operations endpoints").
+//!
+//! In: what the observer and the edge tell, and at each scrape a [`ScrapedValues`] of what is asked for only
+//! then. Out: the text exposition. Every label value is bounded: routes as they are registered, cubes of
+//! the model, words of this program; never a client's text. A metric without a source is not here: a
+//! constant would pass for a measurement. Not here: who may scrape (`rest::metrics`).
+
+mod families;
+mod scraped_values;
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use prometheus::{Encoder as _, Registry, TextEncoder};
+use terrane_app::ports::observer::{EndedQuery, QueryOutcome, TaskOutcome};
+
+use families::{Families, Pulled};
+pub use scraped_values::ScrapedValues;
+
+/// More cubes than these share one label, so that a project loaded again and again can't fill the memory.
+const MAX_CUBES: usize = 1_000;
+const OTHER: &str = "other";
+
+/// The settings of metrics (`SERVICE_METRICS__…`).
+#[derive(Debug, Clone)]
+pub struct MetricsSettings {
+    pub version: String,
+    /// The id of this process among all replicas, for the gauge of running tasks.
+    pub worker_id: String,
+    /// Processor time, memory and files of the process.
+    pub include_process: bool,
+    /// Threads and tasks of the runtime.
+    pub include_runtime: bool,
+    /// Traces are made, so that there are spans to lose.
+    pub has_traces: bool,
+}
+
+/// All metrics of one server.
+pub struct Metrics {
+    registry: Registry,
+    families: Families,
+    /// One scrape at a time: it sets what it then tells.
+    pulled: Mutex<Pulled>,
+    cubes: RwLock<HashSet<Box<str>>>,
+}
+
+/// A request that is over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndedRequest {
+    pub(crate) method: &'static str,
+    pub(crate) endpoint: &'static str,
+    pub(crate) status: u16,
+    pub(crate) duration: Duration,
+    pub(crate) received_bytes: u64,
+    pub(crate) sent_bytes: u64,
+}
+
+impl Metrics {
+    /// # Errors
+    /// Two metrics of one name, which a test would have found.
+    pub fn new(settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let families = Families::register(&registry, settings)?;
+        let pulled = Pulled::register(&registry, settings)?;
+        Ok(Metrics { registry, families, pulled: Mutex::new(pulled), cubes: RwLock::default() })
+    }
+
+    pub(crate) fn content_type(&self) -> &'static str {
+        prometheus::TEXT_FORMAT
+    }
+
+    /// The exposition.
+    pub(crate) fn expose(&self, reading: &ScrapedValues) -> Result<Vec<u8>, prometheus::Error> {
+        // A counter or gauge is whole after any panic.
+        let mut pulled = self.pulled.lock().unwrap_or_else(PoisonError::into_inner);
+        pulled.set(reading);
+        let mut out = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
+        Ok(out)
+    }
+
+    pub(crate) fn request_began(&self, method: &'static str, endpoint: &'static str) {
+        self.families.http_in_progress.with_label_values(&[method, endpoint]).inc();
+    }
+
+    pub(crate) fn request_left(&self, method: &'static str, endpoint: &'static str) {
+        self.families.http_in_progress.with_label_values(&[method, endpoint]).dec();
+    }
+
+    pub(crate) fn request_ended(&self, ended: &EndedRequest) {
+        let families = &self.families;
+        let labels = [ended.method, ended.endpoint];
+        let mut status = itoa::Buffer::new();
+        let status = status.format(ended.status);
+        families.http_requests.with_label_values(&[ended.method, ended.endpoint, status]).inc();
+        families.http_duration.with_label_values(&labels).observe(ended.duration.as_secs_f64());
+        families.http_received.with_label_values(&labels).observe(ended.received_bytes as f64);
+        families.http_sent.with_label_values(&labels).observe(ended.sent_bytes as f64);
+    }
+
+    pub(crate) fn compiled(&self, cube: &str, duration: Duration) {
+        self.with_cube(cube, |cube| {
+            self.families.compile_duration.with_label_values(&[cube]).observe(duration.as_secs_f64());
+        });
+    }
+
+    pub(crate) fn query_ended(&self, query: &EndedQuery<'_>) {
+        self.with_cube(query.cube, |cube| self.count(query, cube));
+    }
+
+    fn count(&self, query: &EndedQuery<'_>, cube: &str) {
+        let families = &self.families;
+        let kind = query.kind.as_str();
+        families.queries.with_label_values(&[cube, kind, query.outcome.as_str()]).inc();
+        families.query_duration.with_label_values(&[cube, kind]).observe(query.duration.as_secs_f64());
+        let Some(share) = query.warehouse else { return };
+        families.warehouse_duration.with_label_values(&[share.name, cube]).observe(share.waited.as_secs_f64());
+        if query.outcome == QueryOutcome::Success {
+            families.rows.with_label_values(&[cube]).observe(share.rows as f64);
+        }
+        if query.outcome.is_failure() {
+            families.warehouse_errors.with_label_values(&[share.name, query.outcome.as_str()]).inc();
+        }
+    }
+
+    pub(crate) fn task_started(&self) {
+        self.families.active_tasks.inc();
+    }
+
+    pub(crate) fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration) {
+        self.families.active_tasks.dec();
+        self.families.tasks.with_label_values(&[task, outcome.as_str()]).inc();
+        self.families.task_duration.with_label_values(&[task]).observe(duration.as_secs_f64());
+    }
+
+    pub(crate) fn authenticated(&self, method: &'static str) {
+        self.families.authentications.with_label_values(&[method]).inc();
+    }
+
+    pub(crate) fn denied(&self, reason: &'static str) {
+        self.families.denials.with_label_values(&[reason]).inc();
+    }
+
+    fn with_cube(&self, cube: &str, tell: impl FnOnce(&str)) {
+        // A set is whole after any panic.
+        if self.cubes.read().unwrap_or_else(PoisonError::into_inner).contains(cube) {
+            return tell(cube);
+        }
+        let mut cubes = self.cubes.write().unwrap_or_else(PoisonError::into_inner);
+        if cubes.len() >= MAX_CUBES && !cubes.contains(cube) {
+            return tell(OTHER);
+        }
+        cubes.insert(cube.into());
+        drop(cubes);
+        tell(cube);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics() -> Metrics {
+        let settings = MetricsSettings {
+            version: "1".to_owned(),
+            worker_id: "w1".to_owned(),
+            include_process: true,
+            include_runtime: true,
+            has_traces: true,
+        };
+        Metrics::new(&settings).unwrap()
+    }
+
+    #[test]
+    fn cubes_beyond_the_bound_share_a_label() {
+        let metrics = metrics();
+        for number in 0..2 * MAX_CUBES {
+            metrics.compiled(&format!("cube_{number}"), Duration::from_millis(1));
+        }
+        let text = String::from_utf8(metrics.expose(&ScrapedValues::default()).unwrap()).unwrap();
+        let series = text.lines().filter(|line| line.starts_with("service_query_compile_duration_seconds_count"));
+        assert_eq!(series.count(), MAX_CUBES + 1);
+        assert!(text.contains("service_query_compile_duration_seconds_count{cube=\"other\"} 1000"));
+    }
+
+    #[test]
+    fn operators_files_name_what_there_is() {
+        let families = include_str!("metrics/families.rs");
+        for file in [include_str!("../../../deploy/grafana.json"), include_str!("../../../deploy/RUNBOOK.md")] {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let words: Vec<&str> = file.split(|c| !is_name(c)).filter(|word| word.starts_with("service_")).collect();
+            assert!(words.len() > 3, "{words:?}");
+            for word in words {
+                let parts = ["_bucket", "_sum", "_count"];
+                let name = parts.iter().find_map(|part| word.strip_suffix(part)).unwrap_or(word);
+                assert!(families.contains(&format!("\"{name}\"")), "`{word}` is no metric");
+            }
+        }
+    }
+
+    #[test]
+    fn the_reference_names_every_metric() {
+        let reference = include_str!("../../../OPERATIONS.md");
+        let metrics = metrics();
+        metrics.request_began("GET", "/");
+        metrics.request_ended(&EndedRequest {
+            method: "GET",
+            endpoint: "/",
+            status: 200,
+            duration: Duration::ZERO,
+            received_bytes: 0,
+            sent_bytes: 0,
+        });
+        metrics.denied("no credentials");
+        metrics.authenticated("api_key");
+        let text = String::from_utf8(metrics.expose(&ScrapedValues::default()).unwrap()).unwrap();
+        let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE service_")?.split(' ').next());
+        let missing: Vec<&str> = names.filter(|name| !reference.contains(&format!("`service_{name}`"))).collect();
+        assert!(missing.is_empty(), "OPERATIONS.md does not name {missing:?}");
+        for word in reference.split('`').filter(|word| word.starts_with("service_")) {
+            assert!(
+                include_str!("metrics/families.rs").contains(&format!("\"{word}\"")),
+                "OPERATIONS.md names `{word}`"
+            );
+        }
+    }
+
+    #[test]
+    fn counters_that_are_read_only_grow() {
+        let metrics = metrics();
+        let expose = |dropped_lines| {
+            let reading = ScrapedValues { dropped_lines: Some(dropped_lines), ..ScrapedValues::default() };
+            String::from_utf8(metrics.expose(&reading).unwrap()).unwrap()
+        };
+        for (dropped, shown) in [(3, 3), (3, 3), (7, 7), (2, 7)] {
+            assert!(expose(dropped).contains(&format!("service_log_lines_dropped_total {shown}\n")), "{dropped}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Anomaly runs and the list of detectors.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
+use terrane_app::anomaly::{self, AnomalyRequest};
+use terrane_app::ports::detectors::DetectorList;
+use terrane_compiler::types::Granularity;
+
+use crate::query::GranularityName;
+use crate::schema;
+
+/// The points of a measure, each with its score.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AnomalyRun<'a> {
+    cube_name: &'a str,
+    measure_name: &'a str,
+    detector_type: &'a str,
+    detector: DetectorComponent<'a>,
+    sensitivity: f64,
+    training_size: u32,
+    #[schemars(with = "GranularityName")]
+    granularity: &'static str,
+    time_dimension: &'a str,
+    series: Vec<Series<'a>>,
+}
+
+/// The component of a detector.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DetectorComponent<'a> {
+    component: &'a str,
+    version: &'a str,
+}
+
+/// One series of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AnomalySeries")]
+struct Series<'a> {
+    /// The values of the dimensions.
+    dimensions: BTreeMap<&'a str, Option<&'a str>>,
+    history_points: usize,
+    /// There was enough history.
+    judged: bool,
+    points: Vec<Point>,
+}
+
+/// One point of a series.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AnomalyPoint")]
+struct Point {
+    time: String,
+    value: Option<f64>,
+    expected: Option<f64>,
+    lower_bound: Option<f64>,
+    upper_bound: Option<f64>,
+    raw: Option<f64>,
+    score: f64,
+    severity: &'static str,
+    anomalous: bool,
+}
+
+impl<'a> AnomalyRun<'a> {
+    pub fn new(request: &'a AnomalyRequest, run: &'a anomaly::AnomalyRun) -> Self {
+        AnomalyRun {
+            cube_name: &request.cube,
+            measure_name: &request.measure,
+            detector_type: &run.detector.kind,
+            detector: DetectorComponent { component: &run.detector.component, version: &run.detector.version },
+            sensitivity: run.sensitivity,
+            training_size: request.training_size,
+            granularity: run.granularity.as_str(),
+            time_dimension: &run.time_dimension,
+            series: run.series.iter().map(|series| Series::new(series, run.granularity)).collect(),
+        }
+    }
+}
+
+impl<'a> Series<'a> {
+    fn new(series: &'a anomaly::JudgedSeries, granularity: Granularity) -> Self {
+        let point = |point: &anomaly::Point| Point {
+            time: time(point.at_ms, granularity),
+            value: point.value,
+            expected: point.expected,
+            lower_bound: point.lower_bound,
+            upper_bound: point.upper_bound,
+            raw: point.raw,
+            score: point.score,
+            severity: point.severity.as_str(),
+            anomalous: point.is_anomalous,
+        };
+        Series {
+            dimensions: series.dimensions.iter().map(|(name, value)| (&**name, value.as_deref())).collect(),
+            history_points: series.history,
+            judged: !series.points.is_empty(),
+            points: series.points.iter().map(point).collect(),
+        }
+    }
+}
+
+/// Returns the start of a bucket: a date, or a timestamp if the granularity is finer than a day.
+pub fn time(at_ms: i64, granularity: Granularity) -> String {
+    let Ok(at) = jiff::Timestamp::from_millisecond(at_ms) else { return at_ms.to_string() };
+    let at = jiff::tz::TimeZone::UTC.to_datetime(at);
+    if granularity.is_sub_day() { at.to_string() } else { at.date().to_string() }
+}
+
+/// The detectors of a server.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Detectors<'a> {
+    detectors: Vec<Detector<'a>>,
+    faults: Vec<DetectorFault<'a>>,
+}
+
+/// A kind of detector.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Detector<'a> {
+    kind: &'a str,
+    display_name: &'a str,
+    default_sensitivity: f64,
+    min_points: u32,
+    has_model: bool,
+    /// The JSON Schema of the detector's settings.
+    #[schemars(schema_with = "schema::any")]
+    settings_schema: Json,
+    component: &'a str,
+    version: &'a str,
+}
+
+/// A component that cannot be used.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DetectorFault<'a> {
+    component: &'a str,
+    fault: String,
+}
+
+impl<'a> Detectors<'a> {
+    /// `mask` removes secrets from the text of faults.
+    pub fn new(list: &'a DetectorList, mask: impl Fn(&str) -> String) -> Self {
+        let detectors = list.kinds.iter().map(|kind| Detector {
+            kind: &kind.kind,
+            display_name: &kind.display_name,
+            default_sensitivity: kind.default_sensitivity,
+            min_points: kind.min_points,
+            has_model: kind.has_model,
+            settings_schema: serde_json::from_str(&kind.settings_schema_json).unwrap_or_default(),
+            component: &kind.component,
+            version: &kind.version,
+        });
+        let faults = list
+            .faults
+            .iter()
+            .map(|fault| DetectorFault { component: &fault.component, fault: mask(&fault.fault.to_string()) });
+        Detectors { detectors: detectors.collect(), faults: faults.collect() }
+    }
+}

@@ -1,0 +1,201 @@
+//! Answers of queries as JSON: rows, and the facts about them.
+//!
+//! In: the rows' encoder, what is known before the rows, and their end. Out: `{data, query, meta}`. CSV and Arrow are
+//! rows alone. The text around the rows is written by hand, since rows are streamed between its two parts.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use terrane_app::query::{Piece, Totals};
+use terrane_compiler::types::Value;
+
+use crate::filter::Scalar;
+use crate::json::{self, Numbers, write_string};
+use crate::rows::RowFormat;
+use crate::schema;
+
+/// The answer of a query.
+#[derive(Debug, JsonSchema)]
+pub struct QueryAnswer {
+    pub data: Vec<Row>,
+    pub query: QueryInfo,
+    pub meta: QueryMeta,
+}
+
+/// A row by its members.
+#[derive(Debug, JsonSchema)]
+pub struct Row(pub BTreeMap<String, Scalar>);
+
+/// The statement that was run.
+#[derive(Debug, JsonSchema)]
+pub struct QueryInfo {
+    pub sql: String,
+    pub duration_ms: f64,
+}
+
+/// Facts about the rows.
+#[derive(Debug, JsonSchema)]
+pub struct QueryMeta {
+    /// The number of rows before paging; null if it was not asked for.
+    pub total_rows: Option<u64>,
+    pub returned_rows: u64,
+    /// There are rows after this page; null if that is not known.
+    pub truncated: Option<bool>,
+    pub warnings: Vec<String>,
+    /// Each measure without dimensions, if asked for.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Row>,
+    pub cached: bool,
+    pub cache_key: String,
+    /// The `cube` of the query, if it has one.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub cube: Option<String>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub query_time_ms: Option<f64>,
+}
+
+/// The SQL of a query, with its values.
+#[derive(Debug, JsonSchema)]
+pub struct Sql {
+    pub sql: String,
+    #[schemars(schema_with = "schema::any_list")]
+    pub params: Vec<Scalar>,
+}
+
+/// The facts that are known before the rows.
+#[derive(Debug)]
+pub struct AnswerFacts {
+    pub sql: String,
+    pub total_rows: Option<u64>,
+    pub totals: Option<Totals>,
+    pub warnings: Vec<String>,
+    pub cache_key: String,
+    /// The `cube` of the query.
+    pub cube: Option<String>,
+    pub numbers: Numbers,
+}
+
+/// Returns the text before the rows.
+pub fn before(format: RowFormat) -> Vec<u8> {
+    if format == RowFormat::Json { b"{\"data\":[".to_vec() } else { Vec::new() }
+}
+
+/// Returns the text after the rows.
+pub fn after(format: RowFormat, facts: &AnswerFacts, end: &Piece) -> Vec<u8> {
+    let (RowFormat::Json, Piece::End { returned_rows, truncated, duration }) = (format, end) else {
+        return Vec::new();
+    };
+    let mut out = Vec::with_capacity(512 + facts.sql.len());
+    out.extend_from_slice(b"],\"query\":{\"sql\":");
+    write_string(&facts.sql, &mut out);
+    out.extend_from_slice(b",\"duration_ms\":");
+    let duration_ms = duration.as_secs_f64() * 1_000.0;
+    write_milliseconds(duration_ms, &mut out);
+    out.extend_from_slice(b"},\"meta\":{\"total_rows\":");
+    match facts.total_rows {
+        Some(rows) => write_integer(rows, &mut out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"returned_rows\":");
+    write_integer(*returned_rows, &mut out);
+    out.extend_from_slice(b",\"truncated\":");
+    out.extend_from_slice(truncated.map_or("null", |truncated| if truncated { "true" } else { "false" }).as_bytes());
+    out.extend_from_slice(b",\"warnings\":");
+    write_list(&facts.warnings, |warning, out| write_string(warning, out), &mut out);
+    if let Some(totals) = &facts.totals {
+        out.extend_from_slice(b",\"totals\":");
+        write_totals(totals, facts.numbers, &mut out);
+    }
+    out.extend_from_slice(b",\"cached\":false,\"cache_key\":");
+    write_string(&facts.cache_key, &mut out);
+    if let Some(cube) = &facts.cube {
+        out.extend_from_slice(b",\"cube\":");
+        write_string(cube, &mut out);
+        out.extend_from_slice(b",\"query_time_ms\":");
+        write_milliseconds(duration_ms, &mut out);
+    }
+    out.extend_from_slice(b"}}");
+    out
+}
+
+/// Writes the one row of totals as an object.
+fn write_totals(totals: &Totals, numbers: Numbers, out: &mut Vec<u8>) {
+    let mut rows = Vec::new();
+    json::write_rows(&totals.columns, &totals.batches, numbers, &mut rows);
+    out.extend_from_slice(rows.strip_prefix(b"[").and_then(|rows| rows.strip_suffix(b"]")).unwrap_or(&rows));
+}
+
+/// Returns `{sql, params}`.
+pub fn sql_to_wire(sql: &str, params: &[Value]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(sql.len() + sql.len() / 8 + 64);
+    out.extend_from_slice(b"{\"sql\":");
+    write_string(sql, &mut out);
+    out.extend_from_slice(b",\"params\":");
+    write_list(params, json::write_value, &mut out);
+    out.push(b'}');
+    out
+}
+
+fn write_list<T>(items: &[T], write: impl Fn(&T, &mut Vec<u8>), out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(item, out);
+    }
+    out.push(b']');
+}
+
+fn write_integer(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Writes at most three decimals.
+fn write_milliseconds(duration_ms: f64, out: &mut Vec<u8>) {
+    let rounded = (duration_ms * 1_000.0).round() / 1_000.0;
+    out.extend_from_slice(ryu::Buffer::new().format(rounded).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use serde_json::Value as Json;
+
+    use super::*;
+    use crate::schema::Components;
+
+    fn keys(json: &Json) -> BTreeSet<&str> {
+        json.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn written_fields_are_those_of_the_schema() {
+        let facts = AnswerFacts {
+            sql: "SELECT 1".to_owned(),
+            total_rows: None,
+            totals: None,
+            warnings: vec!["a".to_owned(), "b".to_owned()],
+            cache_key: "key".to_owned(),
+            cube: Some("orders".to_owned()),
+            numbers: Numbers::Plain,
+        };
+        let end = Piece::End { returned_rows: 0, truncated: None, duration: Duration::from_micros(1_500) };
+        let text = [before(RowFormat::Json), after(RowFormat::Json, &facts, &end)].concat();
+        let answer: Json = serde_json::from_slice(&text).unwrap();
+        let mut components = Components::new();
+        components.answer(schema::of::<QueryAnswer>());
+        let schemas = components.finish();
+        assert_eq!(keys(&answer), keys(&schemas["QueryAnswer"]["properties"]));
+        assert_eq!(keys(&answer["query"]), keys(&schemas["QueryInfo"]["properties"]));
+        let mut meta = keys(&schemas["QueryMeta"]["properties"]);
+        assert!(meta.remove("totals"));
+        assert_eq!(keys(&answer["meta"]), meta);
+        assert_eq!(answer["query"]["duration_ms"], 1.5);
+        for required in schemas["QueryMeta"]["required"].as_array().unwrap() {
+            assert!(answer["meta"].get(required.as_str().unwrap()).is_some(), "{required}");
+        }
+    }
+}

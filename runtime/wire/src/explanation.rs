@@ -1,0 +1,176 @@
+//! Explanations: the reasons why a query becomes the SQL that it becomes.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
+use terrane_compiler::explanation::{self, MemberKind, PathReason};
+use terrane_compiler::model;
+use terrane_compiler::types::Granularity;
+
+use crate::query::GranularityName;
+use crate::{schema, value};
+
+/// The warehouse's plan, as far as the caller may see it.
+#[derive(Debug)]
+pub enum WarehousePlan {
+    /// The warehouse's own text, which may be JSON.
+    Shown(String),
+    /// The reason why there is none.
+    Withheld(&'static str),
+}
+
+impl WarehousePlan {
+    pub fn of(plan: Option<String>) -> Self {
+        plan.map_or(WarehousePlan::Withheld("this warehouse has no plans"), WarehousePlan::Shown)
+    }
+
+    /// Withholds the plan: its estimates are statistics of all rows, without policies.
+    pub fn for_admins() -> Self {
+        WarehousePlan::Withheld("the warehouse's plan discloses data: scope `admin` is required")
+    }
+}
+
+/// The explanation of a query.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Explanation<'a> {
+    members: Vec<ExplainedMember<'a>>,
+    facts: Vec<ExplainedFact<'a>>,
+    policies: Vec<&'a str>,
+    /// The lines of the logical plan.
+    plan: Vec<&'a str>,
+    sql: &'a str,
+    #[schemars(schema_with = "schema::any_list")]
+    params: Vec<Json>,
+    /// The warehouse's plan: text, JSON, or null.
+    #[schemars(schema_with = "schema::any")]
+    warehouse_plan: Json,
+    /// The reason why `warehouse_plan` is null.
+    warehouse_plan_reason: Option<&'static str>,
+}
+
+/// A member of a query.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExplainedMember<'a> {
+    key: &'a str,
+    kind: ExplainedKind,
+    member: &'a str,
+    #[schemars(with = "Option<GranularityName>")]
+    granularity: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ExplainedKind {
+    Dimension,
+    Measure,
+    Metric,
+}
+
+/// A cube whose rows are aggregated, or looked up for a filter or an order.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExplainedFact<'a> {
+    cube: &'a str,
+    role: FactRole,
+    joins: Vec<ExplainedJoin<'a>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum FactRole {
+    Fact,
+    Lookup,
+}
+
+/// A join, with the reason for its path.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExplainedJoin<'a> {
+    from: &'a str,
+    to: &'a str,
+    relationship: Relationship,
+    join: JoinKind,
+    why: JoinReason,
+    also_joined_from: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Relationship {
+    ManyToOne,
+    OneToMany,
+    OneToOne,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum JoinKind {
+    Inner,
+    Left,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum JoinReason {
+    OnlyPath,
+    FewestHops,
+    DeclaredFirst,
+}
+
+impl<'a> Explanation<'a> {
+    pub fn new(explanation: &'a explanation::Explanation, plan: WarehousePlan) -> Self {
+        let (warehouse_plan, warehouse_plan_reason) = match plan {
+            WarehousePlan::Shown(text) => (serde_json::from_str(&text).unwrap_or(Json::String(text)), None),
+            WarehousePlan::Withheld(reason) => (Json::Null, Some(reason)),
+        };
+        Explanation {
+            members: explanation.members.iter().map(member).collect(),
+            facts: explanation.facts.iter().map(fact).collect(),
+            policies: explanation.policies.iter().map(|name| &**name).collect(),
+            plan: explanation.plan.lines().collect(),
+            sql: &explanation.statement.text,
+            params: explanation.statement.params.iter().map(value::to_json).collect(),
+            warehouse_plan,
+            warehouse_plan_reason,
+        }
+    }
+}
+
+fn member(member: &explanation::ExplainedMember) -> ExplainedMember<'_> {
+    ExplainedMember {
+        key: &member.key,
+        kind: match member.kind {
+            MemberKind::Dimension => ExplainedKind::Dimension,
+            MemberKind::Measure => ExplainedKind::Measure,
+            MemberKind::Metric => ExplainedKind::Metric,
+        },
+        member: &member.member,
+        granularity: member.granularity.map(Granularity::as_str),
+    }
+}
+
+fn fact(fact: &explanation::ExplainedFact) -> ExplainedFact<'_> {
+    ExplainedFact {
+        cube: &fact.cube,
+        role: if fact.is_selected { FactRole::Fact } else { FactRole::Lookup },
+        joins: fact.joins.iter().map(join).collect(),
+    }
+}
+
+fn join(join: &explanation::ExplainedJoin) -> ExplainedJoin<'_> {
+    let (why, others) = match &join.why {
+        PathReason::OnlyPath => (JoinReason::OnlyPath, &[][..]),
+        PathReason::FewestHops { others } => (JoinReason::FewestHops, &others[..]),
+        PathReason::DeclaredFirst { others } => (JoinReason::DeclaredFirst, &others[..]),
+    };
+    ExplainedJoin {
+        from: &join.from,
+        to: &join.to,
+        relationship: match join.relationship {
+            model::Relationship::ManyToOne => Relationship::ManyToOne,
+            model::Relationship::OneToMany => Relationship::OneToMany,
+            model::Relationship::OneToOne => Relationship::OneToOne,
+        },
+        join: if join.is_inner { JoinKind::Inner } else { JoinKind::Left },
+        why,
+        also_joined_from: others.iter().map(|name| &**name).collect(),
+    }
+}

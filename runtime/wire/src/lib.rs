@@ -1,0 +1,85 @@
+//! The interface's data: requests as clients send them, answers and errors as clients get them.
+//!
+//! In: JSON bodies and query strings; results of the use cases. Out: types of the compiler and of the use cases,
+//! or a [`FieldError`] that names the place; JSON, CSV and Arrow. The server and the command line use the same
+//! readers and writers, so that both accept, reject and answer alike. Each type that is sent or read derives its
+//! JSON Schema, from which the description of the interface is made. Absent on purpose: HTTP (server), and serde
+//! on types of the model, the plan or a result.
+
+pub mod anomaly;
+pub mod answer;
+mod arrow_stream;
+pub mod audit;
+pub mod auth;
+mod body;
+mod csv;
+pub mod error;
+pub mod explanation;
+mod fields;
+mod filter;
+
+pub mod json;
+pub mod lineage;
+pub mod metadata;
+mod number;
+mod numbers;
+pub mod oauth;
+pub mod operations;
+pub mod parameters;
+pub mod plugins;
+pub mod profile;
+pub mod project;
+pub mod query;
+pub mod registration;
+pub mod rows;
+pub mod schema;
+mod time;
+mod value;
+
+pub use error::{Code, ErrorBody};
+pub use fields::FieldError;
+pub use project::Audience;
+pub use rows::{RowEncoder, RowsError};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::schema::{self, Components, SchemaOf};
+    use crate::{auth, lineage, project, query, registration, time};
+
+    /// The schema of each body, and the fields that its reader knows.
+    const BODIES: &[(&str, SchemaOf, &[&str])] = &[
+        ("Query", schema::of::<query::Query>(), query::FIELDS),
+        ("SqlQuery", schema::of::<query::SqlQuery>(), query::FIELDS_FOR_SQL),
+        ("SignIn", schema::of::<auth::SignIn>(), auth::SIGN_IN),
+        ("RefreshToken", schema::of::<auth::RefreshToken>(), auth::REFRESH_TOKEN),
+        ("RevokedTokens", schema::of::<auth::TokensToRevoke>(), auth::REVOKED_TOKENS),
+        ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
+        ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
+        ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),
+        ("CubeRegistration", schema::of::<registration::CubeRegistration>(), registration::CUBE),
+        ("NewMeasure", schema::of::<registration::MeasureRegistration>(), registration::MEASURE),
+        ("NewDimension", schema::of::<registration::DimensionRegistration>(), registration::DIMENSION),
+        ("OrderBy", schema::of::<query::Order>(), query::ORDER_BY),
+        ("TimeDimension", schema::of::<time::TimeDimensionBody>(), time::DIMENSION),
+        ("TimeRangeObject", schema::of::<time::TimeRangeObject>(), time::RANGE),
+        ("CompareShift", schema::of::<time::CompareShift>(), time::SHIFT),
+    ];
+
+    #[test]
+    fn schemas_of_bodies_have_the_fields_of_their_readers() {
+        let mut components = Components::new();
+        for (_, schema, _) in BODIES {
+            components.request(*schema);
+        }
+        let schemas = components.finish();
+        for (name, _, known) in BODIES {
+            let schema = &schemas[*name];
+            let described: BTreeSet<&str> =
+                schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(described, known.iter().copied().collect(), "{name}");
+            assert_eq!(schema["additionalProperties"], false, "{name}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The model as clients see it (specification, "Cube", "Measure", "Dimension", metadata form).
+//!
+//! In: the model, and what the caller may see of it. Out: cubes, measures, dimensions and metrics. Members that are
+//! hidden, closed to the caller, or made of such members are left out, also from lists of other members. An alias is
+//! a cube of its own.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use terrane_compiler::Access;
+use terrane_compiler::model::{
+    self, AggregateFunction, CubeId, DimensionType, MeasureKind, Member, MetricId, MetricKind, Model, Snippet, SqlPart,
+};
+
+use crate::query::GranularityName;
+use crate::schema;
+
+fn measure_types(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&[
+        "count",
+        "count_distinct",
+        "count_distinct_approx",
+        "sum",
+        "avg",
+        "min",
+        "max",
+        "number",
+        "running_total",
+    ])
+}
+
+fn dimension_types(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&["string", "number", "time", "boolean", "geo"])
+}
+
+fn metric_types(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&["simple", "ratio", "derived"])
+}
+
+/// All cubes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Cubes<'m> {
+    cubes: Vec<Cube<'m>>,
+}
+
+/// A cube.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Cube<'m> {
+    name: &'m str,
+    title: &'m str,
+    description: Option<&'m str>,
+    measures: Vec<Measure<'m>>,
+    dimensions: Vec<Dimension<'m>>,
+    segments: Vec<&'m str>,
+    joins: Vec<&'m str>,
+}
+
+/// A measure of a cube.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Measure<'m> {
+    name: &'m str,
+    cube: &'m str,
+    #[schemars(schema_with = "measure_types")]
+    r#type: &'static str,
+    title: &'m str,
+    description: Option<&'m str>,
+    format: Option<&'m str>,
+    drill_members: Vec<&'m str>,
+}
+
+/// A dimension of a cube.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Dimension<'m> {
+    name: &'m str,
+    cube: &'m str,
+    #[schemars(schema_with = "dimension_types")]
+    r#type: &'static str,
+    title: &'m str,
+    description: Option<&'m str>,
+    format: Option<&'m str>,
+    primary_key: bool,
+    #[schemars(with = "Vec<GranularityName>")]
+    granularities: Vec<&'static str>,
+}
+
+/// All measures and metrics.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Metrics<'m> {
+    measures: Vec<Measure<'m>>,
+    metrics: Vec<Metric<'m>>,
+}
+
+/// A metric.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Metric<'m> {
+    name: &'m str,
+    #[schemars(schema_with = "metric_types")]
+    r#type: &'static str,
+    title: &'m str,
+    description: Option<&'m str>,
+    #[schemars(with = "Option<GranularityName>")]
+    time_grain: Option<&'static str>,
+    format: Option<&'m str>,
+    /// The cubes whose measures it is computed from.
+    cubes: Vec<&'m str>,
+}
+
+/// The dimensions of all cubes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Dimensions<'m> {
+    dimensions: Vec<Dimension<'m>>,
+}
+
+/// Returns the cubes that the caller may see.
+pub fn cubes<'m>(access: &'m Access<'m>) -> Cubes<'m> {
+    Cubes { cubes: shown_cubes(access).map(|cube| to_wire(access, cube)).collect() }
+}
+
+/// Returns one cube, if the caller may see it.
+pub fn cube<'m>(access: &'m Access<'m>, name: &str) -> Option<Cube<'m>> {
+    let cube = access.model().cube_named(name).filter(|cube| is_shown(access, cube))?;
+    Some(to_wire(access, cube))
+}
+
+/// Returns a whole cube, as its author registered it. It has no segments and no joins.
+pub fn registered(cube: &model::Cube) -> Cube<'_> {
+    Cube {
+        name: &cube.name,
+        title: &cube.title,
+        description: cube.description.as_deref(),
+        measures: cube.measures.iter().map(|measure| measure_to_wire(cube, measure, Vec::new())).collect(),
+        dimensions: cube.dimensions.iter().map(|dimension| dimension_to_wire(cube, dimension)).collect(),
+        segments: Vec::new(),
+        joins: Vec::new(),
+    }
+}
+
+/// Returns the measures and metrics that the caller may see.
+pub fn metrics<'m>(access: &'m Access<'m>) -> Metrics<'m> {
+    let metrics = (0..).map(MetricId).zip(&access.model().metrics);
+    let shown = metrics.filter(|(id, metric)| !metric.presentation.hidden && access.offers_metric(*id));
+    Metrics {
+        measures: shown_cubes(access).flat_map(|cube| measures(access, cube)).collect(),
+        metrics: shown.map(|(_, m)| metric(access, m)).collect(),
+    }
+}
+
+/// Returns the dimensions that the caller may see.
+pub fn dimensions<'m>(access: &'m Access<'m>) -> Dimensions<'m> {
+    Dimensions { dimensions: shown_cubes(access).flat_map(|cube| cube_dimensions(access, cube)).collect() }
+}
+
+/// Returns whether a cube is public and open to the caller.
+fn is_shown(access: &Access<'_>, cube: &model::Cube) -> bool {
+    cube.public && !access.is_closed(cube)
+}
+
+fn shown_cubes<'m>(access: &'m Access<'m>) -> impl Iterator<Item = &'m model::Cube> {
+    access.model().cubes.iter().map(|cube| &**cube).filter(|cube| is_shown(access, cube))
+}
+
+fn sees(access: &Access<'_>, cube: &model::Cube, member: &str) -> bool {
+    cube.member(member).is_some_and(|member| access.offers(member))
+}
+
+fn to_wire<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> Cube<'m> {
+    let targets = cube.joins.iter().map(|join| access.model().cube(join.target));
+    let joined = targets.filter(|target| is_shown(access, target));
+    let segments = cube.segments.iter().filter(|s| !s.presentation.hidden && sees(access, cube, &s.name));
+    Cube {
+        name: &cube.name,
+        title: &cube.title,
+        description: cube.description.as_deref(),
+        measures: measures(access, cube).collect(),
+        dimensions: cube_dimensions(access, cube).collect(),
+        segments: segments.map(|segment| &*segment.name).collect(),
+        joins: joined.map(|target| &*target.name).collect(),
+    }
+}
+
+fn measures<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Measure<'m>> {
+    let shown = cube.measures.iter().filter(|m| !m.presentation.hidden && sees(access, cube, &m.name));
+    shown.map(move |measure| measure_to_wire(cube, measure, drill_members(access, cube, measure)))
+}
+
+fn measure_to_wire<'m>(cube: &'m model::Cube, measure: &'m model::Measure, drill_members: Vec<&'m str>) -> Measure<'m> {
+    Measure {
+        name: &measure.name,
+        cube: &cube.name,
+        r#type: measure_type(&measure.kind),
+        title: &measure.presentation.title,
+        description: measure.presentation.description.as_deref(),
+        format: measure.presentation.format.as_deref(),
+        drill_members,
+    }
+}
+
+/// Returns the drill members that the caller may see.
+fn drill_members<'m>(access: &Access<'_>, cube: &model::Cube, measure: &'m model::Measure) -> Vec<&'m str> {
+    let is_listed = |name: &str| {
+        let (of, member) = match name.split_once('.') {
+            Some((of, member)) => (access.model().cube_named(of), member),
+            None => (Some(cube), name),
+        };
+        let Some(of) = of.filter(|of| is_shown(access, of) && sees(access, of, member)) else { return false };
+        match of.member(member) {
+            Some(Member::Dimension(id)) => !access.model().dimension(id).presentation.hidden,
+            Some(Member::Measure(id)) => !access.model().measure(id).presentation.hidden,
+            _ => false,
+        }
+    };
+    measure.presentation.drill_members.iter().map(|name| &**name).filter(|name| is_listed(name)).collect()
+}
+
+fn cube_dimensions<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Dimension<'m>> {
+    let shown = cube.dimensions.iter().filter(|d| !d.presentation.hidden && sees(access, cube, &d.name));
+    shown.map(move |dimension| dimension_to_wire(cube, dimension))
+}
+
+fn dimension_to_wire<'m>(cube: &'m model::Cube, dimension: &'m model::Dimension) -> Dimension<'m> {
+    Dimension {
+        name: &dimension.name,
+        cube: &cube.name,
+        r#type: dimension_type(dimension.ty),
+        title: &dimension.presentation.title,
+        description: dimension.presentation.description.as_deref(),
+        format: dimension.presentation.format.as_deref(),
+        primary_key: dimension.primary_key,
+        granularities: dimension.granularities.iter().map(|granularity| granularity.as_str()).collect(),
+    }
+}
+
+fn metric<'m>(access: &'m Access<'m>, metric: &'m model::Metric) -> Metric<'m> {
+    let model = access.model();
+    let mut cubes = Vec::new();
+    collect_cubes(model, &metric.body, &mut Vec::new(), &mut cubes);
+    let public = cubes.into_iter().map(|id| model.cube(id)).filter(|cube| is_shown(access, cube));
+    Metric {
+        name: &metric.name,
+        r#type: match metric.kind {
+            MetricKind::Simple => "simple",
+            MetricKind::Ratio => "ratio",
+            MetricKind::Derived => "derived",
+        },
+        title: &metric.presentation.title,
+        description: metric.presentation.description.as_deref(),
+        time_grain: metric.time_grain.map(|grain| grain.as_str()),
+        format: metric.presentation.format.as_deref(),
+        cubes: public.map(|cube| &*cube.name).collect(),
+    }
+}
+
+/// Collects the cubes of the measures below, in the order of their first use. Visits each metric once.
+fn collect_cubes(model: &Model, body: &Snippet, visited: &mut Vec<MetricId>, cubes: &mut Vec<CubeId>) {
+    body.for_each(&mut |part| match part {
+        SqlPart::Measure(id) if !cubes.contains(&id.cube) => cubes.push(id.cube),
+        SqlPart::Metric(id) if !visited.contains(id) => {
+            visited.push(*id);
+            collect_cubes(model, &model.metric(*id).body, visited, cubes);
+        }
+        _ => {}
+    });
+}
+
+fn measure_type(kind: &MeasureKind) -> &'static str {
+    match kind {
+        MeasureKind::Number(_) => "number",
+        MeasureKind::RunningTotal { .. } => "running_total",
+        MeasureKind::Aggregate(aggregate) => match aggregate.function {
+            AggregateFunction::Count => "count",
+            AggregateFunction::CountDistinct => "count_distinct",
+            AggregateFunction::CountDistinctApprox => "count_distinct_approx",
+            AggregateFunction::Sum => "sum",
+            AggregateFunction::Avg => "avg",
+            AggregateFunction::Min => "min",
+            AggregateFunction::Max => "max",
+        },
+    }
+}
+
+fn dimension_type(ty: DimensionType) -> &'static str {
+    match ty {
+        DimensionType::String => "string",
+        DimensionType::Number => "number",
+        DimensionType::Time => "time",
+        DimensionType::Boolean => "boolean",
+        DimensionType::Geo => "geo",
+    }
+}

@@ -1,0 +1,124 @@
+//! Query parameters: the names that a route knows, and a query in the address (`GET /api/v1/query`).
+//!
+//! In: a query string. Out: a [`QueryRequest`], or a [`FieldError`]. A query is either `query=<JSON>`, the body of a
+//! POST, or `metrics`, `measures` and `dimensions` (each once a name) with the other fields that are not lists of
+//! objects. Ranges are words, or JSON as in a body. Absent on purpose: the credential `api_key` (server).
+
+use serde_json::Value as Json;
+use terrane_compiler::query::MemberRef;
+
+use crate::fields::{FieldError, Path};
+use crate::query::{self, QueryRequest};
+use crate::{body, time};
+
+const CREDENTIAL: &str = "api_key";
+const KNOWN: &[&str] = &[
+    "query",
+    "metrics",
+    "measures",
+    "dimensions",
+    "segments",
+    "limit",
+    "offset",
+    "time_range",
+    "compare_range",
+    "fill_gaps",
+    "ungrouped",
+    "cube",
+    "timezone",
+    "total",
+    "totals",
+    "api_key",
+];
+
+/// Rejects query parameters other than `known`. Every route can be sent a credential.
+///
+/// # Errors
+/// Names the first parameter that is unknown.
+pub fn reject_unknown_parameters(
+    text: &str,
+    known: impl Iterator<Item = &'static str> + Clone,
+) -> Result<(), FieldError> {
+    let mut names = form_urlencoded::parse(text.as_bytes()).map(|(name, _)| name);
+    match names.find(|name| name != CREDENTIAL && !known.clone().any(|known| known == name)) {
+        Some(name) => Err(Path::ROOT.unknown_parameter(&name, known.collect())),
+        None => Ok(()),
+    }
+}
+
+/// Reads a query from a query string.
+///
+/// # Errors
+/// Names the parameter or the field that is invalid.
+pub fn from_parameters(text: &str) -> Result<QueryRequest, FieldError> {
+    let mut request = QueryRequest::default();
+    let mut body = None;
+    let mut others = false;
+    let (mut metrics, mut measures) = (Vec::new(), Vec::new());
+    let target = &mut request.query;
+    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+        let path = Path::ROOT.field(&name);
+        others |= name != "query" && name != "api_key";
+        match &*name {
+            "query" => body = Some(value.into_owned()),
+            "metrics" => members(&value, &path, &mut metrics)?,
+            "measures" => members(&value, &path, &mut measures)?,
+            "dimensions" => members(&value, &path, &mut target.dimensions)?,
+            "segments" => members(&value, &path, &mut target.segments)?,
+            "limit" => target.limit = Some(integer(&value, &path)?),
+            "offset" => target.offset = integer(&value, &path)?,
+            "time_range" => target.time_range = Some(time::range(&range(&value, &path)?, &path)?),
+            "compare_range" => target.compare = Some(time::compare(&range(&value, &path)?, &path)?),
+            "fill_gaps" => target.fill_gaps = boolean(&value, &path)?,
+            "ungrouped" => target.ungrouped = boolean(&value, &path)?,
+            "total" => target.skip_total = !boolean(&value, &path)?,
+            "totals" => target.totals = boolean(&value, &path)?,
+            "cube" => target.cube = Some(value.into()),
+            "timezone" => target.timezone = Some(value.into()),
+            "api_key" => {}
+            other => return Err(Path::ROOT.unknown_field(other, KNOWN)),
+        }
+    }
+    match body {
+        Some(_) if others => Err(Path::ROOT.both(["query", "metrics"])),
+        Some(body) => query::from_wire(body.as_bytes()),
+        None => {
+            metrics.append(&mut measures);
+            target.values = query::distinct(metrics);
+            target.dimensions = query::distinct(std::mem::take(&mut target.dimensions));
+            target.segments = query::distinct(std::mem::take(&mut target.segments));
+            Ok(request)
+        }
+    }
+}
+
+/// Reads one name, or several with commas between them.
+fn members(value: &str, path: &Path<'_>, into: &mut Vec<MemberRef>) -> Result<(), FieldError> {
+    for name in value.split(',') {
+        into.push(query::member(name.trim(), path)?);
+    }
+    Ok(())
+}
+
+fn integer(value: &str, path: &Path<'_>) -> Result<u64, FieldError> {
+    value.parse().map_err(|_| path.invalid_value(value, "an integer, 0 or more,"))
+}
+
+fn boolean(value: &str, path: &Path<'_>) -> Result<bool, FieldError> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(path.invalid_value(other, "`true` or `false`")),
+    }
+}
+
+/// Reads words as they are, and an object or a list as JSON.
+fn range(value: &str, path: &Path<'_>) -> Result<Json, FieldError> {
+    if !value.starts_with(['{', '[']) {
+        return Ok(Json::String(value.to_owned()));
+    }
+    let json = serde_json::from_str(value);
+    let json = json.map_err(|_| path.invalid_value(value, "words like `last 7 days`, or JSON as in a body"))?;
+    body::check_names(value.as_bytes(), path)?;
+    Ok(json)
+}

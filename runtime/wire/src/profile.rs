@@ -1,0 +1,178 @@
+//! Profiles of cubes (specification, "Cube profile").
+//!
+//! Statistics that were not computed are null, and their lists are empty.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value as Json;
+use terrane_app::profiling;
+use terrane_compiler::types::LogicalType;
+
+use crate::{schema, value};
+
+/// The profile of a cube.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CubeProfile<'a> {
+    cube_name: &'a str,
+    row_count: u64,
+    #[schemars(schema_with = "schema::timestamp")]
+    profiled_at: String,
+    sample_size: u64,
+    dimension_profiles: Vec<ColumnProfile<'a>>,
+    measure_profiles: Vec<ColumnProfile<'a>>,
+    overall_quality_score: Option<f64>,
+    /// The score of each quality dimension.
+    quality_scores: BTreeMap<&'static str, f64>,
+    insights: Vec<Insight<'a>>,
+}
+
+/// The statistics of a column.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ColumnProfile<'a> {
+    name: &'a str,
+    title: &'a str,
+    #[schemars(schema_with = "types")]
+    r#type: &'static str,
+    total_count: u64,
+    null_count: Option<u64>,
+    completeness: Option<f64>,
+    distinct_count: Option<u64>,
+    cardinality_ratio: Option<f64>,
+    #[schemars(schema_with = "schema::any")]
+    min: Option<Json>,
+    #[schemars(schema_with = "schema::any")]
+    max: Option<Json>,
+    mean: Option<f64>,
+    stddev: Option<f64>,
+    skewness: Option<f64>,
+    /// Values by their percentile.
+    percentiles: serde_json::Map<String, Json>,
+    outlier_count: Option<u64>,
+    histogram: Vec<Bin>,
+    top_values: Vec<TopValue>,
+}
+
+/// A bin of a histogram.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Bin {
+    from: f64,
+    to: f64,
+    count: u64,
+}
+
+/// A frequent value.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TopValue {
+    #[schemars(schema_with = "schema::any")]
+    value: Json,
+    count: u64,
+}
+
+/// A finding of a check.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Insight<'a> {
+    severity: &'static str,
+    code: &'a str,
+    message: &'a str,
+    column: Option<&'a str>,
+    score: Option<f64>,
+    component: &'a str,
+    evidence: BTreeMap<&'a str, &'a str>,
+}
+
+fn types(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&[
+        "text",
+        "integer",
+        "decimal",
+        "float",
+        "boolean",
+        "date",
+        "timestamp",
+        "timestamp_tz",
+        "geo",
+        "binary",
+        "unknown",
+    ])
+}
+
+/// Returns the name of a column's type.
+pub fn type_name(ty: LogicalType) -> &'static str {
+    match ty {
+        LogicalType::Text => "text",
+        LogicalType::Integer => "integer",
+        LogicalType::Decimal => "decimal",
+        LogicalType::Float => "float",
+        LogicalType::Boolean => "boolean",
+        LogicalType::Date => "date",
+        LogicalType::Timestamp => "timestamp",
+        LogicalType::TimestampTz => "timestamp_tz",
+        LogicalType::Geo => "geo",
+        LogicalType::Binary => "binary",
+        LogicalType::Unknown => "unknown",
+    }
+}
+
+/// Returns a value of a column as JSON.
+pub fn value_to_wire(value: &terrane_compiler::types::Value) -> Json {
+    value::to_json(value)
+}
+
+impl<'a> From<&'a profiling::CubeProfile> for CubeProfile<'a> {
+    fn from(profile: &'a profiling::CubeProfile) -> Self {
+        CubeProfile {
+            cube_name: &profile.cube_name,
+            row_count: profile.row_count,
+            profiled_at: profile.profiled_at.to_string(),
+            sample_size: profile.sample_size,
+            dimension_profiles: profile.dimension_profiles.iter().map(ColumnProfile::from).collect(),
+            measure_profiles: profile.measure_profiles.iter().map(ColumnProfile::from).collect(),
+            overall_quality_score: profile.overall_quality_score,
+            quality_scores: profile.quality_scores.iter().map(|(side, score)| (side.as_str(), *score)).collect(),
+            insights: profile.insights.iter().map(Insight::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a profiling::ColumnProfile> for ColumnProfile<'a> {
+    fn from(column: &'a profiling::ColumnProfile) -> Self {
+        let bins = column.histogram.iter().map(|bin| Bin { from: bin.from, to: bin.to, count: bin.count });
+        let top =
+            column.top_values.iter().map(|(value, count)| TopValue { value: value::to_json(value), count: *count });
+        ColumnProfile {
+            name: &column.name,
+            title: &column.title,
+            r#type: type_name(column.ty),
+            total_count: column.total_count,
+            null_count: column.null_count,
+            completeness: column.completeness(),
+            distinct_count: column.distinct_count,
+            cardinality_ratio: column.cardinality_ratio(),
+            min: column.min.as_ref().map(value::to_json),
+            max: column.max.as_ref().map(value::to_json),
+            mean: column.mean,
+            stddev: column.stddev,
+            skewness: column.skewness,
+            percentiles: column.percentiles.iter().map(|(at, value)| (at.to_string(), (*value).into())).collect(),
+            outlier_count: column.outlier_count,
+            histogram: bins.collect(),
+            top_values: top.collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a profiling::Insight> for Insight<'a> {
+    fn from(insight: &'a profiling::Insight) -> Self {
+        Insight {
+            severity: insight.level(),
+            code: &insight.code,
+            message: &insight.message,
+            column: insight.column.as_deref(),
+            score: insight.score,
+            component: &insight.component,
+            evidence: insight.evidence.iter().map(|(name, value)| (&**name, &**value)).collect(),
+        }
+    }
+}

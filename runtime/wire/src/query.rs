@@ -1,0 +1,288 @@
+//! The body of a query (specification, "Query request").
+//!
+//! In: bytes. Out: a [`QueryRequest`], or a [`FieldError`] that names the field. Unknown fields are rejected with the
+//! nearest known one, so that a misspelt filter does not go unnoticed.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value as Json, json};
+use terrane_compiler::query::{MemberRef, OrderBy, SemanticQuery};
+use terrane_compiler::types::Granularity;
+
+use crate::fields::{FieldError, Fields, Path};
+use crate::json::Numbers;
+use crate::{body, filter, schema, time};
+
+pub use crate::parameters::from_parameters;
+
+/// A query, and how its answer is written.
+#[derive(Debug, Default)]
+pub struct QueryRequest {
+    pub query: SemanticQuery,
+    pub numbers: Numbers,
+    /// One text that runs as it is, instead of a text and its values; for `/query/sql`.
+    pub inline: bool,
+}
+
+/// A query. Members are `cube.member`, `cube.time_dimension.granularity`, or a metric.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields, example = example())]
+pub struct Query {
+    /// Metrics or measures.
+    pub metrics: Option<Vec<Member>>,
+    /// Measures or metrics, as `metrics`.
+    pub measures: Option<Vec<Member>>,
+    pub dimensions: Option<Vec<Member>>,
+    pub filters: Option<Vec<filter::Filter>>,
+    pub order_by: Option<Vec<Order>>,
+    /// As `order_by`.
+    pub order: Option<Vec<Order>>,
+    pub limit: Option<schema::Integer>,
+    pub offset: Option<schema::Integer>,
+    pub time_range: Option<time::TimeRangeBody>,
+    pub time_dimensions: Option<Vec<time::TimeDimensionBody>>,
+    pub compare_range: Option<time::CompareRangeBody>,
+    pub fill_gaps: Option<bool>,
+    /// Rows instead of groups.
+    pub ungrouped: Option<bool>,
+    /// The cube of members that are written without one.
+    pub cube: Option<String>,
+    pub segments: Option<Vec<Member>>,
+    /// A time zone of the IANA database, like `Europe/Berlin`.
+    pub timezone: Option<String>,
+    /// `false`: `meta.total_rows` may be null.
+    pub total: Option<bool>,
+    /// Adds each measure without dimensions as `meta.totals`.
+    pub totals: Option<bool>,
+    pub numbers: Option<NumberForm>,
+}
+
+fn example() -> Json {
+    json!({
+        "measures": ["orders.count"], "dimensions": ["orders.created_at.month"],
+        "filters": [{ "dimension": "orders.status", "operator": "equals", "value": "paid" }], "limit": 100,
+    })
+}
+
+/// A query whose SQL is asked for.
+#[derive(Debug)]
+pub struct SqlQuery;
+
+impl JsonSchema for SqlQuery {
+    fn schema_name() -> Cow<'static, str> {
+        "SqlQuery".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Query::json_schema(generator);
+        schema.insert("description".to_owned(), "A query whose SQL is asked for.".into());
+        if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+            let text = "One text that runs as it is, instead of a text and its values.";
+            properties.insert("inline".to_owned(), json!({ "type": ["boolean", "null"], "description": text }));
+        }
+        schema
+    }
+}
+
+/// The name of a member.
+#[derive(Debug)]
+pub struct Member;
+
+impl JsonSchema for Member {
+    fn schema_name() -> Cow<'static, str> {
+        "MemberRef".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string", "pattern": r"^[^.]+(\.[^.]+){0,2}$", "maxLength": 1024,
+            "description": "`cube.member`, `cube.time_dimension.granularity`, or a metric",
+            "examples": ["orders.count", "orders.created_at.month"],
+        })
+    }
+}
+
+/// A sort key.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "OrderBy", deny_unknown_fields)]
+pub struct Order {
+    pub field: Member,
+    pub direction: Option<OrderDirection>,
+}
+
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+pub enum OrderDirection {
+    Asc,
+    Desc,
+}
+
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+pub enum NumberForm {
+    Number,
+    String,
+    Double,
+}
+
+/// The name of a granularity.
+#[derive(Debug)]
+pub struct GranularityName;
+
+impl JsonSchema for GranularityName {
+    fn schema_name() -> Cow<'static, str> {
+        "Granularity".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::words(&Granularity::ALL.map(Granularity::as_str))
+    }
+}
+
+const QUERY: &str = "a query, which is a JSON object,";
+pub(crate) const FIELDS_FOR_SQL: &[&str] = &[
+    "metrics",
+    "measures",
+    "dimensions",
+    "filters",
+    "order_by",
+    "order",
+    "limit",
+    "offset",
+    "time_range",
+    "time_dimensions",
+    "compare_range",
+    "fill_gaps",
+    "ungrouped",
+    "cube",
+    "segments",
+    "timezone",
+    "total",
+    "totals",
+    "numbers",
+    "inline",
+];
+/// The fields of a query without `inline`.
+pub(crate) const FIELDS: &[&str] = match FIELDS_FOR_SQL.split_last() {
+    Some((_, others)) => others,
+    None => &[],
+};
+const MEMBERS: &str = "a list of members, like [\"orders.count\"],";
+
+/// Reads the body of `POST /api/v1/query` and `/query/explain`.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn from_wire(body: &[u8]) -> Result<QueryRequest, FieldError> {
+    read(body, FIELDS)
+}
+
+/// Reads the body of `POST /api/v1/query/sql`, which may have `inline`.
+///
+/// # Errors
+/// As [`from_wire`].
+pub fn from_wire_for_sql(body: &[u8]) -> Result<QueryRequest, FieldError> {
+    read(body, FIELDS_FOR_SQL)
+}
+
+fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, FieldError> {
+    let value = body::parse(body)?;
+    let path = Path::ROOT;
+    let fields = Fields::new(&value, &path, QUERY, known)?;
+    let mut values = fields.list("metrics", MEMBERS, member_item)?;
+    values.extend(fields.list("measures", MEMBERS, member_item)?);
+    let mut order = fields.list("order_by", ORDERS, order_item)?;
+    order.extend(fields.list("order", ORDERS, order_item)?);
+    let query = SemanticQuery {
+        cube: fields.string("cube", "a cube's name")?.map(Into::into),
+        values: distinct(values),
+        dimensions: distinct(fields.list("dimensions", MEMBERS, member_item)?),
+        time_dimensions: fields.list("time_dimensions", "a list of time dimensions", time::dimension)?,
+        time_range: match fields.get("time_range") {
+            None => None,
+            Some(range) => Some(time::range(range, &path.field("time_range"))?),
+        },
+        filters: fields.list("filters", "a list of filters", filter::from_wire)?,
+        segments: distinct(fields.list("segments", "a list of segments, like [\"orders.paid\"],", member_item)?),
+        order,
+        limit: fields.integer("limit")?,
+        offset: fields.integer("offset")?.unwrap_or(0),
+        timezone: fields.string("timezone", "a timezone, like \"Europe/Berlin\",")?.map(Into::into),
+        skip_total: fields.boolean("total")? == Some(false),
+        totals: fields.boolean("totals")? == Some(true),
+        compare: match fields.get("compare_range") {
+            None => None,
+            Some(compared) => Some(time::compare(compared, &path.field("compare_range"))?),
+        },
+        fill_gaps: fields.boolean("fill_gaps")? == Some(true),
+        ungrouped: fields.boolean("ungrouped")? == Some(true),
+    };
+    Ok(QueryRequest { query, numbers: numbers(&fields, &path)?, inline: fields.boolean("inline")? == Some(true) })
+}
+
+pub(crate) const ORDER_BY: &[&str] = &["field", "direction"];
+const ORDERS: &str = "a list like [{\"field\": …, \"direction\": \"desc\"}]";
+
+fn order_item(value: &Json, path: &Path<'_>) -> Result<OrderBy, FieldError> {
+    let expected = "an object like {\"field\": …, \"direction\": \"desc\"}";
+    let fields = Fields::new(value, path, expected, ORDER_BY)?;
+    let member = member(fields.required_string("field", "a member, like \"orders.count\",")?, &path.field("field"))?;
+    let descending = match fields.string("direction", "\"asc\" or \"desc\"")? {
+        None | Some("asc") => false,
+        Some("desc") => true,
+        Some(other) => return Err(path.field("direction").invalid_value(other, "`asc` or `desc`")),
+    };
+    Ok(OrderBy { member, descending })
+}
+
+const NUMBER_FORMS: &str = "`number`, `string` or `double`";
+
+fn numbers(fields: &Fields<'_>, path: &Path<'_>) -> Result<Numbers, FieldError> {
+    match fields.string("numbers", NUMBER_FORMS)? {
+        None | Some("number") => Ok(Numbers::Plain),
+        Some("string") => Ok(Numbers::Strings),
+        Some("double") => Ok(Numbers::Doubles),
+        Some(other) => Err(path.field("numbers").invalid_value(other, NUMBER_FORMS)),
+    }
+}
+
+fn member_item(value: &Json, path: &Path<'_>) -> Result<MemberRef, FieldError> {
+    match value {
+        Json::String(text) => member(text, path),
+        other => Err(path.invalid_type(other, "a member, like \"orders.count\",")),
+    }
+}
+
+pub(crate) fn member(text: &str, path: &Path<'_>) -> Result<MemberRef, FieldError> {
+    text.parse().map_err(|error| path.rejected(error))
+}
+
+/// Removes repetitions, and keeps the order.
+pub(crate) fn distinct(members: Vec<MemberRef>) -> Vec<MemberRef> {
+    let mut seen = HashSet::new();
+    members.into_iter().filter(|member| seen.insert(member.text.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reference_names_every_field() {
+        let reference = include_str!("../../QUERY.md");
+        let (_, body) = reference.split_once("## The body").unwrap();
+        let (body, _) = body.split_once("\n## ").unwrap();
+        let cells = body.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+        let named: Vec<&str> =
+            cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim().trim_matches('`')).collect();
+        for field in FIELDS {
+            assert!(named.contains(field), "QUERY.md does not name `{field}`");
+        }
+        for name in named {
+            assert!(FIELDS.contains(&name), "QUERY.md names `{name}`, which no query has");
+        }
+        assert!(reference.contains("`inline: true`"));
+    }
+}

@@ -1,0 +1,26 @@
+//! Prepares the tools that the system tests use as clients: generators of clients, and libraries that read Arrow.
+//!
+//! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
+//! each tool that is missing. Deliberately absent: failing, since the tests of a missing tool are skipped by name, and
+//! fail in CI.
+
+use crate::context::Context;
+use crate::{npm, python};
+
+/// The Python environments: the folder of the tools and of the pinned packages, and the name of the tools.
+const PYTHON: [(&str, &str); 2] = [("openapi-client", "openapi-python-client"), ("data-frames", "pandas and polars")];
+
+/// Installs the tools that are missing.
+pub(crate) fn prepare(context: &Context) {
+    for (folder, name) in PYTHON {
+        let requirements = context.root.join("xtask").join(folder).join("requirements.txt");
+        let installed = context
+            .target()
+            .and_then(|target| python::environment(context, &target.join("tools").join(folder), &requirements, name));
+        match installed {
+            Ok(_) => println!("ok    {name} for the system tests"),
+            Err(error) => println!("note  {name} is missing, so its tests are skipped: {error:#}"),
+        }
+    }
+    npm::prepare(context, "openapi-typescript", "tests/system/clients", "generated-clients");
+}

@@ -38,7 +38,7 @@ use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::{model, project};
 use terrane_expectations::Subject;
 use terrane_identity::{Argon2Passwords, OsRandomness};
-use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
+use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks};
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, Scopes, TrustedProxies};
 use terrane_store::StateStore;

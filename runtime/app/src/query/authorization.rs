@@ -64,7 +64,7 @@ impl QuerySession<'_> {
         }
         let inspection = inspect(&self.snapshot.model, query, caller, &self.environment)?;
         let asking = HookRequest { context: self.context, now: self.environment.now, time_zone: &service.time_zone };
-        let said = service.governance.judge(&asking, &Arc::new(inspection.facts().clone())).await;
+        let said = service.governance.authorize(&asking, &Arc::new(inspection.facts().clone())).await;
         let verdict =
             combine(&inspection, said, recorder, &|hook, fault| service.governance.blame(&asking, hook, fault));
         self.enforce(&verdict, &inspection, recorder).await?;

@@ -152,7 +152,7 @@ impl Stage {
     /// What the one function of the guest's role comes to: nothing, or the words of its fault.
     async fn call(&self, asked: Asked) -> Result<(), String> {
         match self.role {
-            PluginRole::Governance => self.judge(asked, &Arc::default()).await.map(drop),
+            PluginRole::Governance => self.authorize(asked, &Arc::default()).await.map(drop),
             PluginRole::Check => self.plan(asked).await.map(drop).map_err(|fault| fault.to_string()),
             PluginRole::Detector => self.detect(asked).await.map(drop).map_err(|error| error.to_string()),
             PluginRole::Dialect => panic!("dialects are asked when they are loaded"),

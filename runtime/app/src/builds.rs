@@ -15,8 +15,8 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value as Json, json};
 use terrane_compiler::model::ModelQueries;
-use terrane_compiler::model::nearest::nearest;
 use terrane_compiler::project::{Definitions, Materialization};
+use terrane_compiler::text::nearest::nearest;
 
 pub(crate) use current::current_builds;
 pub use current::fingerprint;
@@ -280,7 +280,7 @@ impl<'s> Plan<'s> {
         });
         let mut plan = Plan {
             definitions,
-            queries: ModelQueries::new(definitions, snapshot.kept().built()),
+            queries: ModelQueries::new(definitions),
             batches: batches.filter(|batch| !batch.is_empty()).collect(),
             inlined: Vec::new(),
             current: BTreeSet::new(),

@@ -11,14 +11,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
-use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{
     COLUMN_MISMATCH, ProbedMember, TypeProbe, culprit, relation_place, rows_probe, single_probes, type_probe,
 };
+use terrane_compiler::text::nearest::suggest;
 use terrane_compiler::types::LogicalType;
 
 use crate::inspection::Inspected;

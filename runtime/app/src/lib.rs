@@ -1,5 +1,6 @@
 //! The use cases: async, no wire format, no vendor. They speak to the outside through `ports`.
 
+pub mod accounts;
 pub mod anomaly;
 pub mod builds;
 pub mod catalog;

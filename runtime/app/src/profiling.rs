@@ -14,7 +14,7 @@ mod statistics;
 
 use std::sync::Arc;
 
-use terrane_compiler::profile::{ProfileColumn, ProfileQuery, Statistic};
+use terrane_compiler::column_statistics::{Statistic, StatisticsColumn, StatisticsQuery};
 use terrane_compiler::query::{DateRange, QueryError};
 
 use crate::domain::QueryKind;
@@ -43,7 +43,7 @@ struct ProfileTarget<'a> {
     session: &'a QuerySession<'a>,
     cube: &'a Arc<str>,
     range: Option<&'a DateRange>,
-    columns: &'a [ProfileColumn],
+    columns: &'a [StatisticsColumn],
 }
 
 impl ProfilingService {
@@ -172,12 +172,12 @@ impl ProfilingService {
 }
 
 impl ProfileTarget<'_> {
-    fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> ProfileQuery {
-        ProfileQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
+    fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> StatisticsQuery {
+        StatisticsQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
     }
 }
 
-fn offered(cube: &Arc<str>, column: &ProfileColumn) -> ProfiledColumn {
+fn offered(cube: &Arc<str>, column: &StatisticsColumn) -> ProfiledColumn {
     ProfiledColumn {
         cube: Arc::clone(cube),
         member: Arc::clone(&column.name),

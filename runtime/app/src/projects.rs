@@ -27,7 +27,8 @@ pub use outcome::{Loaded, ProjectError, Referrer, closed_cubes, missing_ref};
 pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 
 use crate::builds::Builds;
-use crate::catalog::{self, Catalog, Known, Snapshot};
+use crate::catalog::{self, Catalog, Snapshot};
+use crate::described::Described;
 use crate::domain::{RequestContext, Scope};
 use crate::governance::ApprovalService;
 use crate::ports::audit::{AuditEntry, AuditLog};
@@ -111,7 +112,7 @@ impl ProjectService {
     pub async fn read(&self, path: &str) -> Result<Snapshot, ProjectError> {
         let texts = self.texts_at(Some(path)).await?;
         let before = self.ports.catalog.snapshot();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         soften_registered(&mut snapshot.diagnostics);
         Ok(snapshot)
     }
@@ -129,7 +130,7 @@ impl ProjectService {
         }
     }
 
-    async fn snapshot_of(&self, texts: &ProjectTexts, known: Known<'_>) -> Result<Snapshot, PluginError> {
+    async fn snapshot_of(&self, texts: &ProjectTexts, known: &Described) -> Result<Snapshot, PluginError> {
         let (plugins, warehouse) = (&*self.ports.plugins, &*self.ports.warehouse);
         let mut snapshot = catalog::load(&texts.source, &texts.inputs, known, plugins, warehouse).await?;
         snapshot.diagnostics.extend(texts.problems.iter().cloned());

@@ -10,6 +10,7 @@ pub mod api_key;
 mod audit_buffer;
 pub mod caller_json;
 pub mod chain;
+mod credential_cache;
 mod login_throttle;
 pub mod oauth;
 mod revocations;
@@ -25,17 +26,19 @@ use terrane_compiler::SecurityContext;
 pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, Scopes};
 pub use access::AccessRecorder;
 pub use audit_buffer::{AuditBuffer, WINDOW};
+pub(crate) use credential_cache::CredentialCache;
 pub use revocations::MAX_APPLICATION_TOKEN_AGE;
+pub(crate) use sessions::from;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
+use crate::accounts::{AccountPorts, Accounts};
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
-use crate::ports::credentials::{ApiKey, Credentials, Session};
+use crate::ports::credentials::{ApiKey, Credentials};
 use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens, Verified};
 use login_throttle::LoginThrottle;
 use revocations::Revocations;
-use ttl_cache::TtlCache;
 
 /// What the authenticator works with.
 #[derive(Clone)]
@@ -121,23 +124,27 @@ impl From<StoreError> for AuthError {
 pub struct Authenticator {
     ports: SecurityPorts,
     settings: SessionSettings,
-    keys: TtlCache<ApiKey>,
-    sessions: TtlCache<Session>,
-    revocations: TtlCache<Arc<Revocations>>,
+    cache: Arc<CredentialCache>,
+    accounts: Accounts,
     login_throttle: LoginThrottle,
 }
 
 impl Authenticator {
     pub fn new(ports: SecurityPorts, settings: SessionSettings) -> Self {
-        let clock = || ports.clock.clone();
-        Authenticator {
-            keys: TtlCache::new(clock()),
-            sessions: TtlCache::new(clock()),
-            revocations: TtlCache::new(clock()),
-            login_throttle: LoginThrottle::new(clock()),
-            ports,
-            settings,
-        }
+        let cache = Arc::new(CredentialCache::new(&ports.clock));
+        let accounts = AccountPorts {
+            credentials: ports.credentials.clone(),
+            passwords: ports.passwords.clone(),
+            randomness: ports.randomness.clone(),
+            clock: ports.clock.clone(),
+        };
+        let accounts = Accounts::with_cache(accounts, cache.clone());
+        Authenticator { cache, accounts, login_throttle: LoginThrottle::new(ports.clock.clone()), ports, settings }
+    }
+
+    /// The use cases that change credentials. What they change takes effect here at once.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     /// Whether access tokens are accepted at all.
@@ -148,7 +155,7 @@ impl Authenticator {
     /// Whether a bearer can be judged without asking the state database for what might not be there: a
     /// key that this process has seen, or a token, whose signature is looked at first.
     pub fn is_cheap(&self, bearer: &str) -> bool {
-        !api_key::is_key(bearer) || api_key::parse(bearer).is_some_and(|(id, _)| self.keys.has(id))
+        !api_key::is_key(bearer) || api_key::parse(bearer).is_some_and(|(id, _)| self.cache.keys.has(id))
     }
 
     /// Finds out who a bearer is.
@@ -162,7 +169,7 @@ impl Authenticator {
     async fn by_key(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
         let parsed = api_key::parse(credential.bearer).filter(|_| self.settings.accepts_keys);
         let (id, secret) = parsed.ok_or(AuthError::UnknownKey)?;
-        let found = self.keys.get(id, self.ports.credentials.key(id)).await?;
+        let found = self.cache.keys.get(id, self.ports.credentials.key(id)).await?;
         // Compared also where there is none, so that the answer takes as long.
         let hash = found.as_ref().map_or([0; 32], |key| key.secret_hash);
         let is_it = api_key::is_equal(&hash, &secret);
@@ -174,7 +181,8 @@ impl Authenticator {
             return Err(AuthError::ExpiredKey { at });
         }
         let ApiKey { id, scopes, caller, tenant, .. } = key;
-        Ok(Identity { caller, scopes, method: AuthMethod::ApiKey, credential: format!("key:{id}").into(), tenant })
+        let caller = SecurityContext { auth_method: AuthMethod::ApiKey, ..caller };
+        Ok(Identity { caller, scopes, credential: format!("key:{id}").into(), tenant })
     }
 
     async fn by_token(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
@@ -193,7 +201,7 @@ impl Authenticator {
                 return Ok(without_session(caller, scopes, tenant));
             }
         };
-        let session = self.sessions.get(&id, self.read_session(&id)).await?;
+        let session = self.cache.sessions.get(&id, self.read_session(&id)).await?;
         let rights = session.filter(|session| session.ended_at.is_none()).and_then(|session| session.rights);
         let rights = rights.ok_or(AuthError::InvalidToken { why: "its session is over" })?;
         if rights.caller.user_id != subject {
@@ -206,7 +214,8 @@ impl Authenticator {
 /// The identity of the bearer of a token without a session. A token that names no scope reads.
 fn without_session(caller: SecurityContext, scopes: Option<Scopes>, tenant: Option<Arc<str>>) -> Identity {
     let credential = format!("user:{}", caller.user_id).into();
-    Identity { scopes: scopes.unwrap_or(Scopes::READ), method: AuthMethod::Jwt, credential, tenant, caller }
+    let caller = SecurityContext { auth_method: AuthMethod::Jwt, ..caller };
+    Identity { scopes: scopes.unwrap_or(Scopes::READ), credential, tenant, caller }
 }
 
 /// A record of what somebody proven did.
@@ -215,7 +224,7 @@ pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, res
         at,
         event: event.into(),
         actor: identity.caller.user_id.clone(),
-        auth_method: identity.method.as_str().into(),
+        auth_method: identity.method().as_str().into(),
         resource: resource.into(),
         count: 1,
         ..AuditEntry::default()

@@ -11,8 +11,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::sql::{SourceProbe, source_probes};
+use terrane_compiler::text::nearest::suggest;
 
 use self::readers::ReportedReaders;
 use crate::catalog::Snapshot;

@@ -1,13 +1,13 @@
 //! Reads the caller of `--as`, to try policies as another caller.
 //!
-//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller is anonymous: no
-//! roles, no groups, no attributes.
+//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller has no roles, no
+//! groups and no attributes. A caller whose file has no `auth_method` is the operator.
 
 use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
-use terrane_app::security::caller_json;
+use terrane_app::security::{Scopes, caller_json};
 use terrane_compiler::SecurityContext;
 
 use crate::failure::Failure;
@@ -26,5 +26,7 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
-    Ok(RequestContext::operator(caller))
+    let is_operator = json.get("auth_method").is_none_or(Json::is_null);
+    let context = RequestContext { scopes: Scopes::READ, caller: caller.clone(), ..RequestContext::default() };
+    Ok(if is_operator { RequestContext::operator(caller) } else { context })
 }

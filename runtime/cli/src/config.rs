@@ -31,7 +31,7 @@ use terrane_warehouse::FileAccess;
 pub use environment::Environment;
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
 pub use plugins::{PluginConfig, PluginsConfig};
-pub use providers::{OAuthConfig, OutgoingConfig, ProviderConfig, TokenAuth};
+pub use providers::{OAuthConfig, OpenIdConfig, OutgoingConfig, ProviderConfig, TokenAuth};
 pub use reader::{Located, Place, Secret};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
 

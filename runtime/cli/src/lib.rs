@@ -132,7 +132,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let terminal = terminal(&environment);
     // A server has a log of its own.
     if !matches!(arguments.command, Command::Serve(_)) {
-        plugin_lines::tell_them();
+        plugin_lines::install();
     }
     let outcome = on_large_stack(move || run(arguments.command, &environment, terminal));
     match outcome {

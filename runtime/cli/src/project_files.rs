@@ -13,8 +13,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use terrane_authoring::regular_file;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::model::nearest::resembling;
 use terrane_compiler::project::{SourceTree, names_in};
+use terrane_compiler::text::nearest::resembling;
 
 use crate::config::{Folders, PROJECT_FILE};
 use crate::failure::Failure;

@@ -125,8 +125,11 @@ async fn load(projects: &ProjectService, trigger: Trigger) {
     // Whoever sends a signal may have changed tables too.
     let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
     let server = RequestContext {
-        caller: SecurityContext { user_id: "server".into(), ..SecurityContext::default() },
-        auth_method: AuthMethod::Operator,
+        caller: SecurityContext {
+            user_id: "server".into(),
+            auth_method: AuthMethod::Operator,
+            ..SecurityContext::default()
+        },
         ..RequestContext::default()
     };
     let trigger = trigger.as_str();

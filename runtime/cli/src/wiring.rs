@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use terrane_app::builds::Builds;
-use terrane_app::catalog::{self, Known, Snapshot};
+use terrane_app::catalog::{self, Snapshot};
 use terrane_app::described::Described;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
 use terrane_app::ports::clock::Clock;
@@ -138,8 +138,8 @@ async fn open(
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some((warehouse, builder))) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        let known = Known { described: &Described::default(), kept: &Arc::default() };
-        match catalog::load(&project.source, &inputs, known, &*plugins, &*warehouse).await {
+        let known = Described::default();
+        match catalog::load(&project.source, &inputs, &known, &*plugins, &*warehouse).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);
                 problems.extend(snapshot.diagnostics.iter().cloned());
@@ -226,7 +226,7 @@ pub async fn server_services(
     store.append(vec![start_entry(project, now)]).await.map_err(|error| unwritable(&error))?;
     let config = &project.config;
     let security::Security { tokens, providers, state_token_key, transport, sessions } =
-        security::open(project, &ports.clock)?;
+        security::open(project, store, &ports.clock).await?;
     let texts = ProjectTexts {
         folder: project.folder.root().display().to_string().into(),
         source: project.source.clone(),
@@ -264,8 +264,7 @@ pub async fn server_services(
 fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     let lines = project.config.settings.iter().map(|setting| format!("{setting:?}\n"));
     let digest = api_key::hash(&lines.collect::<String>());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": digest});
+    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": hex::encode(digest)});
     AuditEntry {
         at,
         event: "server_started".into(),
@@ -296,7 +295,7 @@ fn build_timeout(config: &Config) -> Duration {
 pub fn process_id() -> Arc<str> {
     let mut random = [0; 16];
     OsRandomness.fill(&mut random);
-    random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    hex::encode(random).into()
 }
 
 /// Whether tokens are accepted, with keys that can be used.

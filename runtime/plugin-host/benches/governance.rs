@@ -1,4 +1,4 @@
-//! What a governance hook costs a query: the call alone, and the way from a query to SQL with a hook beside
+//! The cost of a governance hook for a query: the call alone, and a compilation with a hook compared with
 //! the same filter as a policy of the project.
 //!
 //! Target: a call over 20 members, in a fresh instance, under 50 µs p50. `judge` is the same as a query calls it: on a

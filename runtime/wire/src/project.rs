@@ -14,7 +14,7 @@ use terrane_app::ports::builder::BuildError;
 use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded};
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::diagnostic::{self, Diagnostic};
-use terrane_compiler::graph::DependencyGraph;
+use terrane_lineage::graph::DependencyGraph;
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};

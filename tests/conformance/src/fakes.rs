@@ -27,7 +27,7 @@ use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, RefusalCause, ResultSet, Statement, Warehouse, WarehouseError,
     WarehouseErrorKind,
 };
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::builds::MemoryBuilder;
 

@@ -73,7 +73,7 @@ impl Credentials for Nobody {
     async fn keys(&self) -> Result<Vec<ApiKey>, StoreError> {
         Ok(Vec::new())
     }
-    async fn revoke_key(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
+    async fn replace_key(&self, _: &ApiKey, _: &ApiKey, _: AuditEntry) -> Result<bool, StoreError> {
         Ok(false)
     }
     async fn add_user(&self, _: &User, _: AuditEntry) -> Result<bool, StoreError> {
@@ -85,11 +85,17 @@ impl Credentials for Nobody {
     async fn users(&self) -> Result<Vec<User>, StoreError> {
         Ok(Vec::new())
     }
-    async fn disable_user(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
-        Ok(false)
+    async fn replace_user(&self, _: &User, _: &User, _: AuditEntry) -> Result<Option<u64>, StoreError> {
+        Ok(None)
     }
-    async fn begin_session(&self, _: &Session, _: &RefreshToken, _: AuditEntry) -> Result<(), StoreError> {
-        Ok(())
+    async fn begin_session(
+        &self,
+        _: &Session,
+        _: &RefreshToken,
+        _: Option<&User>,
+        _: AuditEntry,
+    ) -> Result<bool, StoreError> {
+        Ok(true)
     }
     async fn session(&self, _: &str) -> Result<Option<Session>, StoreError> {
         Ok(None)

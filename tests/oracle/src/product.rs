@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
-use terrane_app::catalog::{Known, Snapshot, load};
+use terrane_app::catalog::{Snapshot, load};
 use terrane_app::described::Described;
 use terrane_app::ports::builder::{BuildsNothing, CantBuild};
 use terrane_app::ports::checks::NoChecks;
@@ -22,13 +22,13 @@ use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugin
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
 use terrane_app::query::{LimiterSettings, QueryRunError, QuerySettings, RequestContext};
 use terrane_app::services::{ServicePorts, Services};
-use terrane_compiler::lineage::Lineage;
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_golden_tests::duckdb_profile;
+use terrane_lineage::Lineage;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 use terrane_wire::json::{Numbers, write_rows};
 
@@ -173,8 +173,8 @@ impl Product {
         self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-            let known = Known { described: &Described::default(), kept: &Arc::default() };
-            let snapshot = load(tree, &inputs, known, &plugins, &*self.warehouse).await?;
+            let known = Described::default();
+            let snapshot = load(tree, &inputs, &known, &plugins, &*self.warehouse).await?;
             let problems =
                 snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code.as_str() == "cube-not-described");
             let problems: Vec<String> = problems.map(ToString::to_string).collect();

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use terrane_compiler::model::{KeptCubes, ModelQueries};
+use terrane_compiler::model::ModelQueries;
 use terrane_compiler::project::{Built, Definitions, Materialization};
 
 use crate::ports::builder::BuiltRelation;
@@ -23,18 +23,17 @@ pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usi
             hash.update(part);
         }
     }
-    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+    Some(hex::encode(hash.finalize()).into())
 }
 
 /// How the relations of this project stand to its models. Those of other projects are tables like any other.
-/// Texts of models that were checked when `before` was made are not checked again.
-pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation], before: &KeptCubes) -> Built {
+pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation]) -> Built {
     let own: Vec<&BuiltRelation> = held.iter().filter(|built| built.marker.project == definitions.project).collect();
     let mut built = Built::default();
     if own.is_empty() {
         return built;
     }
-    let queries = ModelQueries::new(definitions, before);
+    let queries = ModelQueries::new(definitions);
     for relation in own {
         let is_its = |name: &str| {
             let index = definitions.models.iter().position(|model| &*model.name.value == name)?;

@@ -3,35 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+pub use terrane_compiler::AuthMethod;
 use terrane_compiler::SecurityContext;
 
 use super::Scopes;
-
-/// The way in which a caller proved their identity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AuthMethod {
-    /// The caller sent no credential.
-    #[default]
-    Anonymous,
-    ApiKey,
-    Jwt,
-    /// An identity provider vouched for the caller when the session began.
-    OAuth,
-    /// The operator of this machine, at the command line.
-    Operator,
-}
-
-impl AuthMethod {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AuthMethod::Anonymous => "anonymous",
-            AuthMethod::ApiKey => "api_key",
-            AuthMethod::Jwt => "jwt",
-            AuthMethod::OAuth => "oauth",
-            AuthMethod::Operator => "operator",
-        }
-    }
-}
 
 /// A caller whose credential was verified.
 #[derive(Debug, Clone, Default)]
@@ -39,11 +14,22 @@ pub struct Identity {
     /// The context that policies are evaluated against.
     pub caller: SecurityContext,
     pub scopes: Scopes,
-    pub method: AuthMethod,
     /// The id of the key or session. It is not a secret.
     pub credential: Arc<str>,
     /// `None` on a server without tenants.
     pub tenant: Option<Arc<str>>,
+}
+
+impl Identity {
+    /// Returns the way in which the caller authenticated.
+    pub fn method(&self) -> AuthMethod {
+        self.caller.auth_method
+    }
+
+    /// Returns an anonymous identity whose audit records name this method: a sign-in that failed.
+    pub(crate) fn unproven(auth_method: AuthMethod) -> Self {
+        Identity { caller: SecurityContext { auth_method, ..SecurityContext::default() }, ..Identity::default() }
+    }
 }
 
 /// The credential of a request.

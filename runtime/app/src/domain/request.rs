@@ -16,8 +16,6 @@ pub struct RequestContext {
     pub trace: Option<TraceContext>,
     /// The tenant whose share of permits a query uses; `None` on a server without tenants.
     pub tenant: Option<Arc<str>>,
-    /// The way in which the caller proved their identity.
-    pub auth_method: AuthMethod,
     pub scopes: Scopes,
     /// The interface through which the request came in.
     pub surface: Surface,
@@ -31,7 +29,8 @@ pub struct RequestContext {
 impl RequestContext {
     /// Returns a request of the operator of this machine, who acts as `caller`.
     pub fn operator(caller: SecurityContext) -> Self {
-        RequestContext { caller, auth_method: AuthMethod::Operator, scopes: Scopes::READ, ..RequestContext::default() }
+        let caller = SecurityContext { auth_method: AuthMethod::Operator, ..caller };
+        RequestContext { caller, scopes: Scopes::READ, ..RequestContext::default() }
     }
 
     /// Returns the source of the request, for audit records.

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::graph::{DependencyGraph, Node, NodeType};
-use terrane_compiler::model::nearest::nearest;
-use terrane_compiler::model::{RunnableModel, place_of_complaint, runnable_models};
+use terrane_compiler::model::{RunnableModel, place_of_warehouse_error, runnable_models};
 use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered};
+use terrane_compiler::text::nearest::nearest;
+use terrane_lineage::graph::{DependencyGraph, Node, NodeType};
 
 use super::outcome::{ProjectError, missing_ref};
 use super::{ProjectService, contents};
 use crate::builds::ModelBuild;
-use crate::catalog::{Known, Snapshot};
+use crate::catalog::Snapshot;
 use crate::described::{Described, complaint, hint_to};
 use crate::domain::RequestContext;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
@@ -92,12 +92,11 @@ impl ProjectService {
     ) -> Result<Compiled, ProjectError> {
         let started = self.ports.clock.elapsed();
         let mut held = self.changing.lock().await;
-        let mut texts = self.texts_at(compilation.path.as_deref()).await?;
+        let texts = self.texts_at(compilation.path.as_deref()).await?;
         self.check_replacement(&texts, request).await?;
-        texts.source.share(&held.source);
         let before = self.ports.catalog.snapshot();
-        let (nothing, none) = (Described::default(), Arc::default());
-        let known = if compilation.is_full { Known { described: &nothing, kept: &none } } else { before.known() };
+        let nothing = Described::default();
+        let known = if compilation.is_full { &nothing } else { before.described() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
@@ -117,7 +116,7 @@ impl ProjectService {
             self.note_refusal(&snapshot.diagnostics);
             return Err(failed(broken));
         }
-        let models = match self.models(&snapshot, &asked, needed.as_ref(), known.described).await {
+        let models = match self.models(&snapshot, &asked, needed.as_ref(), known).await {
             Ok((models, accepted)) => {
                 snapshot.accept(accepted);
                 models
@@ -161,7 +160,7 @@ impl ProjectService {
     ) -> Result<(Vec<CompiledModel>, Vec<Arc<str>>), ProjectError> {
         let definitions = &snapshot.definitions;
         let (mut models, mut accepted) = (Vec::new(), Vec::new());
-        for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
+        for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
             let model = &definitions.models[index];
             if needed.is_some_and(|needed| !needed.contains(&*model.name.value)) {
                 continue;
@@ -198,7 +197,7 @@ impl ProjectService {
         let syntax = warnings.iter().find(|told| told.span.is_some());
         let span = match syntax.and_then(|told| told.span.clone()) {
             Some(span) => span,
-            None => place_of_complaint(model, &refusal.message),
+            None => place_of_warehouse_error(model, &refusal.message),
         };
         let message = syntax.map_or_else(|| refusal.message.clone(), |told| told.message.clone());
         let model = model.name.value.to_string();
@@ -226,7 +225,7 @@ pub const MODEL_NOT_DESCRIBED: Code = Code::ModelNotDescribed;
 pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> RefusedModels {
     let definitions = &snapshot.definitions;
     let (mut refused, mut names): (RefusedModels, HashSet<&str>) = Default::default();
-    for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
+    for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
         let model = &definitions.models[index];
         let Some(text) = text.filter(|_| !diagnostics.iter().any(Diagnostic::is_error)) else { continue };
         let name = &*model.name.value;
@@ -247,7 +246,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         let told = Diagnostic::error(MODEL_NOT_DESCRIBED, format!("the warehouse refuses model `{name}`"))
             .detail(complaint(&refusal.message))
             .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
-            .at(place_of_complaint(model, &refusal.message));
+            .at(place_of_warehouse_error(model, &refusal.message));
         refused.told.push(told);
     }
     refused.cubes = cubes_over(snapshot, &names);
@@ -276,7 +275,7 @@ fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
 
 /// The names of the models to report.
 fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
-    let whole = definitions.models.iter().chain(&definitions.circular_models).map(|model| &*model.name.value);
+    let whole = definitions.models.iter().chain(&definitions.cyclic_models).map(|model| &*model.name.value);
     let names = whole.chain(definitions.broken_models.iter().map(|name| &*name.value));
     let Some(models) = models else { return Ok(names.collect()) };
     let known: HashMap<&str, &str> = names.map(|name| (name, name)).collect();
@@ -296,8 +295,8 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
 
 /// Models with all that they read, one behind the other.
 fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSet<&'a str> {
-    let models = definitions.models.iter().chain(&definitions.circular_models);
-    let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, &**model)).collect();
+    let models = definitions.models.iter().chain(&definitions.cyclic_models);
+    let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, model)).collect();
     let mut needed = HashSet::new();
     let mut open: Vec<&str> = asked.iter().copied().collect();
     while let Some(name) = open.pop() {

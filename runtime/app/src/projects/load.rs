@@ -5,7 +5,6 @@ use terrane_compiler::project::soften_registered;
 
 use super::outcome::{Loaded, ProjectError, closed_cubes, missing_ref};
 use super::{ProjectService, contents};
-use crate::catalog::Known;
 use crate::described::Described;
 use crate::domain::RequestContext;
 use crate::ports::projects::ProjectTexts;
@@ -46,13 +45,12 @@ impl ProjectService {
         request: &RequestContext,
     ) -> Result<Loaded, ProjectError> {
         let started = self.ports.clock.elapsed();
-        let mut texts = self.texts_at(load.path.as_deref()).await?;
+        let texts = self.texts_at(load.path.as_deref()).await?;
         self.check_replacement(&texts, request).await?;
-        texts.source.share(&held.source);
         let before = self.ports.catalog.snapshot();
         let nothing = Described::default();
         let described = if load.trusts_types { before.described() } else { &nothing };
-        let mut snapshot = self.snapshot_of(&texts, Known { described, ..before.known() }).await?;
+        let mut snapshot = self.snapshot_of(&texts, described).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
             snapshot.harden(&before);

@@ -2,14 +2,14 @@
 //!
 //! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
 //! table hold for it. It is in the state database before it is served. SQL is the operator's business: who has
-//! no `admin` writes expressions of a known kind over tables with plain names (`model::allowed`) that the
+//! no `admin` writes expressions of a known kind over tables with plain names (`snippet::allowed`) that the
 //! warehouse's catalog lists (`located`). Governance hooks have a say in every change.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
-use terrane_compiler::model::allowed::{self, NotAllowed};
-use terrane_compiler::model::nearest::{likely, nearest};
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
+use terrane_compiler::snippet::allowed::{self, NotAllowed};
+use terrane_compiler::text::nearest::{likely, nearest};
 
 use super::ProjectService;
 use crate::catalog::Snapshot;
@@ -126,7 +126,7 @@ impl ProjectService {
         let new = RegisteredCube::new(&cube.name, &entry);
         let mut texts = held.clone();
         texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         let problems = problems_of(&cube.name, &snapshot.diagnostics);
         if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
@@ -172,7 +172,7 @@ impl ProjectService {
         let mut texts = held.clone();
         let rest = registered.iter().filter(|one| *one.cube.name != *name);
         texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
@@ -275,7 +275,7 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
         return Err(invalid(UNKNOWN_TABLE, message, "Name a table or a view of the warehouse's catalog.".to_owned()));
     };
     let columns: Vec<String> = table.columns.iter().map(|column| column.to_lowercase()).collect();
-    for (of, column) in allowed::columns_of(cube) {
+    for (of, column) in cube.referenced_columns() {
         let (written, folded) = (&column.text, column.text.to_lowercase());
         if of != cube.id || !columns.contains(&folded) {
             let hint = match likely(&folded, columns.iter().map(String::as_str)) {

@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use terrane_compiler::governance::{Authorized, Checked, Inspection, inspect};
+use terrane_compiler::Authorized;
+use terrane_compiler::governance::{Checked, Inspection, inspect};
 use terrane_compiler::query::SemanticQuery;
 
 use super::QueryRunError;

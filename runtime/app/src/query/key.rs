@@ -23,12 +23,12 @@ pub(super) fn cache_key(warehouse: &str, sql: &CompiledSql) -> String {
             Value::TimestampTz(value) => field(&mut hash, b'Z', &value.to_le_bytes()),
         }
     }
-    hex(&hash.finalize())
+    hex::encode(hash.finalize())
 }
 
 /// Returns the name of a statement in the log.
 pub(super) fn sql_hash(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes())[..8])
+    hex::encode(&Sha256::digest(text.as_bytes())[..8])
 }
 
 /// Hashes a field after its kind and length, so that no two sequences of fields hash the same bytes.
@@ -36,9 +36,4 @@ fn field(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
     hash.update([kind]);
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).map(char::from).collect()
 }

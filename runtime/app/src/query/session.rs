@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
+use terrane_compiler::Authorized;
 use terrane_compiler::Environment;
-use terrane_compiler::explanation::Explanation;
-use terrane_compiler::governance::Authorized;
-use terrane_compiler::profile::{
-    ProfileColumn, ProfileQuery, Statistic, compile_profile, has_quantiles, profile_as_query, profile_columns,
+use terrane_compiler::column_statistics::{
+    Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query,
+    statistics_columns,
 };
+use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::{DateRange, QueryError, SemanticQuery};
 use terrane_compiler::sql::CompiledSql;
 
@@ -87,27 +88,31 @@ impl QuerySession<'_> {
         &self,
         cube: &Arc<str>,
         range: Option<&DateRange>,
-    ) -> Result<Vec<ProfileColumn>, QueryRunError> {
-        let columns = profile_columns(&self.without_hooks(), cube)?;
+    ) -> Result<Vec<StatisticsColumn>, QueryRunError> {
+        let columns = statistics_columns(&self.without_hooks(), cube)?;
         if columns.is_empty() {
             return Ok(columns);
         }
         let statistics = columns.iter().map(|column| (Some(Arc::clone(&column.name)), Statistic::Values));
-        let all =
-            ProfileQuery { cube: Arc::clone(cube), range: range.cloned(), statistics: statistics.collect(), top: None };
-        let query = profile_as_query(&self.snapshot.model, &all)?;
+        let all = StatisticsQuery {
+            cube: Arc::clone(cube),
+            range: range.cloned(),
+            statistics: statistics.collect(),
+            top: None,
+        };
+        let query = statistics_as_query(&self.snapshot.model, &all)?;
         let mut recorder = self.recorder(&query, self.context.kind);
         let authorization = self.authorize(&query, &recorder).await;
         let authorization = self.finish(&mut recorder, authorization).await?;
-        Ok(profile_columns(&authorization.authorized, cube)?)
+        Ok(statistics_columns(&authorization.authorized, cube)?)
     }
 
     /// Compiles statistics without running them, hooks aside.
     ///
     /// # Errors
     /// The statistics do not compile.
-    pub fn check_profile(&self, query: &ProfileQuery) -> Result<(), QueryError> {
-        compile_profile(&self.snapshot.profile, query, &self.without_hooks(), &self.environment).map(|_| ())
+    pub fn check_profile(&self, query: &StatisticsQuery) -> Result<(), QueryError> {
+        compile_statistics(&self.snapshot.profile, query, &self.without_hooks(), &self.environment).map(|_| ())
     }
 
     /// Returns whether the warehouse computes quantiles.
@@ -119,8 +124,8 @@ impl QuerySession<'_> {
     ///
     /// # Errors
     /// [`QueryRunError`]
-    pub async fn profile(&self, query: &ProfileQuery) -> Result<ResultSet, QueryRunError> {
-        let semantic = profile_as_query(&self.snapshot.model, query)?;
+    pub async fn profile(&self, query: &StatisticsQuery) -> Result<ResultSet, QueryRunError> {
+        let semantic = statistics_as_query(&self.snapshot.model, query)?;
         let mut recorder = self.recorder(&semantic, self.context.kind);
         let rows = match self.authorize(&semantic, &recorder).await {
             Ok(authorization) => match self.compile_profile(query, &authorization, &recorder) {
@@ -135,12 +140,12 @@ impl QuerySession<'_> {
 
     fn compile_profile(
         &self,
-        query: &ProfileQuery,
+        query: &StatisticsQuery,
         authorization: &Authorization<'_>,
         recorder: &QueryRecorder,
     ) -> Result<CompiledSql, QueryError> {
         let started = self.service.clock.elapsed();
-        let compiled = compile_profile(&self.snapshot.profile, query, &authorization.authorized, &self.environment);
+        let compiled = compile_statistics(&self.snapshot.profile, query, &authorization.authorized, &self.environment);
         recorder.compiled(self.service.clock.elapsed().saturating_sub(started), outcome_of(&compiled));
         compiled
     }

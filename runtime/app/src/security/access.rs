@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::AuditBuffer;
-use crate::domain::{AuthMethod, RequestContext, Scopes};
+use crate::domain::{AuthMethod, RequestContext, Scopes, Surface};
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::observer::Observer;
@@ -41,8 +41,9 @@ impl AccessRecorder {
         AccessRecorder { audit_buffer: Some(audit_buffer), observer, clock }
     }
 
-    /// Returns a recorder for a command that opens no audit log. It serves the operator of this machine
-    /// only: a decision about any other caller fails, since it cannot be recorded.
+    /// Returns a recorder for a command that opens no audit log. It serves requests of this process only,
+    /// which the operator of this machine makes: a decision about any other request fails, since it cannot
+    /// be recorded.
     pub fn for_operator(observer: Arc<dyn Observer>, clock: Arc<dyn Clock>) -> Self {
         AccessRecorder { audit_buffer: None, observer, clock }
     }
@@ -66,7 +67,7 @@ impl AccessRecorder {
     /// # Errors
     /// The audit log does not take the record.
     pub async fn authenticated(&self, request: &RequestContext, credential: &str) -> Result<(), StoreError> {
-        let method = request.auth_method.as_str();
+        let method = request.caller.auth_method.as_str();
         self.report_authentication(request, &request.caller.user_id, method, request.scopes);
         let entry = self.entry("authentication_success", request, credential.to_owned());
         self.record(request, entry, Durability::NextBatch).await
@@ -109,7 +110,7 @@ impl AccessRecorder {
             at: self.clock.now(),
             event: event.into(),
             actor: request.caller.user_id.clone(),
-            auth_method: request.auth_method.as_str().into(),
+            auth_method: request.caller.auth_method.as_str().into(),
             client_ip: request.client.map(|client| client.to_string().into()),
             correlation_id: request.logged_correlation_id(),
             resource: resource.into(),
@@ -121,7 +122,7 @@ impl AccessRecorder {
     /// Writes an audit record about a request.
     ///
     /// # Errors
-    /// The audit log does not take the record, or there is none and the caller is not the operator.
+    /// The audit log does not take the record, or there is none and the request came from outside of this process.
     pub(crate) async fn record(
         &self,
         request: &RequestContext,
@@ -130,12 +131,12 @@ impl AccessRecorder {
     ) -> Result<(), StoreError> {
         match &self.audit_buffer {
             Some(audit_buffer)
-                if durability == Durability::BeforeAnswer && request.auth_method != AuthMethod::Anonymous =>
+                if durability == Durability::BeforeAnswer && request.caller.auth_method != AuthMethod::Anonymous =>
             {
                 audit_buffer.note_durably(entry).await
             }
             Some(audit_buffer) => audit_buffer.note(entry).await,
-            None if request.auth_method == AuthMethod::Operator => Ok(()),
+            None if request.surface == Surface::Internal => Ok(()),
             None => Err(StoreError { message: "no audit log is open".to_owned() }),
         }
     }

@@ -223,7 +223,7 @@ impl OAuth {
 
     async fn record_failure(&self, provider: &str, reason: &str, request: &RequestContext) -> Result<(), OAuthError> {
         let ports = &self.authenticator.ports;
-        let nobody = Identity { method: AuthMethod::OAuth, ..Identity::default() };
+        let nobody = Identity::unproven(AuthMethod::OAuth);
         let record = entry("authentication_failure", ports.clock.now(), &nobody, format!("provider:{provider}"));
         let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
         let recorded = ports.access.record(request, record, Durability::NextBatch).await;

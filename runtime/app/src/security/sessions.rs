@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
 
 use super::access::Durability;
 use super::api_key::{base64url, hash};
@@ -37,6 +38,13 @@ pub struct TokenPair {
     /// Whose they are.
     pub user_id: Arc<str>,
     pub scopes: Scopes,
+}
+
+/// The holder of a new session.
+enum Holder {
+    User(User),
+    /// Somebody for whom an identity provider vouches.
+    Guest(Rights),
 }
 
 impl Authenticator {
@@ -89,9 +97,8 @@ impl Authenticator {
             return Err(AuthError::WrongPassword);
         };
         self.login_throttle.succeeded(&by_both, &names[1..]);
-        let now = self.ports.clock.now();
-        let username = user.username.clone();
-        self.begin(&*tokens, self.session(username, false, now), rights_of(user), AuthMethod::Jwt, origin).await
+        let session = self.session(user.username.clone(), false, self.ports.clock.now());
+        self.begin(&*tokens, session, Holder::User(user), AuthMethod::Jwt, origin).await
     }
 
     /// Begins a session of somebody whom a provider vouches for.
@@ -107,7 +114,7 @@ impl Authenticator {
         let rights = Rights { scopes: scopes.unwrap_or(Scopes::READ), caller, tenant };
         let username = format!("{provider}:{subject}").into();
         let session = self.session(username, true, self.ports.clock.now());
-        self.begin(&*tokens, session, rights, AuthMethod::OAuth, origin).await
+        self.begin(&*tokens, session, Holder::Guest(rights), AuthMethod::OAuth, origin).await
     }
 
     fn session(&self, username: Arc<str>, is_guest: bool, now: Timestamp) -> Session {
@@ -118,19 +125,24 @@ impl Authenticator {
         &self,
         tokens: &dyn Tokens,
         session: Session,
-        rights: Rights,
+        holder: Holder,
         method: AuthMethod,
         origin: &RequestOrigin,
     ) -> Result<TokenPair, AuthError> {
         let now = session.created_at;
+        let (rights, user) = match holder {
+            Holder::User(user) => (rights_of(user.clone()), Some(user)),
+            Holder::Guest(rights) => (rights, None),
+        };
         let (text, token) = self.refresh_token(&session.id, now)?;
         // Signed first: a session that nobody can use is not begun.
         let pair = self.pair(tokens, &session, &rights, text, now)?;
         let identity = identity_of(&rights, &session.id, method);
         let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
         let session = Session { rights: Some(rights), ..session };
-        self.ports.credentials.begin_session(&session, &token, record).await?;
-        Ok(pair)
+        let is_begun = self.ports.credentials.begin_session(&session, &token, user.as_ref(), record).await?;
+        // Otherwise the password or the rights of the user changed while the hash was computed.
+        is_begun.then_some(pair).ok_or(AuthError::WrongPassword)
     }
 
     /// Goes on with a session: the refresh token that was sent is used up.
@@ -168,11 +180,11 @@ impl Authenticator {
         match self.ports.credentials.rotate(&used, &next, &rights, now, record).await? {
             Rotation::Rotated(session) => {
                 // Its rights may have changed.
-                self.sessions.forget(&session.id);
+                self.cache.sessions.forget(&session.id);
                 Ok(pair)
             }
             Rotation::Reused(session) => {
-                self.sessions.forget(&session.id);
+                self.cache.sessions.forget(&session.id);
                 tracing::warn!(event = "refresh_token_reused", session_id = &*session.id, user_id = &*session.username);
                 Err(AuthError::InvalidRefreshToken)
             }
@@ -200,7 +212,7 @@ impl Authenticator {
         let now = self.ports.clock.now();
         let record = from(origin, entry("session_ended", now, identity, format!("session:{}", session.id)));
         self.ports.credentials.end_session(&session.id, now, record).await?;
-        self.sessions.forget(&session.id);
+        self.cache.sessions.forget(&session.id);
         Ok(())
     }
 
@@ -269,7 +281,7 @@ impl Authenticator {
     fn random_id(&self) -> Arc<str> {
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
-        random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        hex::encode(random).into()
     }
 
     async fn record_failure(
@@ -278,7 +290,7 @@ impl Authenticator {
         request: &RequestContext,
         reason: &'static str,
     ) -> Result<(), AuthError> {
-        let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
+        let nobody = Identity::unproven(AuthMethod::Jwt);
         let resource = if username.is_empty() { "session".to_owned() } else { format!("user:{username}") };
         let record = entry("authentication_failure", self.ports.clock.now(), &nobody, resource);
         let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
@@ -293,9 +305,8 @@ fn rights_of(user: User) -> Rights {
 
 pub(super) fn identity_of(rights: &Rights, session_id: &str, method: AuthMethod) -> Identity {
     Identity {
-        caller: rights.caller.clone(),
+        caller: SecurityContext { auth_method: method, ..rights.caller.clone() },
         scopes: rights.scopes,
-        method,
         credential: format!("session:{session_id}").into(),
         tenant: rights.tenant.clone(),
     }

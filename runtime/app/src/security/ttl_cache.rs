@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_ENTRIES: usize = 10_000;
 
-pub(super) struct TtlCache<T> {
+pub(crate) struct TtlCache<T> {
     clock: Arc<dyn Clock>,
     entries: RwLock<HashMap<Arc<str>, (T, Duration)>>,
     /// When the store last failed, in milliseconds of the clock's `elapsed`; 0: it didn't.
@@ -83,10 +83,17 @@ impl<T: Clone> TtlCache<T> {
         answer
     }
 
-    pub(super) fn forget(&self, id: &str) {
+    pub(crate) fn forget(&self, id: &str) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         self.forgotten.fetch_add(1, Ordering::Release);
         entries.remove(id);
+    }
+
+    /// Forgets all entries.
+    pub(crate) fn forget_all(&self) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        self.forgotten.fetch_add(1, Ordering::Release);
+        entries.clear();
     }
 
     fn keep(&self, id: &str, value: T, now: Duration, era: u64) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, AuditRecord, ChainState};
-use terrane_compiler::model::nearest;
+use terrane_compiler::text::nearest::nearest;
 use terrane_terminal::TerminalText;
 use terrane_wire::audit::Record;
 

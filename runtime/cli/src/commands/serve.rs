@@ -57,12 +57,16 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// The server can't start.
-pub async fn run(arguments: &ServeArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
+pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Terminal) -> Result<(), Failure> {
     allow_open_files();
     let address = address(arguments, &project)?;
     let settings = wiring::serve_settings(&project)?;
     // Bind before slow work, so that a conflict is reported at once.
     let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
+    let bound = listener.local_addr().unwrap_or(address);
+    let host = arguments.host.as_deref().unwrap_or(&project.config.server.host);
+    let public_url = start_rules::default_public_url(host, bound, settings.tls.is_some());
+    project.config.security.oauth.default_public_url = public_url;
     let metrics_listener = bind_metrics(&project).await?;
     let process_id = wiring::process_id();
     let watching = wiring::watching(&project.config, &process_id)?;
@@ -91,7 +95,6 @@ pub async fn run(arguments: &ServeArguments, project: Project, terminal: Termina
 
     let snapshot = services.catalog.snapshot();
     let name = snapshot.model.project.to_string();
-    let bound = listener.local_addr().unwrap_or(address);
     if terminal.is_stderr_terminal {
         let warnings = plural(problems.len(), "warning");
         let scheme = if settings.tls.is_some() { "https" } else { "http" };

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
-use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
+use terrane_compiler::text::nearest::{likely, nearest};
 
 use super::environment::{Environment, PREFIX};
 use super::settings::Asked;

@@ -61,9 +61,9 @@ impl<'a> AuthRequirement<'a> {
         };
         let client = self.context.client;
         self.app.rates.admit(&identity, client).map_err(|exceeded| self.too_many(&identity, exceeded))?;
-        let Identity { caller, scopes, method, credential, tenant } = identity;
-        self.context = RequestContext { caller, scopes, auth_method: method, tenant, ..self.context };
-        if method != AuthMethod::Anonymous {
+        let Identity { caller, scopes, credential, tenant } = identity;
+        self.context = RequestContext { caller, scopes, tenant, ..self.context };
+        if self.context.caller.auth_method != AuthMethod::Anonymous {
             let recorded = self.app.ports.access.authenticated(&self.context, &credential).await;
             recorded.map_err(|error| ApiError::from_store(&error))?;
         }

@@ -76,11 +76,10 @@ impl Call {
 
     /// Returns the caller, for changes of its own credentials.
     pub(crate) fn identity(&self) -> Identity {
-        let RequestContext { caller, scopes, auth_method, tenant, .. } = &self.context;
+        let RequestContext { caller, scopes, tenant, .. } = &self.context;
         Identity {
             caller: caller.clone(),
             scopes: *scopes,
-            method: *auth_method,
             credential: self.credential.clone(),
             tenant: tenant.clone(),
         }

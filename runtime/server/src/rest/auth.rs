@@ -4,10 +4,12 @@ use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
 use serde::Serialize;
+use terrane_app::accounts::Actor;
 use terrane_wire::Code;
 use terrane_wire::auth::{Revoked, Tokens, refresh_token_from_wire, revoked_tokens_from_wire, sign_in_from_wire};
 use terrane_wire::schema;
 
+use super::accounts;
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes};
 use crate::edge::{NeverCompressed, json_answer};
@@ -46,8 +48,8 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
 async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
     let (origin, identity) = (call.origin(), call.identity());
     let tokens = revoked_tokens_from_wire(&call.json_body(&app).await?)?;
-    let revoked = app.ports.authenticator.revoke_tokens(&identity, tokens, &origin).await;
-    revoked.map_err(ApiError::from_auth)?;
+    let actor = Actor::of_request(&identity, origin);
+    app.ports.authenticator.accounts().revoke_tokens(&actor, tokens).await.map_err(accounts::error)?;
     Ok(json_answer(&Revoked { revoked: true }))
 }
 

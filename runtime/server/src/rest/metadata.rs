@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Serialize;
 use terrane_app::projects::RegisterError;
 use terrane_compiler::Access as Visible;
-use terrane_compiler::model::allowed::{NotAllowed, allowed_functions};
+use terrane_compiler::snippet::allowed::{NotAllowed, allowed_functions};
 use terrane_wire::error::Finding;
 use terrane_wire::project::problems;
 use terrane_wire::registration::{CubeRegistration, cube_from_wire};

@@ -1,4 +1,4 @@
-//! What can go wrong with DuckDB, in the port's words.
+//! Errors of DuckDB, as errors of the port.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub enum OpenError {
     Folder { path: PathBuf, message: String },
 }
 
-/// What DuckDB said, sorted by the first word of its message.
+/// Classifies an error of DuckDB by the first word of its message.
 pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     let mut message = error.to_string();
     // An internal error brings a stack trace along.

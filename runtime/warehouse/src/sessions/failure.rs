@@ -1,4 +1,4 @@
-//! What sqlx reports, in the port's words.
+//! Errors of sqlx, as errors of the port.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseError
 pub(crate) struct Failed {
     /// The warehouse's type in a project file.
     pub(crate) warehouse: &'static str,
-    /// What an error of the database itself means, by its own code.
+    /// Classifies an error of the database by the database's own code.
     pub(crate) kind_of: fn(&dyn DatabaseError) -> WarehouseErrorKind,
 }
 

@@ -8,7 +8,7 @@ use terrane_app::ports::warehouse::{Statement, WarehouseError};
 use super::Failed;
 use crate::columns::{Column, Columns, Kind, meanings};
 
-/// How one database's cells are read.
+/// The functions that read the cells of one database.
 pub(crate) struct Reader<DB: Database> {
     pub(crate) failed: Failed,
     /// `None`: cells of this type can't be read.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use terrane_compiler::SecurityContext;
+
 use super::*;
 use crate::domain::{RequestTarget, Scope};
 use crate::ports::audit::{AuditFilter, AuditLog, AuditRecord, ChainState};
@@ -71,7 +73,8 @@ fn request(auth_method: AuthMethod) -> RequestContext {
         pattern: "/cubes/{name}",
         required: Some(Scope::Write),
     };
-    RequestContext { auth_method, target, ..RequestContext::default() }
+    let caller = SecurityContext { auth_method, ..SecurityContext::default() };
+    RequestContext { caller, target, ..RequestContext::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,11 +102,12 @@ async fn decision_that_cannot_be_recorded_fails() {
 }
 
 #[tokio::test]
-async fn without_an_audit_log_only_the_operator_is_served() {
+async fn without_an_audit_log_only_requests_of_this_process_are_served() {
     let access = AccessRecorder::for_operator(Arc::new(FakeObserver::default()), Arc::new(StoppedClock));
     access.denied(&request(AuthMethod::Operator), POLICY).await.expect("the operator needs no record");
-    for method in [AuthMethod::Anonymous, AuthMethod::ApiKey, AuthMethod::Jwt, AuthMethod::OAuth] {
-        access.denied(&request(method), POLICY).await.expect_err("no record");
-        access.authenticated(&request(method), "key:1").await.expect_err("no record");
+    for surface in [Surface::Rest, Surface::Graphql, Surface::SqlOnly] {
+        let request = RequestContext { surface, ..request(AuthMethod::ApiKey) };
+        access.denied(&request, POLICY).await.expect_err("no record");
+        access.authenticated(&request, "key:1").await.expect_err("no record");
     }
 }

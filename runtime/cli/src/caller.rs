@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
-use terrane_app::security::{AuthMethod, Scopes, caller_json};
+use terrane_app::security::{Scopes, caller_json};
 use terrane_compiler::SecurityContext;
 
 use crate::failure::Failure;
@@ -17,8 +17,7 @@ use crate::failure::Failure;
 /// # Errors
 /// The file can't be read, or does not describe a caller.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
-    let operator = SecurityContext { auth_method: AuthMethod::Operator, ..SecurityContext::default() };
-    let Some(path) = path else { return Ok(context_of(operator)) };
+    let Some(path) = path else { return Ok(RequestContext::operator(SecurityContext::default())) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
@@ -28,9 +27,6 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
     let is_operator = json.get("auth_method").is_none_or(Json::is_null);
-    Ok(context_of(if is_operator { SecurityContext { auth_method: AuthMethod::Operator, ..caller } } else { caller }))
-}
-
-fn context_of(caller: SecurityContext) -> RequestContext {
-    RequestContext { caller, scopes: Scopes::READ, ..RequestContext::default() }
+    let context = RequestContext { scopes: Scopes::READ, caller: caller.clone(), ..RequestContext::default() };
+    Ok(if is_operator { RequestContext::operator(caller) } else { context })
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use terrane_app::domain::{AuthMethod, RequestContext};
 use terrane_app::projects::{LoadRequest, ProjectError, ProjectService};
-use terrane_app::security::{AuthMethod, Identity, Origin};
 use terrane_compiler::SecurityContext;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -124,16 +124,16 @@ impl Trigger {
 async fn load(projects: &ProjectService, trigger: Trigger) {
     // After a signal, tables may have changed too.
     let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
-    let server = Identity {
+    let server = RequestContext {
         caller: SecurityContext {
             user_id: "server".into(),
             auth_method: AuthMethod::Operator,
             ..SecurityContext::default()
         },
-        ..Identity::default()
+        ..RequestContext::default()
     };
     let trigger = trigger.as_str();
-    match projects.load(&request, (&server, &Origin::default())).await {
+    match projects.load(&request, &server).await {
         Ok(loaded) => {
             let duration_ms = loaded.elapsed.as_secs_f64() * 1e3;
             let warnings = loaded.diagnostics.len();
@@ -151,7 +151,7 @@ async fn load(projects: &ProjectService, trigger: Trigger) {
             );
         }
         Err(error) => {
-            let error_message = format!("{}: {error}", projects.standing().folder);
+            let error_message = format!("{}: {error}", projects.served_status().folder);
             tracing::error!(event = "project_refused", trigger, errors = 1, error_message);
         }
     }

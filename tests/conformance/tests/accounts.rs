@@ -46,12 +46,13 @@ impl House {
             mapping: ClaimsMapping::default(),
         });
         let security = Security::of(store.clone(), Some(Arc::new(tokens.unwrap()) as Arc<dyn Tokens>));
-        let authenticator = security.authenticator.clone();
+        let world = World { caller: Caller::Stranger, ..World::default() };
+        let edge = world.edge_with(security);
+        let authenticator = edge.app().ports.authenticator.clone();
         let grants = Grants { scopes: Scopes::default().with(Scope::Admin), ..Grants::default() };
         let request = KeyRequest { name: "admin".into(), grants, ..KeyRequest::default() };
         let admin = authenticator.accounts().create_key(&Actor::default(), request).await.unwrap().text;
-        let world = World { caller: Caller::Stranger, ..World::default() };
-        House { edge: world.edge_with(security), store, authenticator, admin, _folder: folder }
+        House { edge, store, authenticator, admin, _folder: folder }
     }
 
     fn accounts(&self) -> &Accounts {

@@ -9,11 +9,12 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use terrane_app::accounts::Actor;
+use terrane_app::domain::RequestContext;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::credentials::{Credentials as _, RevokedTokens, User};
 use terrane_app::ports::tokens::Passwords as _;
 use terrane_app::security::api_key::base64url;
-use terrane_app::security::{AuthError, AuthMethod, Authenticator, Credential, Identity, Origin, Scopes};
+use terrane_app::security::{AuthError, AuthMethod, Authenticator, Credential, Identity, RequestOrigin, Scopes};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_conformance_tests::case::{Caller, World, ask};
@@ -85,8 +86,9 @@ impl House {
         };
         let world = World { caller: Caller::Stranger, ..World::default() };
         let security = Security::of(store.clone(), Some(Arc::new(tokens)));
-        let authenticator = security.authenticator.clone();
-        House { edge: world.edge_with(security), store, authenticator, _folder: folder }
+        let edge = world.edge_with(security);
+        let authenticator = edge.app().ports.authenticator.clone();
+        House { edge, store, authenticator, _folder: folder }
     }
 
     async fn identify(&self, token: &str) -> Result<Identity, AuthError> {
@@ -120,7 +122,7 @@ impl House {
             disabled_at: None,
         };
         self.store.add_user(&user, AuditEntry::default()).await.unwrap();
-        let pair = self.authenticator.sign_in("root", PASSWORD, &Origin::default()).await.unwrap();
+        let pair = self.authenticator.sign_in("root", PASSWORD, &RequestContext::default()).await.unwrap();
         let claims = jsonwebtoken::dangerous::insecure_decode_claims::<Json>(&pair.access_token).unwrap();
         (pair.access_token, claims)
     }
@@ -500,7 +502,7 @@ async fn tokens_are_revoked_by_id_and_by_subject() {
     }
     let caller = SecurityContext { auth_method: AuthMethod::Operator, ..SecurityContext::default() };
     let operator = Identity { caller, ..Identity::default() };
-    let operator = Actor::of_request(&operator, Origin::default());
+    let operator = Actor::of_request(&operator, RequestOrigin::default());
     let revoke = async |tokens| house.authenticator.accounts().revoke_tokens(&operator, tokens).await.unwrap();
     revoke(RevokedTokens::Token("t1".into())).await;
     assert_eq!(house.get(CUBES, &one).await, refused());

@@ -60,8 +60,9 @@ impl House {
         let jwt = key.map(|key| Arc::new(tokens(key)) as Arc<dyn Tokens>);
         let world = World { caller: Caller::Stranger, ..World::default() };
         let security = Security::of(store.clone(), jwt);
-        let authenticator = security.authenticator.clone();
-        House { edge: world.edge_with(security), store, authenticator, _folder: folder }
+        let edge = world.edge_with(security);
+        let authenticator = edge.app().ports.authenticator.clone();
+        House { edge, store, authenticator, _folder: folder }
     }
 
     async fn key(&self, seed: u8, scopes: Scopes, expires_at: Option<Timestamp>) -> (Arc<str>, String) {

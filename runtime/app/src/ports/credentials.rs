@@ -11,7 +11,7 @@ use terrane_compiler::SecurityContext;
 
 use super::audit::AuditEntry;
 use super::store::StoreError;
-use crate::security::Scopes;
+use crate::domain::Scopes;
 use crate::security::api_key::SecretHash;
 
 /// An API key, as it is kept.

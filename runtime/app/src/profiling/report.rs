@@ -106,7 +106,7 @@ impl ColumnProfile {
 }
 
 /// What the profile itself wants to know.
-pub(super) fn wishes(columns: &[StatisticsColumn], config: &ProfileConfig) -> Vec<CheckRequest> {
+pub(super) fn requests(columns: &[StatisticsColumn], config: &ProfileConfig) -> Vec<CheckRequest> {
     let mut wishes = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let mut add = |aggregate| wishes.push(CheckRequest { column: index, aggregate });

@@ -14,10 +14,11 @@ use terrane_compiler::text::nearest::nearest;
 use terrane_lineage::graph::{DependencyGraph, Node, NodeType};
 
 use super::outcome::{ProjectError, missing_ref};
-use super::{Caller, ProjectService, contents};
+use super::{ProjectService, contents};
 use crate::builds::ModelBuild;
 use crate::catalog::Snapshot;
 use crate::described::{Described, complaint, hint_to};
+use crate::domain::RequestContext;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What to compile.
@@ -84,22 +85,26 @@ impl ProjectService {
     /// # Errors
     /// [`ProjectError`]: a reference to a model that isn't there, or a model that doesn't compile. What was
     /// served before is served still.
-    pub async fn compile(&self, request: &CompileRequest, caller: Caller<'_>) -> Result<Compiled, ProjectError> {
+    pub async fn compile(
+        &self,
+        compilation: &CompileRequest,
+        request: &RequestContext,
+    ) -> Result<Compiled, ProjectError> {
         let started = self.ports.clock.elapsed();
         let mut held = self.changing.lock().await;
-        let texts = self.texts_at(request.path.as_deref()).await?;
-        self.may_replace(&texts, caller)?;
+        let texts = self.texts_at(compilation.path.as_deref()).await?;
+        self.check_replacement(&texts, request).await?;
         let before = self.ports.catalog.snapshot();
         let nothing = Described::default();
-        let known = if request.is_full { &nothing } else { before.described() };
+        let known = if compilation.is_full { &nothing } else { before.described() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
             snapshot.harden(&before);
         }
-        let asked = asked_for(&snapshot.definitions, request.models.as_deref())?;
+        let asked = asked_for(&snapshot.definitions, compilation.models.as_deref())?;
         // Only what is asked for, and what that reads, has to compile.
-        let needed = request.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
+        let needed = compilation.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
         let told = snapshot.diagnostics.iter().filter(|told| concerns(told, needed.as_ref()));
         let told: Vec<Diagnostic> = told.cloned().collect();
         if let Some(missing) = missing_ref(&told, &texts.source, &snapshot.definitions) {
@@ -130,13 +135,13 @@ impl ProjectService {
             elapsed: self.ports.clock.elapsed().saturating_sub(started),
         };
         if compiled.is_whole() {
-            let mut record = self.record("project_compiled", caller, format!("project:{}", texts.folder));
+            let mut record = self.record("project_compiled", request, format!("project:{}", texts.folder));
             record.after = Some(contents(&snapshot).into());
             self.ports.audit.append(vec![record]).await?;
             self.swap(&mut held, texts, snapshot);
             drop(held);
-            if request.builds_models {
-                self.build(&mut compiled, caller).await?;
+            if compilation.builds_models {
+                self.build(&mut compiled, request).await?;
                 compiled.elapsed = self.ports.clock.elapsed().saturating_sub(started);
             }
         } else {
@@ -240,10 +245,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         names.insert(name);
         let told = Diagnostic::error(MODEL_NOT_DESCRIBED, format!("the warehouse refuses model `{name}`"))
             .detail(complaint(&refusal.message))
-            .hint(hint_to(
-                &refusal.message,
-                "check the tables and columns that it names, and that the warehouse has them",
-            ))
+            .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
             .at(place_of_warehouse_error(model, &refusal.message));
         refused.told.push(told);
     }

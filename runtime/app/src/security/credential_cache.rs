@@ -5,25 +5,25 @@
 
 use std::sync::Arc;
 
-use super::recent::Recent;
 use super::revocations::Revocations;
+use super::ttl_cache::TtlCache;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::{ApiKey, Session};
 
 /// One cache for each kind of credential.
 pub(crate) struct CredentialCache {
-    pub(crate) keys: Recent<ApiKey>,
-    pub(crate) sessions: Recent<Session>,
+    pub(crate) keys: TtlCache<ApiKey>,
+    pub(crate) sessions: TtlCache<Session>,
     /// One entry: all revocations are read together.
-    pub(crate) revocations: Recent<Arc<Revocations>>,
+    pub(crate) revocations: TtlCache<Arc<Revocations>>,
 }
 
 impl CredentialCache {
     pub(crate) fn new(clock: &Arc<dyn Clock>) -> Self {
         CredentialCache {
-            keys: Recent::new(clock.clone()),
-            sessions: Recent::new(clock.clone()),
-            revocations: Recent::new(clock.clone()),
+            keys: TtlCache::new(clock.clone()),
+            sessions: TtlCache::new(clock.clone()),
+            revocations: TtlCache::new(clock.clone()),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::plugin_lines::shown;
 use crate::project::Project;
 use crate::report::plural;
-use crate::{caller, wiring};
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -113,7 +113,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
     match &arguments.action {
         AnomalyAction::Run(arguments) => find(arguments, &project).await,
         AnomalyAction::Detectors { json, .. } => {
-            let (engine, _) = wiring::load(&project).await?;
+            let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
             let list = engine.detectors.kinds().await;
             print(&if *json { json_line(&wire::Detectors::new(&list, shown)) } else { detectors_table(&list) });
             Ok(())
@@ -123,7 +123,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
 
 async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(project).await?;
+    let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let request = request(arguments);
     let run = engine.anomalies.run(&caller, &request).await.map_err(failure)?;
     if arguments.json {

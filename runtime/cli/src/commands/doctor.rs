@@ -139,7 +139,7 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
     let is_own =
         |problem: &&Diagnostic| !project.problems.contains(problem) && problem.code != wiring::REQUIRED_REFUSED;
     let own: Vec<Diagnostic> = checked.problems.iter().filter(is_own).cloned().collect();
-    let contents = super::check::contents(engine);
+    let contents = super::check::contents(&engine.catalog.snapshot());
     match own.iter().find(|problem| problem.is_error()).or(own.first()) {
         None => findings.ok("cubes", contents),
         Some(first) => {

@@ -20,7 +20,7 @@ use super::{json_line, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::{caller, wiring};
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -58,7 +58,7 @@ pub struct ProfileArguments {
 pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), Failure> {
     let config = config(arguments.config.as_deref())?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project).await?;
+    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let range = arguments.date_range.as_ref().map(|words| DateRange::Words(words.as_str().into()));
     let cube: Arc<str> = arguments.cube.as_str().into();
     let profile = engine.profiling.profile(&caller, &cube, range.as_ref(), &config).await;

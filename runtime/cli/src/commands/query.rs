@@ -11,7 +11,8 @@ use super::{Terminal, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::{caller, table, wire, wiring};
+use crate::wiring::{self, WarehouseUse};
+use crate::{caller, table, wire};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -62,7 +63,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(refused)?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project).await?;
+    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     if arguments.sql {
         print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).await.map_err(refused)?));
         return Ok(());

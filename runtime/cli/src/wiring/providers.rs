@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::providers::IdentityProvider;
+use terrane_app::security::oauth::Transport;
 use terrane_identity::{
     BrowserUrl, ClaimsMapping, ClientAuth, ExternalSettings, ExternalTokens, OpenIdSettings, Provider,
     ProviderSettings, RefreshSettings, RemoteKeys,
@@ -61,10 +62,11 @@ impl<'a> Providers<'a> {
         Ok(Some(Arc::new(ExternalTokens::new(settings, keys))))
     }
 
-    /// Whether browsers reach this server over https.
-    pub(super) fn is_secure(&self) -> bool {
+    /// Returns the protocol by which browsers reach this server.
+    pub(super) fn transport(&self) -> Transport {
         let url = self.config.security.oauth.public_url();
-        url.and_then(|url| BrowserUrl::read(url).ok()).is_none_or(|url| url.is_https())
+        let is_https = url.and_then(|url| BrowserUrl::read(url).ok()).is_none_or(|url| url.is_https());
+        if is_https { Transport::Https } else { Transport::Http }
     }
 
     /// Those that callers sign in through.

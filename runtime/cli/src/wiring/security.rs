@@ -6,27 +6,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::tokens::{Randomness as _, Tokens};
-use terrane_app::security::oauth::{OAuth, TicketKey};
-use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
+use terrane_app::security::SessionSettings;
+use terrane_app::security::oauth::{StateTokenKey, Transport};
 use terrane_identity::{
-    ApplicationSettings, Argon2Passwords, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings,
-    OsRandomness, ScopeRoles, SigningKey,
+    ApplicationSettings, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, ScopeRoles, SigningKey,
 };
-use terrane_store::StateStore;
 
 use super::providers::Providers;
 use crate::config::{ClaimNames, Config, JwtAlgorithm, JwtConfig, ScopeRoleNames};
 use crate::failure::Failure;
 use crate::project::Project;
 
+/// The ports and settings of credentials.
 pub(super) struct Security {
-    pub(super) authenticator: Arc<Authenticator>,
-    pub(super) journal: Arc<Journal>,
-    pub(super) oauth: Arc<OAuth>,
+    pub(super) tokens: Option<Arc<dyn Tokens>>,
+    pub(super) providers: Vec<Arc<dyn IdentityProvider>>,
+    pub(super) state_token_key: StateTokenKey,
+    pub(super) transport: Transport,
+    pub(super) sessions: SessionSettings,
 }
 
-/// What finds out who calls, over an open state database.
+/// Opens keys and providers. Nobody is asked.
 ///
 /// # Errors
 /// A key file can't be read or used, or others may read it; a provider can't be asked as it is written; or the state
@@ -37,28 +39,22 @@ pub(super) async fn open(
     clock: &Arc<dyn Clock>,
 ) -> Result<Security, Failure> {
     let (config, root) = (&project.config, project.folder.root());
-    let journal = Arc::new(Journal::new(store.clone(), clock.clone()));
     let providers = Providers::new(config, root, clock)?;
     let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
-    let ticket_key = TicketKey::derived_from(&server_secret(store, "sign_ins").await?);
+    let state_token_key = StateTokenKey::derived_from(&server_secret(store, "sign_ins").await?);
     let proof_key = server_secret(store, "sessions").await?;
-    let ports = SecurityPorts {
-        credentials: store.clone(),
-        tokens: tokens(config, key, providers.external()?, proof_key)?,
-        passwords: Arc::new(Argon2Passwords::default()),
-        randomness: Arc::new(OsRandomness),
-        clock: clock.clone(),
-        journal: journal.clone(),
-    };
-    let settings = SessionSettings {
+    let sessions = SessionSettings {
         access_lifetime: Duration::from_secs(config.security.jwt.access_seconds),
         refresh_lifetime: Duration::from_secs(config.security.jwt.refresh_seconds),
         accepts_keys: config.security.api_keys,
     };
-    let authenticator = Arc::new(Authenticator::new(ports, settings));
-    let is_secure = providers.is_secure();
-    let oauth = Arc::new(OAuth::new(authenticator.clone(), providers.sign_ins()?, ticket_key, is_secure));
-    Ok(Security { authenticator, journal, oauth })
+    Ok(Security {
+        tokens: tokens(config, key, providers.external()?, proof_key)?,
+        transport: providers.transport(),
+        providers: providers.sign_ins()?,
+        state_token_key,
+        sessions,
+    })
 }
 
 /// Whether tokens are accepted, with keys and providers that can be used; nobody is asked.

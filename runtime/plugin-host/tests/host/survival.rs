@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use terrane_app::ports::calls::CallFacts;
 use terrane_app::ports::checks::{CheckCall, CheckPlan, Checks as _};
 use terrane_app::ports::detectors::{Detection, DetectorError, DetectorParams, Detectors as _, SeriesBatch};
-use terrane_app::ports::governance::{Asking, Decision, Governance as _, Hook};
+use terrane_app::ports::governance::{Decision, Governance as _, Hook, HookRequest};
 use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, Plugins as _};
 use terrane_app::query::RequestContext;
 use terrane_compiler::SecurityContext;
@@ -152,23 +152,23 @@ impl Stage {
     /// Calls the function of the guest's role. The error is the message of its fault.
     async fn call(&self, input: CallInput) -> Result<(), String> {
         match self.role {
-            PluginRole::Governance => self.judge(input, &Arc::default()).await.map(drop),
+            PluginRole::Governance => self.authorize(input, &Arc::default()).await.map(drop),
             PluginRole::Check => self.plan(input).await.map(drop).map_err(|fault| fault.to_string()),
             PluginRole::Detector => self.detect(input).await.map(drop).map_err(|error| error.to_string()),
             PluginRole::Dialect => panic!("dialects are input when they are loaded"),
         }
     }
 
-    async fn judge(&self, input: CallInput, facts: &Arc<QueryFacts>) -> Result<Decision, String> {
+    async fn authorize(&self, input: CallInput, facts: &Arc<QueryFacts>) -> Result<Decision, String> {
         let context = context(input);
         let now = Timestamp::from_millisecond(input.now).unwrap();
-        let asking = Asking { context: &context, now, time_zone: "UTC" };
-        self.hooks.judge(&asking, facts).await.remove(0).answer.map_err(|fault| fault.message)
+        let asking = HookRequest { context: &context, now, time_zone: "UTC" };
+        self.hooks.authorize(&asking, facts).await.remove(0).answer.map_err(|fault| fault.message)
     }
 
     fn blame(&self, input: CallInput, fault: &str) {
         let context = context(input);
-        let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+        let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
         let hook = Hook { id: "policy-test".into(), is_required: true, is_monitored: false };
         self.hooks.blame(&asking, &hook, fault);
     }

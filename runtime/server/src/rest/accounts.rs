@@ -36,7 +36,7 @@ fn accounts(app: &App) -> &Accounts {
 }
 
 fn actor(call: &Call) -> Actor {
-    Actor::of_request(&call.identity, call.origin())
+    Actor::of_request(&call.identity(), call.origin())
 }
 
 async fn list_keys(app: App, _: Call) -> Result<Response, ApiError> {

@@ -77,8 +77,9 @@ where
             let (name, ty) = (sqlx::Column::name(column), sqlx::Column::type_info(column));
             let kind = (self.kind_of)(column);
             let kind = kind.ok_or_else(|| {
-                self.failed
-                    .refused(format!("column `{name}` is of type {ty}, which has no Arrow type: cast it to text"))
+                self.failed.unsupported_type(format!(
+                    "column `{name}` is of type {ty}, which has no Arrow type: cast it to text"
+                ))
             })?;
             Ok((name.to_owned(), kind))
         };

@@ -55,8 +55,8 @@ async fn another_component_or_another_configuration_finds_nothing() {
         }
     });
     let context = context(INPUT);
-    let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
-    let said = stage.hooks.judge(&asking, &Arc::default()).await;
+    let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+    let said = stage.hooks.authorize(&asking, &Arc::default()).await;
     assert_eq!(said.len(), 3);
     assert!(said.iter().all(|said| said.answer.is_ok()), "{said:?}");
 }

@@ -140,7 +140,7 @@ async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
     let (mut statistics, mut settled) = (CallStatistics::default(), 0);
     for seed in 0..wanted / 3 {
         let input = CallInput { now: i64::try_from(seed).unwrap(), ..INPUT };
-        statistics.count("on-query", hook.judge(input, &facts_of_query).await.err());
+        statistics.count("on-query", hook.authorize(input, &facts_of_query).await.err());
         let call = CheckCall { facts: facts(input), profile_config_json: "{}".into() };
         let planned = check.checks.plans(&call, Arc::clone(&columns)).await.remove(0);
         statistics.count("make-plan", planned.err().map(|fault| fault.to_string()));

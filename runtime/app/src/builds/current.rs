@@ -27,7 +27,7 @@ pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usi
 }
 
 /// How the relations of this project stand to its models. Those of other projects are tables like any other.
-pub(crate) fn standing(definitions: &Definitions, held: &[BuiltRelation]) -> Built {
+pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation]) -> Built {
     let own: Vec<&BuiltRelation> = held.iter().filter(|built| built.marker.project == definitions.project).collect();
     let mut built = Built::default();
     if own.is_empty() {

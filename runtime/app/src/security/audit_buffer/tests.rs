@@ -55,14 +55,14 @@ impl Clock for Seconds {
 struct House {
     log: Arc<Log>,
     clock: Arc<Seconds>,
-    journal: Arc<Journal>,
+    audit_buffer: Arc<AuditBuffer>,
 }
 
 impl House {
     fn new() -> Self {
         let (log, clock) = (Arc::new(Log::default()), Arc::new(Seconds::default()));
-        let journal = Arc::new(Journal::new(log.clone(), clock.clone()));
-        House { log, clock, journal }
+        let audit_buffer = Arc::new(AuditBuffer::new(log.clone(), clock.clone()));
+        House { log, clock, audit_buffer }
     }
 
     /// How often each resource was told, over all batches.
@@ -94,11 +94,11 @@ fn of(actor: &str, resource: &str, correlation_id: &str) -> AuditEntry {
 async fn alike_events_of_a_batch_are_one_record_with_the_first_correlation_id() {
     let house = House::new();
     for number in 0..5 {
-        house.journal.note(of("ada", "a", &format!("id-{number}"))).await.expect("noted");
+        house.audit_buffer.note(of("ada", "a", &format!("id-{number}"))).await.expect("noted");
     }
-    house.journal.note(of("ada", "b", "id-b")).await.expect("noted");
+    house.audit_buffer.note(of("ada", "b", "id-b")).await.expect("noted");
     assert_eq!(house.records(), 0);
-    house.journal.flush().await.expect("written");
+    house.audit_buffer.flush().await.expect("written");
     let batches = house.log.batches.lock().expect("a lock").clone();
     assert_eq!(batches[0].len(), 2);
     let first = batches[0].iter().find(|entry| &*entry.resource == "a").expect("a");
@@ -110,8 +110,8 @@ async fn what_must_be_on_disk_is_when_it_returns_and_shares_a_write() {
     let house = House::new();
     let tasks: Vec<_> = (0..50)
         .map(|number| {
-            let journal = house.journal.clone();
-            tokio::spawn(async move { journal.note_durably(of("ada", &format!("r{number}"), "x")).await })
+            let audit_buffer = house.audit_buffer.clone();
+            tokio::spawn(async move { audit_buffer.note_durably(of("ada", &format!("r{number}"), "x")).await })
         })
         .collect();
     for task in tasks {
@@ -124,11 +124,11 @@ async fn what_must_be_on_disk_is_when_it_returns_and_shares_a_write() {
 #[tokio::test(start_paused = true)]
 async fn the_writer_writes_an_interval_after_something_was_noted() {
     let house = House::new();
-    let journal = house.journal.clone();
-    let writing = tokio::spawn(async move { journal.keep_writing(Duration::from_millis(100), &Unobserved).await });
+    let audit_buffer = house.audit_buffer.clone();
+    let writing = tokio::spawn(async move { audit_buffer.keep_writing(Duration::from_millis(100), &Unobserved).await });
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     assert_eq!(house.log.tries.load(Ordering::Relaxed), 0, "nothing happened");
-    house.journal.note(of("ada", "a", "x")).await.expect("noted");
+    house.audit_buffer.note(of("ada", "a", "x")).await.expect("noted");
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(house.records(), 1);
     writing.abort();
@@ -139,27 +139,27 @@ async fn a_stranger_leaves_a_bounded_number_of_records() {
     let house = House::new();
     for _ in 0..3 {
         for number in 0..10_000 {
-            house.journal.note(of("", &format!("r{number}"), "x")).await.expect("noted");
+            house.audit_buffer.note(of("", &format!("r{number}"), "x")).await.expect("noted");
         }
-        house.journal.flush().await.expect("written");
+        house.audit_buffer.flush().await.expect("written");
     }
     // The first of a kind, its repetitions, and one for all the others, at each flush.
     assert!(house.records() <= 256 + 3 * 257, "{}", house.records());
     assert_eq!(house.counts().values().sum::<u64>(), 30_000, "each is counted");
     // Who proved who they are has records of their own, whatever strangers do.
-    house.journal.note_durably(of("ada", "own", "x")).await.expect("written");
+    house.audit_buffer.note_durably(of("ada", "own", "x")).await.expect("written");
     assert_eq!(house.counts()["own"], 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn repeated_failures_of_strangers_are_told_once_a_window() {
     let house = House::new();
-    let journal = house.journal.clone();
-    let writing = tokio::spawn(async move { journal.keep_writing(Duration::from_millis(100), &Unobserved).await });
+    let audit_buffer = house.audit_buffer.clone();
+    let writing = tokio::spawn(async move { audit_buffer.keep_writing(Duration::from_millis(100), &Unobserved).await });
     for second in 0..10 {
         house.clock.0.store(100 + second, Ordering::Relaxed);
         for _ in 0..100 {
-            house.journal.note(of("", "a", "x")).await.expect("noted");
+            house.audit_buffer.note(of("", "a", "x")).await.expect("noted");
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -174,11 +174,11 @@ async fn repeated_failures_of_strangers_are_told_once_a_window() {
 async fn what_the_store_refuses_is_kept_and_who_waits_fails_soon() {
     let house = House::new();
     house.log.refuses.store(true, Ordering::Relaxed);
-    house.journal.note(of("ada", "kept", "x")).await.expect("noted");
+    house.audit_buffer.note(of("ada", "kept", "x")).await.expect("noted");
     let tasks: Vec<_> = (0..100)
         .map(|number| {
-            let journal = house.journal.clone();
-            tokio::spawn(async move { journal.note_durably(of("ada", &format!("r{number}"), "x")).await })
+            let audit_buffer = house.audit_buffer.clone();
+            tokio::spawn(async move { audit_buffer.note_durably(of("ada", &format!("r{number}"), "x")).await })
         })
         .collect();
     for task in tasks {
@@ -186,7 +186,7 @@ async fn what_the_store_refuses_is_kept_and_who_waits_fails_soon() {
     }
     assert!(house.log.tries.load(Ordering::Relaxed) <= 3, "nobody waits for the tries of others in turns");
     house.log.refuses.store(false, Ordering::Relaxed);
-    house.journal.flush().await.expect("written");
+    house.audit_buffer.flush().await.expect("written");
     assert_eq!(house.counts()["kept"], 1);
     assert_eq!(house.records(), 101, "also what was refused: it was denied");
 }
@@ -197,20 +197,20 @@ async fn beyond_its_bound_it_refuses_while_the_store_takes_nothing() {
     house.log.refuses.store(true, Ordering::Relaxed);
     let mut refused = 0;
     for number in 0..MAX_OPEN + 10 {
-        refused += usize::from(house.journal.note(of("ada", &format!("r{number}"), "x")).await.is_err());
+        refused += usize::from(house.audit_buffer.note(of("ada", &format!("r{number}"), "x")).await.is_err());
     }
     assert_eq!(refused, 10);
     house.log.refuses.store(false, Ordering::Relaxed);
-    house.journal.note(of("ada", "after", "x")).await.expect("there is room again");
-    house.journal.flush().await.expect("written");
+    house.audit_buffer.note(of("ada", "after", "x")).await.expect("there is room again");
+    house.audit_buffer.flush().await.expect("written");
     assert_eq!(house.records(), MAX_OPEN + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_goes_away_while_it_writes_loses_nothing() {
     let house = House::new();
-    let writing = house.journal.note_durably(of("ada", "a", "x"));
+    let writing = house.audit_buffer.note_durably(of("ada", "a", "x"));
     assert!(tokio::time::timeout(Duration::from_millis(12), writing).await.is_err());
-    house.journal.flush().await.expect("written");
+    house.audit_buffer.flush().await.expect("written");
     assert!(house.counts()["a"] >= 1);
 }

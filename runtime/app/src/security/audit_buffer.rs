@@ -2,9 +2,9 @@
 //!
 //! Changes are written by whoever makes them, in the change's own transaction. Authentications and
 //! denials are gathered into batches, of which alike events share one record with a count:
-//! - what a proven caller was denied is on disk before the answer ([`Journal::note_durably`]); who comes
+//! - what a proven caller was denied is on disk before the answer ([`AuditBuffer::note_durably`]); who comes
 //!   while a batch is written shares the next one;
-//! - all else is on disk with the next batch, one interval later at most ([`Journal::keep_writing`]);
+//! - all else is on disk with the next batch, one interval later at most ([`AuditBuffer::keep_writing`]);
 //! - failures of nobody in particular cost whoever causes them nothing, and must not fill the disk: the
 //!   first of a kind goes into the next batch, its repetitions share one record for each [`WINDOW`], and
 //!   beyond [`MAX_FAILING`] kinds all others share one.
@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::clock::Clock;
-use crate::ports::observer::Observer;
+use crate::ports::observer::{Observer, TaskOutcome};
 use crate::ports::store::StoreError;
 
 /// How long repeated failures of nobody are gathered.
@@ -37,7 +37,7 @@ const GATHER: Duration = Duration::from_millis(10);
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Gathers frequent audit events.
-pub struct Journal {
+pub struct AuditBuffer {
     log: Arc<dyn AuditLog>,
     clock: Arc<dyn Clock>,
     open: Mutex<Open>,
@@ -77,9 +77,9 @@ struct Written {
 /// What makes events alike.
 type Kind = (Arc<str>, Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>, Option<Arc<str>>, Option<Arc<str>>);
 
-impl Journal {
+impl AuditBuffer {
     pub fn new(log: Arc<dyn AuditLog>, clock: Arc<dyn Clock>) -> Self {
-        Journal {
+        AuditBuffer {
             log,
             clock,
             open: Mutex::default(),
@@ -144,10 +144,12 @@ impl Journal {
                 open.number
             };
             let started = self.clock.elapsed();
-            let outcome = self.write_through(number).await;
-            observer.task_ended("audit_flush", outcome.is_ok(), self.clock.elapsed().saturating_sub(started));
-            last_failed = outcome.is_err();
-            if let Err(error) = outcome {
+            observer.task_started("audit_flush");
+            let written = self.write_through(number).await;
+            let outcome = if written.is_ok() { TaskOutcome::Success } else { TaskOutcome::Error };
+            observer.task_ended("audit_flush", outcome, self.clock.elapsed().saturating_sub(started));
+            last_failed = written.is_err();
+            if let Err(error) = written {
                 tracing::error!(event = "state_unavailable", error_message = %error);
             }
         }
@@ -193,7 +195,7 @@ impl Journal {
             return Ok(());
         }
         let tried = self.tries.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut kept = Kept { journal: self, batch: Some(batch) };
+        let mut kept = Kept { audit_buffer: self, batch: Some(batch) };
         match self.log.append(kept.entries()).await {
             Ok(()) => {
                 kept.batch = None;
@@ -211,7 +213,7 @@ impl Journal {
 /// A batch on its way: what is not on disk when this is dropped is open again, also where the request
 /// that wrote it went away.
 struct Kept<'a> {
-    journal: &'a Journal,
+    audit_buffer: &'a AuditBuffer,
     batch: Option<HashMap<Kind, AuditEntry>>,
 }
 
@@ -226,7 +228,7 @@ impl Kept<'_> {
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        let mut open = self.journal.open();
+        let mut open = self.audit_buffer.open();
         for (kind, entry) in self.batch.take().into_iter().flatten() {
             gather(&mut open.kinds, kind, entry);
         }

@@ -1,4 +1,4 @@
-//! Who calls, once it is proven.
+//! The caller of a request, once the credential is verified.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use terrane_compiler::SecurityContext;
 
 use super::Scopes;
 
-/// A proven caller.
+/// A caller whose credential was verified.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
-    /// What policies are evaluated against.
+    /// The context that policies are evaluated against.
     pub caller: SecurityContext,
     pub scopes: Scopes,
-    /// Tells one credential from another and is no secret: a key's or a session's id.
+    /// The id of the key or session. It is not a secret.
     pub credential: Arc<str>,
-    /// `None` where there is only one.
+    /// `None` on a server without tenants.
     pub tenant: Option<Arc<str>>,
 }
 
 impl Identity {
-    /// The way in which the caller authenticated.
+    /// Returns the way in which the caller authenticated.
     pub fn method(&self) -> AuthMethod {
         self.caller.auth_method
     }
 
-    /// An anonymous identity whose audit records name this method: a sign-in that failed.
+    /// Returns an anonymous identity whose audit records name this method: a sign-in that failed.
     pub(crate) fn unproven(auth_method: AuthMethod) -> Self {
         Identity { caller: SecurityContext { auth_method, ..SecurityContext::default() }, ..Identity::default() }
     }
 }
 
-/// What a request carried.
+/// The credential of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credential<'a> {
     /// An API key or an access token.
@@ -40,9 +40,9 @@ pub struct Credential<'a> {
     pub client: Option<IpAddr>,
 }
 
-/// Where a request came from, for its records.
+/// The source of a request, for its audit records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct RequestOrigin {
     pub client: Option<IpAddr>,
     pub correlation_id: Option<Arc<str>>,
 }

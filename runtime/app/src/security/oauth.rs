@@ -2,29 +2,31 @@
 //!
 //! In: a browser that wants to sign in, and the same one coming back from the provider. Out: where to send
 //! it, then a session of this server like any other. What the provider vouches for is taken once, when the
-//! session begins; its own tokens are forgotten. Each ticket is good once here; on another replica the
+//! session begins; its own tokens are forgotten. Each state_token is good once here; on another replica the
 //! provider's code is, which is good once everywhere (RFC 6749, section 4.1.2). Not here: cookies and
 //! parameters (server), requests and signatures (identity).
 
-mod ticket;
+mod state_token;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
+use super::access::Durability;
 use super::api_key::{SecretHash, base64url, hash};
 use super::sessions::from;
-use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, TokenPair, entry};
+use super::{AuthError, AuthMethod, Authenticator, Identity, TokenPair, entry};
+use crate::domain::RequestContext;
 use crate::ports::audit::AuditEntry;
 use crate::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, ProviderFault};
 
-pub use ticket::TicketKey;
-use ticket::{Ticket, TicketFault};
+pub use state_token::StateTokenKey;
+use state_token::{StateToken, StateTokenFault};
 
 /// Seconds that a browser keeps its binding.
-pub const BINDING_SECONDS: i64 = ticket::LIFETIME_SECONDS;
-/// Used tickets that are remembered. Beyond them the oldest are forgotten, whose codes are used up too.
+pub const BINDING_SECONDS: i64 = state_token::LIFETIME_SECONDS;
+/// Used state tokens that are remembered. Beyond them the oldest are forgotten, whose codes are used up too.
 const MAX_USED: usize = 10_000;
 /// Codes that are exchanged at a time.
 const MAX_EXCHANGES: usize = 32;
@@ -46,7 +48,7 @@ const PROVIDER_ERRORS: &[&str] = &[
 ];
 
 /// Where a browser is sent, and what it keeps until it is back.
-pub struct Begun {
+pub struct LoginStart {
     pub location: String,
     /// For a cookie that scripts can't read.
     pub binding: String,
@@ -88,23 +90,30 @@ pub enum OAuthError {
     Session(AuthError),
 }
 
+/// The protocol by which browsers reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// On this machine only.
+    Http,
+    Https,
+}
+
 /// Signs callers in through providers.
 pub struct OAuth {
     authenticator: Arc<Authenticator>,
     providers: Vec<Arc<dyn IdentityProvider>>,
-    key: TicketKey,
+    key: StateTokenKey,
     used: Mutex<VecDeque<SecretHash>>,
     exchanges: Semaphore,
-    is_secure: bool,
+    transport: Transport,
 }
 
 impl OAuth {
-    /// `is_secure`: browsers reach this server over https.
     pub fn new(
         authenticator: Arc<Authenticator>,
         providers: Vec<Arc<dyn IdentityProvider>>,
-        key: TicketKey,
-        is_secure: bool,
+        key: StateTokenKey,
+        transport: Transport,
     ) -> Self {
         OAuth {
             authenticator,
@@ -112,46 +121,51 @@ impl OAuth {
             key,
             used: Mutex::default(),
             exchanges: Semaphore::new(MAX_EXCHANGES),
-            is_secure,
+            transport,
         }
     }
 
-    pub fn is_secure(&self) -> bool {
-        self.is_secure
+    pub fn transport(&self) -> Transport {
+        self.transport
     }
 
     /// # Errors
     /// [`OAuthError::UnknownProvider`].
-    pub fn begin(&self, provider: &str) -> Result<Begun, OAuthError> {
+    pub fn begin(&self, provider: &str) -> Result<LoginStart, OAuthError> {
         let provider = self.provider(provider)?;
         let mut random = [0; 32];
         self.authenticator.ports.randomness.fill(&mut random);
         let binding = base64url(&random);
-        let ticket = self.key.ticket(provider.name(), &binding, self.authenticator.ports.clock.now());
+        let state_token = self.key.state_token(provider.name(), &binding, self.authenticator.ports.clock.now());
         let location = provider.login_url(&LoginRequest {
-            state: &ticket.state,
-            nonce: &ticket.nonce,
-            code_challenge: &ticket.code_challenge(),
+            state: &state_token.state,
+            nonce: &state_token.nonce,
+            code_challenge: &state_token.code_challenge(),
         });
-        Ok(Begun { location, binding })
+        Ok(LoginStart { location, binding })
     }
 
     /// Begins a session of whom the provider vouches for.
     ///
     /// # Errors
-    /// [`OAuthError`]; the ticket is used up, unless it was not this browser's.
+    /// [`OAuthError`]; the state_token is used up, unless it was not this browser's.
     pub async fn finish(
         &self,
         provider: &str,
         callback: Callback<'_>,
-        origin: &Origin,
+        request: &RequestContext,
     ) -> Result<TokenPair, OAuthError> {
         let provider = self.provider(provider)?;
-        let outcome = self.exchange(provider, callback, origin).await;
-        if let Err(error) = &outcome {
-            let reason = reason(error);
-            tracing::warn!(event = "sign_in_failed", provider = provider.name(), auth_method = "oauth", reason);
-            self.note_failure(provider.name(), reason, origin).await?;
+        let outcome = self.exchange(provider, callback, request).await;
+        let access = &self.authenticator.ports.access;
+        match &outcome {
+            Ok(pair) => {
+                access.report_authentication(request, &pair.user_id, AuthMethod::OAuth.as_str(), pair.scopes);
+            }
+            Err(error) => {
+                access.report_denial(request, reason(error));
+                self.record_failure(provider.name(), reason(error), request).await?;
+            }
         }
         outcome
     }
@@ -160,9 +174,9 @@ impl OAuth {
         &self,
         provider: &dyn IdentityProvider,
         callback: Callback<'_>,
-        origin: &Origin,
+        request: &RequestContext,
     ) -> Result<TokenPair, OAuthError> {
-        let ticket = self.open(provider, callback)?;
+        let state_token = self.open(provider, callback)?;
         if let (Some(sent), Some(issuer)) = (callback.issuer, provider.issuer())
             && sent != issuer
         {
@@ -175,32 +189,23 @@ impl OAuth {
         let code = callback.code.filter(|code| (1..=MAX_CODE_BYTES).contains(&code.len()));
         let code = code.ok_or(OAuthError::Missing { name: "code" })?;
         let Ok(_turn) = self.exchanges.try_acquire() else { return Err(OAuthError::Busy) };
-        let exchange = CodeExchange { code, code_verifier: &ticket.code_verifier, nonce: &ticket.nonce };
+        let exchange = CodeExchange { code, code_verifier: &state_token.code_verifier, nonce: &state_token.nonce };
         let now = self.authenticator.ports.clock.now();
         let person = provider.exchange(exchange, now).await.map_err(OAuthError::Provider)?;
-        let (user_id, scopes) = (person.caller.user_id.clone(), person.scopes);
-        let begun = self.authenticator.begin_guest_session(provider.name(), person, origin).await;
-        let pair = begun.map_err(OAuthError::Session)?;
-        tracing::info!(
-            event = "authentication_success",
-            user_id = &*user_id,
-            auth_method = AuthMethod::OAuth.as_str(),
-            client_ip = origin.client.map(tracing::field::display),
-            permissions = scopes.unwrap_or(super::Scopes::READ).names().join(","),
-        );
-        Ok(pair)
+        let begun = self.authenticator.begin_guest_session(provider.name(), person, &request.origin()).await;
+        begun.map_err(OAuthError::Session)
     }
 
-    /// The ticket of a callback, which is used up by this.
-    fn open(&self, provider: &dyn IdentityProvider, callback: Callback<'_>) -> Result<Ticket, OAuthError> {
+    /// The state_token of a callback, which is used up by this.
+    fn open(&self, provider: &dyn IdentityProvider, callback: Callback<'_>) -> Result<StateToken, OAuthError> {
         let state = callback.state.ok_or(OAuthError::Missing { name: "state" })?;
         let binding = callback.binding.ok_or(OAuthError::Foreign)?;
         let now = self.authenticator.ports.clock.now();
-        let ticket = self.key.open(provider.name(), binding, state, now).map_err(|fault| match fault {
-            TicketFault::Foreign => OAuthError::Foreign,
-            TicketFault::Expired => OAuthError::Expired,
+        let state_token = self.key.open(provider.name(), binding, state, now).map_err(|fault| match fault {
+            StateTokenFault::Foreign => OAuthError::Foreign,
+            StateTokenFault::Expired => OAuthError::Expired,
         })?;
-        let (mut used, hash) = (self.used.lock().unwrap_or_else(PoisonError::into_inner), hash(&ticket.state));
+        let (mut used, hash) = (self.used.lock().unwrap_or_else(PoisonError::into_inner), hash(&state_token.state));
         if used.contains(&hash) {
             return Err(OAuthError::Used);
         }
@@ -208,7 +213,7 @@ impl OAuth {
             used.pop_front();
         }
         used.push_back(hash);
-        Ok(ticket)
+        Ok(state_token)
     }
 
     fn provider(&self, name: &str) -> Result<&dyn IdentityProvider, OAuthError> {
@@ -216,16 +221,17 @@ impl OAuth {
         found.map(|provider| &**provider).ok_or(OAuthError::UnknownProvider)
     }
 
-    async fn note_failure(&self, provider: &str, reason: &str, origin: &Origin) -> Result<(), OAuthError> {
+    async fn record_failure(&self, provider: &str, reason: &str, request: &RequestContext) -> Result<(), OAuthError> {
         let ports = &self.authenticator.ports;
         let nobody = Identity::unproven(AuthMethod::OAuth);
         let record = entry("authentication_failure", ports.clock.now(), &nobody, format!("provider:{provider}"));
-        let record = AuditEntry { reason: Some(reason.into()), ..from(origin, record) };
-        ports.journal.note(record).await.map_err(|error| OAuthError::Session(error.into()))
+        let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
+        let recorded = ports.access.record(request, record, Durability::NextBatch).await;
+        recorded.map_err(|error| OAuthError::Session(error.into()))
     }
 }
 
-/// For the log and the journal: few words, all of them ours.
+/// Returns the reason in the words of the log, the metrics and the audit log.
 fn reason(error: &OAuthError) -> &'static str {
     match error {
         OAuthError::UnknownProvider => "unknown provider",

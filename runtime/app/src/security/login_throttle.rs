@@ -18,14 +18,14 @@ const FREE_OF_MANY: u32 = 100;
 const MAX_WAIT_OF_MANY: Duration = Duration::from_secs(30);
 const MAX_NAMES: usize = 10_000;
 
-pub(super) struct Attempts {
+pub(super) struct LoginThrottle {
     clock: Arc<dyn Clock>,
     failures: Mutex<HashMap<String, (u32, Duration)>>,
 }
 
-impl Attempts {
+impl LoginThrottle {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Attempts { clock, failures: Mutex::new(HashMap::new()) }
+        LoginThrottle { clock, failures: Mutex::new(HashMap::new()) }
     }
 
     /// How long these must wait, if they must.
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn guessing_costs_more_each_time_and_success_forgives_the_name_only() {
         let clock = Arc::new(Seconds::default());
-        let attempts = Attempts::new(clock.clone());
+        let attempts = LoginThrottle::new(clock.clone());
         for _ in 0..FREE {
             assert_eq!(attempts.wait(&names("ada")), None);
             attempts.failed(&names("ada"));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn many_names_from_one_address_cost_it_and_one_name_from_many_costs_the_name() {
-        let attempts = Attempts::new(Arc::new(Seconds::default()));
+        let attempts = LoginThrottle::new(Arc::new(Seconds::default()));
         for number in 0..FREE_OF_MANY + 20 {
             attempts.failed(&names(&format!("user{number}")));
             attempts.failed(&[format!("both:ada {number}"), "name:ada".to_owned(), format!("address:{number}")]);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn made_up_names_cannot_push_out_those_that_wait() {
-        let attempts = Attempts::new(Arc::new(Seconds::default()));
+        let attempts = LoginThrottle::new(Arc::new(Seconds::default()));
         for _ in 0..=FREE {
             attempts.failed(&["both:ada".to_owned()]);
         }

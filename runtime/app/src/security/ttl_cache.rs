@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_ENTRIES: usize = 10_000;
 
-pub(crate) struct Recent<T> {
+pub(crate) struct TtlCache<T> {
     clock: Arc<dyn Clock>,
     entries: RwLock<HashMap<Arc<str>, (T, Duration)>>,
     /// When the store last failed, in milliseconds of the clock's `elapsed`; 0: it didn't.
@@ -28,9 +28,9 @@ pub(crate) struct Recent<T> {
     forgotten: AtomicU64,
 }
 
-impl<T: Clone> Recent<T> {
+impl<T: Clone> TtlCache<T> {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Recent {
+        TtlCache {
             clock,
             entries: RwLock::new(HashMap::new()),
             failed_ms: AtomicU64::new(0),
@@ -142,7 +142,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_store_that_is_down_or_slow_is_not_waited_for_in_turns() {
         let clock = Arc::new(Millis::default());
-        let recent = Recent::new(clock.clone());
+        let recent = TtlCache::new(clock.clone());
         let at = |millis: u64| clock.0.store(millis, Ordering::Relaxed);
         assert_eq!(recent.get("a", ready(Ok(Some(1)))).await.expect("read"), Some(1));
         at(1_000);

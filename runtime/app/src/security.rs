@@ -5,18 +5,17 @@
 //! (`plan::secure`). Not here: headers and status codes (server), signatures and slow hashes (identity),
 //! tables (store).
 
+pub mod access;
 pub mod api_key;
-mod attempts;
+mod audit_buffer;
 pub mod caller_json;
 pub mod chain;
 mod credential_cache;
-mod identity;
-mod journal;
+mod login_throttle;
 pub mod oauth;
-mod recent;
 mod revocations;
-mod scope;
 mod sessions;
+mod ttl_cache;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +23,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
+pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, Scopes};
+pub use access::AccessRecorder;
+pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
-pub use identity::{AuthMethod, Credential, Identity, Origin};
-pub use journal::{Journal, WINDOW};
 pub use revocations::MAX_APPLICATION_TOKEN_AGE;
-pub use scope::{Scope, Scopes};
-pub(crate) use sessions::from;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
 use crate::accounts::{AccountPorts, Accounts};
@@ -38,7 +36,7 @@ use crate::ports::clock::Clock;
 use crate::ports::credentials::{ApiKey, Credentials};
 use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens, Verified};
-use attempts::Attempts;
+use login_throttle::LoginThrottle;
 
 /// What the authenticator works with.
 #[derive(Clone)]
@@ -49,7 +47,7 @@ pub struct SecurityPorts {
     pub passwords: Arc<dyn Passwords>,
     pub randomness: Arc<dyn Randomness>,
     pub clock: Arc<dyn Clock>,
-    pub journal: Arc<Journal>,
+    pub access: Arc<AccessRecorder>,
 }
 
 /// What the operator set of sessions.
@@ -95,6 +93,24 @@ pub enum AuthError {
     Unavailable,
 }
 
+impl AuthError {
+    /// Returns the reason in the words of the log and the metrics.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            AuthError::UnknownKey => "unknown key",
+            AuthError::ExpiredKey { .. } => "expired key",
+            AuthError::RevokedKey => "revoked key",
+            AuthError::TokenExpired { .. } => "expired token",
+            AuthError::InvalidToken { why } => why,
+            AuthError::NoTokens => "tokens are not accepted",
+            AuthError::WrongPassword => "wrong password",
+            AuthError::TooManyAttempts { .. } => "too many tries",
+            AuthError::InvalidRefreshToken => "invalid refresh token",
+            AuthError::Unavailable => "credentials cannot be checked",
+        }
+    }
+}
+
 impl From<StoreError> for AuthError {
     fn from(error: StoreError) -> Self {
         tracing::error!(event = "state_unavailable", error_message = %error);
@@ -108,7 +124,7 @@ pub struct Authenticator {
     settings: SessionSettings,
     cache: Arc<CredentialCache>,
     accounts: Accounts,
-    attempts: Attempts,
+    login_throttle: LoginThrottle,
 }
 
 impl Authenticator {
@@ -121,7 +137,7 @@ impl Authenticator {
             clock: ports.clock.clone(),
         };
         let accounts = Accounts::with_cache(accounts, cache.clone());
-        Authenticator { cache, accounts, attempts: Attempts::new(ports.clock.clone()), ports, settings }
+        Authenticator { cache, accounts, login_throttle: LoginThrottle::new(ports.clock.clone()), ports, settings }
     }
 
     /// The use cases that change credentials. What they change takes effect here at once.

@@ -1,6 +1,6 @@
-//! What a caller may do.
+//! The rights of a credential.
 
-/// What routes demand, one each.
+/// A right that a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Query data, read metadata.
@@ -22,13 +22,13 @@ impl Scope {
         }
     }
 
-    /// `None` for a word that is no scope.
+    /// Returns `None` for an unknown word.
     pub fn named(word: &str) -> Option<Scope> {
         Scope::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
 }
 
-/// A set of scopes. `admin` holds the others.
+/// A set of scopes. `admin` includes the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scopes {
     pub read: bool,
@@ -58,7 +58,7 @@ impl Scopes {
         self
     }
 
-    /// The words of the set, as keys and logs show them.
+    /// Returns the words of the set, as keys and logs show them.
     pub fn names(self) -> Vec<&'static str> {
         let is_in = |scope: &Scope| match scope {
             Scope::Read => self.read,

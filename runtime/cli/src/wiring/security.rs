@@ -11,8 +11,11 @@ use terrane_app::ports::tokens::{Randomness as _, Tokens};
 use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::{StateTokenKey, Transport};
 use terrane_identity::{
-    ApplicationSettings, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, ScopeRoles, SigningKey,
+    ApplicationSettings, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, OsRandomness, ScopeRoles,
+    SigningKey,
 };
+
+use terrane_store::StateStore;
 
 use super::providers::Providers;
 use crate::config::{ClaimNames, Config, JwtAlgorithm, JwtConfig, ScopeRoleNames};

@@ -102,7 +102,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// For a process that authenticates nobody. Others notice a change after two seconds at most.
+    /// For a process that does not authenticate callers. Other processes notice a change after two seconds at most.
     pub fn new(ports: AccountPorts) -> Self {
         let cache = Arc::new(CredentialCache::new(&ports.clock));
         Accounts::with_cache(ports, cache)

@@ -74,13 +74,13 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
 }
 
 /// Writes to standard error.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn print_error(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Draws diagnostics to standard error, with an empty line after each.
-pub(crate) fn tell_problems(problems: &[Diagnostic], tree: &SourceTree, style: Style) {
+pub(crate) fn print_problems(problems: &[Diagnostic], tree: &SourceTree, style: Style) {
     if !problems.is_empty() {
-        tell(&format!("{}\n", report::draw(problems, tree, style)));
+        print_error(&format!("{}\n", report::draw(problems, tree, style)));
     }
 }

@@ -199,6 +199,6 @@ fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collec
     let mut config = Config { definitions, ..sections::all(&mut top) };
     top.finish();
     config.plugins.cache = environment.cache_folder().map(|folder| folder.join("components"));
-    config.settings = collected.asked.settings();
+    config.settings = collected.read_keys.settings();
     config
 }

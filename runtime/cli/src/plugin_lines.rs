@@ -15,7 +15,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
-use crate::commands::tell;
+use crate::commands::print_error;
 
 const TARGET: &str = "terrane::plugin";
 /// Fields that a hook's fault has, and no other event both.
@@ -57,7 +57,7 @@ impl<S: Subscriber> Layer<S> for PluginLines {
         event.record(&mut line);
         let text = line.text(*event.metadata().level());
         if !is_fault(event.metadata()) || self.is_new(&text) {
-            tell(&text);
+            print_error(&text);
         }
     }
 }

@@ -35,10 +35,10 @@ impl FolderWatch {
     /// # Errors
     /// The operating system watches no more files.
     pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
-        // One place: a change that waits stands for all behind it.
-        let (tell, changes) = mpsc::channel(1);
+        // Capacity 1: a waiting change stands for all later ones.
+        let (sender, changes) = mpsc::channel(1);
         let root = folder.to_owned();
-        let told = move |event: notify::Result<notify::Event>| {
+        let notify = move |event: notify::Result<notify::Event>| {
             let matters = match event {
                 Ok(event) => {
                     !matches!(event.kind, EventKind::Access(_))
@@ -48,14 +48,14 @@ impl FolderWatch {
                 Err(_) => true,
             };
             if matters {
-                let _ = tell.try_send(());
+                let _ = sender.try_send(());
             }
         };
         let refuse = |error: notify::Error| {
             Failure::new(format!("{} can't be watched: {error}", folder.display()))
                 .hint("raise fs.inotify.max_user_watches, or leave `--watch` away and send SIGHUP")
         };
-        let mut watcher = notify::recommended_watcher(told).map_err(refuse)?;
+        let mut watcher = notify::recommended_watcher(notify).map_err(refuse)?;
         watcher.watch(folder, RecursiveMode::Recursive).map_err(refuse)?;
         Ok(FolderWatch { _watcher: watcher, changes })
     }
@@ -122,7 +122,7 @@ impl Trigger {
 }
 
 async fn load(projects: &ProjectService, trigger: Trigger) {
-    // Whoever sends a signal may have changed tables too.
+    // After a signal, tables may have changed too.
     let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
     let server = RequestContext {
         caller: SecurityContext {
@@ -140,14 +140,14 @@ async fn load(projects: &ProjectService, trigger: Trigger) {
             tracing::info!(event = "project_loaded", trigger, cubes = loaded.cubes, warnings, duration_ms);
         }
         Err(ProjectError::Invalid { diagnostics, .. }) => {
-            let mut errors = diagnostics.iter().filter(|told| told.is_error());
+            let mut errors = diagnostics.iter().filter(|problem| problem.is_error());
             let first = errors.next().map(ToString::to_string).unwrap_or_default();
             tracing::error!(
                 event = "project_refused",
                 trigger,
                 errors = errors.count() + 1,
                 error_message = first,
-                "the project that was loaded before is served still"
+                "the previous project is still served"
             );
         }
         Err(error) => {

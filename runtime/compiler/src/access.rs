@@ -396,6 +396,7 @@ fn has_query(model: &Model, snippet: &Snippet) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::security::AuthMethod;
 
     fn word(text: &str) -> Value {
         Value::Text(text.into())
@@ -408,6 +409,28 @@ mod tests {
 
     fn condition(wanted: &[Value], missing: MissingAttribute) -> PolicyCondition {
         PolicyCondition { attributes: vec![("tier".into(), wanted.to_vec())], missing, ..PolicyCondition::default() }
+    }
+
+    #[test]
+    fn policies_apply_by_authentication_method() {
+        use AuthMethod::{Anonymous, ApiKey, Jwt, Operator};
+        let by = |auth_method| SecurityContext { auth_method, ..SecurityContext::default() };
+        let with = |auth_methods: &[AuthMethod], unless: &[AuthMethod]| PolicyCondition {
+            auth_methods: auth_methods.to_vec(),
+            unless_auth_methods: unless.to_vec(),
+            ..PolicyCondition::default()
+        };
+        for (condition, restricted) in [
+            (with(&[], &[]), &[Anonymous, ApiKey, Jwt, Operator][..]),
+            (with(&[Jwt], &[]), &[Jwt]),
+            (with(&[Anonymous, ApiKey], &[]), &[Anonymous, ApiKey]),
+            (with(&[], &[Operator]), &[Anonymous, ApiKey, Jwt]),
+            (with(&[Jwt, ApiKey], &[ApiKey]), &[Jwt]),
+        ] {
+            for method in AuthMethod::OF_REQUESTS {
+                assert_eq!(applies(Some(&condition), &by(method)), restricted.contains(&method), "{method:?}");
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //!
 //! In: items. Out: one result for each, in the order of the items, as if they had been processed one after the
 //! other. The threads end before the call returns. Not here: work whose items depend on one another.
+//!
+//! 1,000 cubes of 30 members have to load in 200 ms. On two cores they load in 163 to 175 ms with these threads and in
+//! 258 ms on one (`benches/project.rs`).
 
 use std::num::NonZeroUsize;
 use std::thread::{self, Builder};

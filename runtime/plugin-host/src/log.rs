@@ -11,6 +11,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use terrane_terminal::TerminalText;
+
 use crate::bindings::log::{Host, Level};
 use crate::engine::Guest;
 use crate::monotonic_clock::MonotonicClock;
@@ -217,12 +219,7 @@ fn one_line(text: &str) -> String {
 
 /// Returns the text without control characters and without characters that reverse or hide text on a terminal.
 pub fn plain(text: &str) -> String {
-    let is_plain = |c: &char| {
-        !c.is_control()
-            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            && !matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.chars().filter(is_plain).collect()
+    TerminalText::visible(text).into_string()
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ impl StateStore {
         Ok(StateStore { database })
     }
 
-    /// Returns the secret of this name that the servers on this database share. The first call stores `random`, which
-    /// nobody else knows.
+    /// Returns the secret of this name that the servers on this database share. The first call stores `random`,
+    /// which must be random and secret.
     ///
     /// # Errors
     /// The database is unavailable, or the stored value is not a secret.

@@ -314,7 +314,7 @@ fn grants(fields: &Fields<'_>) -> Result<Grants, FieldError> {
     })
 }
 
-/// A change of rights. Null removes a text; a list or an object cannot be null.
+/// A change of rights. Null removes a string; a list or an object cannot be null.
 fn grant_change(fields: &Fields<'_>) -> Result<GrantChange, FieldError> {
     for (name, fits) in [("scopes", SCOPES), ("roles", STRINGS), ("groups", STRINGS), ("attributes", ATTRIBUTES)] {
         present(fields, name, fits)?;

@@ -43,7 +43,7 @@ pub struct TokenPair {
 /// The holder of a new session.
 enum Holder {
     User(User),
-    /// Somebody for whom an identity provider vouches.
+    /// A caller for whom an identity provider vouches.
     Guest(Rights),
 }
 

@@ -17,7 +17,7 @@ use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
 use terrane_expectations as expectations;
 
-use super::{Terminal, print, tell};
+use super::{Terminal, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
@@ -170,12 +170,12 @@ async fn rows(engine: &Services, project: &Project, terminal: Terminal) -> DataR
     let snapshot = engine.catalog.snapshot();
     let report = data_check::check(&snapshot, &*engine.warehouse, timeout, |progress| {
         if terminal.is_stderr_terminal {
-            tell(&format!("{CLEAR}checking rows: {} of {}, {}", progress.number, progress.of, progress.cube));
+            print_error(&format!("{CLEAR}checking rows: {} of {}, {}", progress.number, progress.of, progress.cube));
         }
     });
     let report = report.await;
     if terminal.is_stderr_terminal {
-        tell(CLEAR);
+        print_error(CLEAR);
     }
     report
 }

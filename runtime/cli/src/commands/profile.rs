@@ -16,8 +16,7 @@ use terrane_wire::ErrorBody;
 use terrane_wire::profile::{CubeProfile, type_name, value_to_wire};
 
 use super::query::{query_text, refused};
-use super::{json_line, print, tell};
-use crate::caller;
+use super::{json_line, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -72,7 +71,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), F
     let score = profile.overall_quality_score.map_or("not scored".to_owned(), |score| format!("quality {score:.3}"));
     let sides = profile.quality_scores.iter().map(|(side, score)| format!("{} {score:.3}", side.as_str()));
     let rows = plural(usize::try_from(profile.row_count).unwrap_or(usize::MAX), "row");
-    tell(&format!("{rows}, {score} ({})\n", sides.collect::<Vec<_>>().join(", ")));
+    print_error(&format!("{rows}, {score} ({})\n", sides.collect::<Vec<_>>().join(", ")));
     Ok(())
 }
 

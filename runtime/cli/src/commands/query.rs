@@ -7,7 +7,7 @@ use terrane_expectations::{Rows, hint};
 use terrane_wire::ErrorBody;
 use terrane_wire::json::{Numbers, write_rows};
 
-use super::{Terminal, print, tell};
+use super::{Terminal, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -83,7 +83,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
         _ => String::new(),
     };
     let shown = plural(rows.rows.len(), "row");
-    tell(&format!("{shown}{of}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));
+    print_error(&format!("{shown}{of}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));
     Ok(())
 }
 

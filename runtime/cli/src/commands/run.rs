@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use terrane_app::builds::{BuildProgress, BuildRequest, BuildRunError, ModelBuild, ModelOutcome};
 use terrane_app::ports::builder::{BuildError, NotReady};
 
-use super::{Terminal, operator_entry, print, tell, tell_problems};
+use super::{Terminal, operator_entry, print, print_error, print_problems};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -55,36 +55,36 @@ pub async fn run(arguments: &RunArguments, project: Project, terminal: Terminal)
     let mut shutdown = ShutdownSignal::listen()?;
     let store = wiring::state(&project).await?;
     let (engine, problems) = wiring::load(&project, WarehouseUse::Build).await?;
-    tell_problems(&problems, &project.tree, terminal.stderr);
+    print_problems(&problems, &project.tree, terminal.stderr);
     let builds = wiring::builds(&project, &engine, &store);
     let snapshot = engine.catalog.snapshot();
     let named = (!arguments.models.is_empty()).then_some(arguments.models.as_slice());
-    let report = |progress: BuildProgress<'_>| tell_progress(progress, arguments.json);
+    let report = |progress: BuildProgress<'_>| print_progress(progress, arguments.json);
     let resource = format!("project:{}", snapshot.model.project);
     let entry = operator_entry("models_built", engine.clock.now(), resource);
     let wanted = BuildRequest { models: named, entry };
     let ended = builds.run(&snapshot, wanted, &report, shutdown.received()).await.map_err(|error| explain(&error))?;
     for build in ended.iter().filter(|build| matches!(build.outcome, ModelOutcome::Inlined)) {
-        tell_over(build, "-", arguments.json);
+        print_build(build, "-", arguments.json);
     }
-    tell_outdated(&snapshot.definitions);
+    print_outdated(&snapshot.definitions);
     let failed = ended.iter().filter(|build| !build.is_in_order()).count();
     if !arguments.json {
         let built = ended.iter().filter(|build| matches!(build.outcome, ModelOutcome::Built { .. })).count();
         let failed = if failed > 0 { format!(", {failed} not") } else { String::new() };
-        tell(&format!("{} built{failed}\n", plural(built, "model")));
+        print_error(&format!("{} built{failed}\n", plural(built, "model")));
     }
     Ok(failed == 0)
 }
 
-fn tell_progress(progress: BuildProgress<'_>, is_json: bool) {
+fn print_progress(progress: BuildProgress<'_>, is_json: bool) {
     match progress {
-        BuildProgress::Started { model } => tell(&format!("building {model}\n")),
-        BuildProgress::Ended { build, place, of } => tell_over(build, &format!("{place}/{of}"), is_json),
+        BuildProgress::Started { model } => print_error(&format!("building {model}\n")),
+        BuildProgress::Ended { build, place, of } => print_build(build, &format!("{place}/{of}"), is_json),
     }
 }
 
-fn tell_over(build: &ModelBuild, place: &str, is_json: bool) {
+fn print_build(build: &ModelBuild, place: &str, is_json: bool) {
     print(&if is_json { format!("{}\n", to_json(build)) } else { format!("{place} {}\n", line(build)) });
 }
 
@@ -143,11 +143,11 @@ fn grouped(number: u64) -> String {
 }
 
 /// Reports relations of removed models. Only the operator drops them.
-fn tell_outdated(definitions: &terrane_compiler::project::Definitions) {
+fn print_outdated(definitions: &terrane_compiler::project::Definitions) {
     let of_models = definitions.models.iter().filter_map(|model| model.built_as());
     let known: Vec<String> = of_models.map(|(schema, name)| format!("{schema}.{name}").to_lowercase()).collect();
     for relation in definitions.built.outdated.iter().filter(|relation| !known.contains(relation)) {
-        tell(&format!("note: {relation} was built of a model that is gone; drop it when nothing reads it\n"));
+        print_error(&format!("note: {relation} was built of a model that is gone; drop it when nothing reads it\n"));
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::check::contents;
-use super::{Terminal, tell, tell_problems};
+use super::{Terminal, print_error, print_problems};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::reload::{self, FolderWatch};
@@ -84,7 +84,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
         settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), loaded.ports.clock.now())),
     );
     problems.extend(start_rules::closed_cubes(&loaded.snapshot.model));
-    tell_problems(&problems, &project.tree, terminal.stderr);
+    print_problems(&problems, &project.tree, terminal.stderr);
     let services = wiring::server_services(&project, loaded, &store, registered, process_id).await?;
     let is_watched = arguments.watch || project.config.server.watch;
     let watch = is_watched.then(|| FolderWatch::of(project.folder.root())).transpose()?;
@@ -98,7 +98,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     if terminal.is_stderr_terminal {
         let warnings = plural(problems.len(), "warning");
         let scheme = if settings.tls.is_some() { "https" } else { "http" };
-        tell(&format!("terrane serves {name} on {scheme}://{bound}: {}; {warnings}\n", contents(&snapshot)));
+        print_error(&format!("terrane serves {name} on {scheme}://{bound}: {}; {warnings}\n", contents(&snapshot)));
     }
     let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
     let metrics_address = metrics_bound.map(tracing::field::display);

@@ -59,7 +59,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-plugin-host",
-        may_use: &["terrane-app", "terrane-compiler"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-terminal"],
         must_not_reach: &[
             "axum",
             "hyper",
@@ -109,7 +109,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-server",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-wire"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-terminal", "terrane-wire"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule { package: "terrane-terminal", may_use: &[], must_not_reach: &["tokio", "serde", "arrow"] },

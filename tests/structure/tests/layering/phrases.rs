@@ -53,7 +53,7 @@ const JSON_USERS: &[&str] = &[
     "runtime/app/src/profiling/tests.rs",
     "runtime/app/src/projects.rs",
     "runtime/app/src/projects/register.rs",
-    "runtime/app/src/query/judgement.rs",
+    "runtime/app/src/query/authorization.rs",
     "runtime/app/src/security/caller_json.rs",
 ];
 

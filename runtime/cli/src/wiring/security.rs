@@ -14,7 +14,6 @@ use terrane_identity::{
     ApplicationSettings, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, OsRandomness, ScopeRoles,
     SigningKey,
 };
-
 use terrane_store::StateStore;
 
 use super::providers::Providers;

@@ -151,7 +151,7 @@ impl AnomalyService {
         AnomalyService { queries, detectors, clock }
     }
 
-    /// Runs one judgement.
+    /// Scores the series of one measure.
     ///
     /// # Errors
     /// [`AnomalyError`]

@@ -4,7 +4,7 @@
 //! share is a bucket that fills evenly and holds a burst (GCRA). Time is the port's, so that tests
 //! need not wait. Bounded: [`MAX_SUBJECTS`] buckets a limit, of which full ones are forgotten first;
 //! whoever finds no place shares one bucket with all others who found none. Not here: how many queries
-//! run (`query::Gate`), guesses of passwords (`security`).
+//! run (`query::limiter`), guesses of passwords (`security`).
 
 mod buckets;
 

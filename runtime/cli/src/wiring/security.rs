@@ -14,6 +14,7 @@ use terrane_identity::{
     ApplicationSettings, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, OsRandomness, ScopeRoles,
     SigningKey,
 };
+use terrane_store::StateStore;
 
 use terrane_store::StateStore;
 

@@ -16,8 +16,6 @@ use terrane_identity::{
 };
 use terrane_store::StateStore;
 
-use terrane_store::StateStore;
-
 use super::providers::Providers;
 use crate::config::{ClaimNames, Config, JwtAlgorithm, JwtConfig, ScopeRoleNames};
 use crate::failure::Failure;
